@@ -10,17 +10,17 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// CheckStore checks a store against what [state.Store] promises, and returns one error with a line for each rule that it
-// breaks. open opens the store, which is fresh at first; it is called again, after Close, to see what is there after a
-// restart. size is the length in bytes of the longest state that the store has to take, at least 1. What a power cut
-// does to the store is beyond what can be checked from inside a process.
+// CheckStore checks a store against the promises of [state.Store], and returns one error with a line for each broken
+// rule. open opens the store, which is new at first; CheckStore calls it again, after Close, to check the content
+// after a restart. size is the length in bytes of the longest state that the store must accept, at least 1. A process
+// cannot check the effect of a power failure.
 func CheckStore(open OpenStore, size int) error {
 	if size < 1 {
 		return fmt.Errorf("tinytest: store: size is %d, want at least 1", size)
 	}
 	c := &storeTrial{open: open, size: size}
-	// The rules build on each other: what one leaves in the store the next one finds, so none is tried after a lostError.
-	// The last one leaves it broken.
+	// The rules build on each other: each finds what the previous ones left in the store, so the rules stop after a
+	// lostError. The last one leaves the store broken.
 	rules := []rule{
 		{"a fresh store has no states", c.fresh},
 		{"Load finds the last two saves, newest first, at once and after a restart", c.lastTwo},
@@ -46,18 +46,16 @@ func CheckStore(open OpenStore, size int) error {
 	return err
 }
 
-// lostError leaves what is on trial in an unknown state.
+// lostError means that the store is in an unknown state.
 type lostError struct{ error }
 
-// storeTrial is a store on trial.
 type storeTrial struct {
 	open  OpenStore
 	size  int
 	store state.Store
-	kept  []state.Record // what must be there, newest first
+	kept  []state.Record // expected content, newest first
 }
 
-// restart closes the store and opens it again.
 func (c *storeTrial) restart() (err error) {
 	if c.store != nil {
 		if err := c.store.Close(); err != nil {
@@ -85,14 +83,14 @@ func (c *storeTrial) save(content []byte, note string) error {
 	if !bytes.Equal(given.State, content) {
 		return fmt.Errorf("Save of round %d has changed the state it was given", round)
 	}
-	for i := range given.State { // the store must have its own by now
+	for i := range given.State { // the store must have made a copy by now
 		given.State[i] ^= 0xff
 	}
 	c.kept = lastTwo([]state.Record{{Round: round, State: bytes.Clone(content), Note: note}}, c.kept)
 	return nil
 }
 
-// check compares what Load finds with what must be there.
+// check compares the result of Load with the expected content.
 func (c *storeTrial) check() error {
 	got, err := c.store.Load()
 	if err != nil {
@@ -129,7 +127,7 @@ func (c *storeTrial) both() error {
 	return nil
 }
 
-// keeps saves, and finds the state at once and after a restart.
+// keeps saves, and checks the state at once and after a restart.
 func (c *storeTrial) keeps(content []byte, note string) error {
 	if err := c.save(content, note); err != nil {
 		return err
@@ -158,7 +156,7 @@ func (c *storeTrial) lastTwo() error {
 	return c.both()
 }
 
-// pattern returns bytes that tell rounds and places apart.
+// pattern returns bytes that identify round and position.
 func pattern(round, length int) []byte {
 	b := make([]byte, length)
 	for i := range b {
@@ -211,7 +209,7 @@ func (c *storeTrial) closes() error {
 	return c.check()
 }
 
-// final asks for what a store may refuse: a round that does not follow. If it does, it must mean it.
+// final saves a round that does not follow, which a store may refuse. A refusal must be final.
 func (c *storeTrial) final() error {
 	round := c.kept[0].Round
 	if c.store.Save(state.Record{Round: round + 7}) == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// two returns a network of two clients with losses of which everything is known.
+// two returns a network of two clients with known losses.
 func two() []sim.Client {
 	clients := make([]sim.Client, 2)
 	for i := range clients {
@@ -45,8 +45,8 @@ func ExampleSim() {
 	// Output: 7 rounds in 7 ticks, 300 losses, 2 models
 }
 
-// The same network when a third of all messages is lost and some of the others come late: it takes longer, and
-// computes the same.
+// The same network loses a third of all messages and delays some of the others: it takes longer, and computes the same
+// result.
 func ExampleChain() {
 	var transcripts []string
 	for _, fate := range []sim.FaultSchedule{nil, tinytest.Chain(tinytest.Drop(1, 0.3), tinytest.Delay(1, 0.3, 2))} {

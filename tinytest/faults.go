@@ -12,18 +12,18 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// In all fault schedules p is a probability, cut to [0, 1]. Two schedules draw independently if their seeds or kinds
-// differ.
+// In all fault schedules p is a probability, clipped to [0, 1]. Two schedules draw independently if their seeds or
+// kinds differ.
 
 var (
 	onTime = []int{0}
 	twice  = []int{0, 0}
 )
 
-// The kinds of draws, each with its own random numbers. Package sim uses 8.
+// The kinds of draws, each with separate random numbers. Package sim uses 8.
 const (
 	kindDrop    = iota + 1
-	kindChannel // of GilbertElliott in bursts_test.go, as is kindBurst
+	kindChannel // of GilbertElliott in bursts_test.go, like kindBurst
 	kindBurst
 	kindDelay
 	kindReorder // of Reorder in reorder_test.go
@@ -62,8 +62,8 @@ func Duplicate(seed uint64, p float64) sim.FaultSchedule {
 	return either(seed, kindDuplicate, p, twice)
 }
 
-// Chain applies several fault schedules to each message, each to every copy that the earlier ones let through. Delays
-// add up.
+// Chain applies several fault schedules to each message: each schedule sees every copy that the earlier ones let
+// through. Delays add up.
 func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 	return func(from, to, seq int) []int {
 		delays := onTime
@@ -80,9 +80,9 @@ func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 	}
 }
 
-// Faulty returns the transport of member number self with a fault schedule for what it sends. members are all names, by
-// number; tick is the length of one tick of delay. Late frames and second copies go to inner from goroutines that Close
-// ends. Close closes inner.
+// Faulty wraps the transport of member number self with a fault schedule for its messages. members are all names, by
+// number; tick is the length of one tick of delay. Goroutines that Close ends pass late frames and second copies to
+// inner. Close closes inner.
 func Faulty(
 	inner transport.Transport, faults sim.FaultSchedule, tick time.Duration, self int, members ...string,
 ) transport.Transport {
@@ -108,7 +108,7 @@ type faulty struct {
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	sent   map[string]int
 	closed bool
 	late   sync.WaitGroup
@@ -142,7 +142,7 @@ func (f *faulty) Send(ctx context.Context, to string, frame []byte) error {
 	return f.Transport.Send(ctx, to, frame)
 }
 
-// sendLate waits and sends. Its error is ignored: a frame may be lost.
+// sendLate waits and sends. It ignores errors: a frame may be lost.
 func (f *faulty) sendLate(to string, frame []byte, ticks int) {
 	timer := time.NewTimer(time.Duration(max(0, ticks)) * f.tick)
 	defer timer.Stop()

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// Whatever the network does to messages, and however the clients sleep: a run that waits for its neighbors computes the
-// same bits in more ticks.
+// Whatever the network does to messages, and however the clients sleep, a run that waits for its neighbors computes
+// the same bits in more ticks.
 func TestFaultsChangeNoBit(t *testing.T) {
 	for name, change := range map[string]func(int, *admm.Config){
 		"messages": nil,
@@ -53,7 +53,7 @@ func TestFaultsChangeNoBit(t *testing.T) {
 	}
 }
 
-// The same run twice, on one core and on more: identical.
+// A run has the same result on one core and on more.
 func TestCoresChangeNoBit(t *testing.T) {
 	for _, change := range []func(int, *admm.Config){nil, private} {
 		run := func() (string, int, []admm.Message) {
@@ -79,7 +79,7 @@ func TestCoresChangeNoBit(t *testing.T) {
 	}
 }
 
-// Nobody waits for a network that is dead for ever.
+// A simulation that can make no more progress stops with an error instead of running indefinitely.
 func TestStandstill(t *testing.T) {
 	network := simOf(t, kite, 2, nil)
 	network.Faults = tinytest.Partition(0, math.MaxInt, 4)
@@ -89,7 +89,6 @@ func TestStandstill(t *testing.T) {
 	}
 }
 
-// share returns of how many of n calls f is true.
 func share(n int, f func(k int) bool) float64 {
 	count := 0
 	for k := range n {
@@ -100,8 +99,8 @@ func share(n int, f func(k int) bool) float64 {
 	return float64(count) / float64(n)
 }
 
-// Probabilities are what they are said to be, within 6 standard deviations of 20,000 draws, and draws of different
-// seeds, edges and kinds are independent to the same measure.
+// Probabilities are as documented, within 6 standard deviations of 20,000 draws, and draws of different seeds, edges
+// and kinds are independent within the same bound.
 func TestFateLaws(t *testing.T) {
 	const n = 20_000
 	near := func(what string, got, want float64) {
@@ -136,14 +135,14 @@ func TestFateLaws(t *testing.T) {
 	near("always", share(n, func(k int) bool { return tinytest.Drop(1, 2)(0, 1, k) == nil }), 1)
 }
 
-// Bursts have their share and their length, also where the chain flips more often than it stays, and it is the same
-// chain wherever one looks first.
+// Bursts have the expected share and length, even if the chain flips more often than it stays, and the states do not
+// depend on the order of queries.
 func TestChains(t *testing.T) {
 	for _, c := range []struct{ worsen, improve float64 }{{0.05, 0.2}, {0.01, 0.02}, {0.5, 0.5}, {0.9, 0.8}, {1, 1},
 		{0, 0.5}, {0.5, 0}} {
 		n := 40_000
 		if c.worsen+c.improve == 2 {
-			n = 200 // to be looked back upon as far as the beginning
+			n = 200 // requires going back to the beginning
 		}
 		f := tinytest.GilbertElliott(3, c.worsen, c.improve, 0, 1)
 		lost := make([]bool, n)
@@ -183,7 +182,7 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// Fates nest: copies multiply, and lateness adds up.
+// Fates nest: copies multiply, and delays add up.
 func TestNest(t *testing.T) {
 	late := func(ticks ...int) sim.FaultSchedule { return func(int, int, int) []int { return ticks } }
 	for _, c := range []struct {

@@ -22,9 +22,9 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/*.trace from what the code computes now")
 
-// The whole network, bit for bit, on every processor, with assembly and without: each estimator, law of directions,
-// table and payload is in at least one of these runs of six clients. d = 70 is more than one word of signs and one
-// round of the 64 lanes. A change that means to change results writes the files anew with -update.
+// The whole network has the same bits on every processor, with assembly and without: each estimator, law of
+// directions, table and payload is in at least one of these runs of six clients. d = 70 is more than one word of signs
+// and one round of the 64 lanes. After an intended change of results, rewrite the files with -update.
 func TestGoldenNetwork(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(i int, c *admm.Config)
@@ -93,8 +93,7 @@ func TestGoldenNetwork(t *testing.T) {
 	}
 }
 
-// A single bit of a single loss, of one client in one round, is found where it first shows: in that client's next
-// release.
+// A flipped bit in one loss of one client is located where it first appears: in that client's next release.
 func TestTraceNamesTheFirstDifference(t *testing.T) {
 	trace := func(flip bool) string {
 		clients := clientsOf(kite, 5, func(i int, c *admm.Config) { c.Average = true })
@@ -148,10 +147,9 @@ func TestTraceNamesTheFirstDifference(t *testing.T) {
 // traceHeader names the columns of a trace, in the order in which a round computes them.
 const traceHeader = "round client z baselines model mean"
 
-// traceOf takes a simulation that has not begun through all its rounds and returns its intermediate values as text: one
-// line per release, in order of round, then client, with 32-bit hashes of the client's edge variables z, its
-// estimator's baselines, the released model, and the mean of its releases ("-" for what the run does not have). The
-// last line has the transcript.
+// traceOf runs a new simulation to its end and returns its intermediate values as text: one line per release, in order
+// of round, then client, with 32-bit hashes of the client's edge variables z, its estimator's baselines, the released
+// model, and the mean of its releases ("-" if the run does not have it). The last line has the transcript.
 func traceOf(ctx context.Context, s *sim.Sim) (string, error) {
 	if s.Ticks() > 0 {
 		return "", fmt.Errorf("trace of a simulation that began %d ticks ago", s.Ticks())
@@ -215,8 +213,8 @@ func stateHashes(s admm.State) string {
 	return string(line)
 }
 
-// compareTraces returns nil if two texts of traceOf are equal. Otherwise it names the first round and client that
-// differ, and the first variable of theirs: later differences follow from it.
+// compareTraces returns nil if two texts of traceOf are equal. Otherwise it names the first round, client and variable
+// that differ: later differences follow from it.
 func compareTraces(got, want string) error {
 	if got == want {
 		return nil

@@ -29,13 +29,12 @@ func ringOf(n int) [][]int {
 	return graph
 }
 
-// seeded is the noise of a client of a simulation.
+// seeded is the noise of a simulated client.
 func seeded(client int) io.Reader {
 	s := rng.New(77, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
 	return &s
 }
 
-// private gives a configuration noise.
 func private(i int, c *admm.Config) {
 	c.NonPrivate, c.Privacy, c.Noise = false, dpmech.Gaussian{Clip: 0.3, Sigma: 0.05}, seeded(i)
 }
@@ -59,7 +58,6 @@ func clientsOf(graph [][]int, dim int, change func(i int, c *admm.Config)) []sim
 	return clients
 }
 
-// simOf returns a simulation of clientsOf.
 func simOf(t testing.TB, graph [][]int, dim int, change func(i int, c *admm.Config)) *sim.Sim {
 	t.Helper()
 	network, err := sim.New(clientsOf(graph, dim, change))
@@ -69,7 +67,7 @@ func simOf(t testing.TB, graph [][]int, dim int, change func(i int, c *admm.Conf
 	return network
 }
 
-// finish takes a simulation to its end and returns the transcript.
+// finish runs a simulation to its end and returns the transcript.
 func finish(t testing.TB, network *sim.Sim) string {
 	t.Helper()
 	if err := network.Run(t.Context(), nil); err != nil {
@@ -78,13 +76,13 @@ func finish(t testing.TB, network *sim.Sim) string {
 	return network.Transcript()
 }
 
-// onCores runs f with so many processors.
+// onCores runs f with GOMAXPROCS n.
 func onCores(n int, f func()) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
 	f()
 }
 
-// awful is a network on which everything goes wrong that can.
+// awful is a network with all faults.
 func awful(seed uint64) sim.FaultSchedule {
 	return tinytest.Chain(
 		tinytest.Drop(seed, 0.2), tinytest.GilbertElliott(seed, 0.05, 0.3, 0, 1), tinytest.Duplicate(seed, 0.2),
@@ -92,7 +90,6 @@ func awful(seed uint64) sim.FaultSchedule {
 	)
 }
 
-// numbered returns names of n members.
 func numbered(n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -101,7 +98,6 @@ func numbered(n int) []string {
 	return names
 }
 
-// oracleFunc is an oracle that never fails.
 type oracleFunc func(x []float32, sample int) float64
 
 func (f oracleFunc) Loss(_ context.Context, x []float32, sample int) (float64, error) {

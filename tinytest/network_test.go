@@ -18,7 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// networkOf returns a ring of n nodes, private or not.
 func networkOf(n int, private bool) *tinytest.Network {
 	f := &sdk.Fleet{
 		Run: "kit", Dim: 5, Members: numbered(n),
@@ -57,7 +56,7 @@ func simulated(t *testing.T, net *tinytest.Network) (string, [][]float32) {
 	return finish(t, network), network.Models()
 }
 
-// same runs a network as nodes, and compares.
+// same runs a network as nodes, and compares the result with the simulation.
 func same(t *testing.T, net *tinytest.Network, open func([]string) ([]transport.Transport, error)) {
 	t.Helper()
 	want, models := simulated(t, net)
@@ -81,7 +80,7 @@ func same(t *testing.T, net *tinytest.Network, open func([]string) ([]transport.
 	}
 }
 
-// One definition, simulated, in memory, over websockets, and in memory behind faults: one transcript.
+// One network, simulated, in memory, over websockets, and in memory with faults, has one transcript.
 func TestNetwork(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		same(t, networkOf(5, private), inMemory(0, nil))
@@ -95,8 +94,8 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// Nodes that die after a save has become durable, or in the middle of one, go on where they were. In a private run a
-// torn release is made anew with other noise, but nobody has seen the first one; so it is left out of the comparison.
+// Nodes that crash after a durable save, or during a save, continue where they were. In a private run a torn release
+// is made again with different noise, but no neighbor has seen the first one; the comparison excludes it.
 func TestNetworkCrashes(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		net := networkOf(4, private)
@@ -112,7 +111,7 @@ func TestNetworkCrashes(t *testing.T) {
 	}
 }
 
-// A disk that lies is found out: the neighbors have seen what it has lost.
+// A disk that lies is detected: the neighbors have seen the releases that it lost.
 func TestNetworkLyingDisk(t *testing.T) {
 	net := networkOf(3, true)
 	net.ResendAfter = 10 * time.Millisecond

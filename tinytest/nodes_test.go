@@ -17,20 +17,19 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Network is the definition of a network that can be simulated, and run as nodes over any transports, with the same
-// result to the bit. All lists are in the order of Fleet.Members.
+// Network defines a network that can be simulated, and run as nodes over any transports, with the same bits. All lists
+// are in the order of Fleet.Members.
 type Network struct {
 	Fleet   *sdk.Fleet
 	Samples []int          // m_i of every member
 	Oracles []zoest.Oracle // see [sim.Client] for what they may share
-	// Noise returns the source of a member's release noise, from its beginning. It is not called if the fleet is not
-	// private.
+	// Noise returns a new source of a member's release noise. It is not called if the fleet is not private.
 	Noise func(client int) io.Reader
 
-	// Stores, if not nil, are where the nodes of Run keep their states; an entry may be nil. A node whose store returns
-	// [ErrCrashed] dies and is made again from what its store has kept.
+	// Stores, if not nil, are the stores of the nodes of Run; an entry may be nil. A node whose store returns
+	// [ErrCrashed] crashes and restarts from its store.
 	Stores []OpenStore
-	// ResendAfter is how long nodes of Run wait before they send a possibly lost message again; 0 means 50 ms.
+	// ResendAfter is how long nodes of Run wait before they resend a message that may be lost; 0 means 50 ms.
 	ResendAfter time.Duration
 }
 
@@ -47,7 +46,7 @@ func (n *Network) check() error {
 	return nil
 }
 
-// Clients returns what [sim.New] needs to simulate the network.
+// Clients returns the clients for [sim.New].
 func (n *Network) Clients() ([]sim.Client, error) {
 	if err := n.check(); err != nil {
 		return nil, err
@@ -64,7 +63,7 @@ func (n *Network) Clients() ([]sim.Client, error) {
 }
 
 // Run runs the network as nodes over the given transports, which the caller closes, until every node has its last
-// release or one has an error. It returns the transcript, as [sim.Sim.Transcript] has it, and every node's model.
+// release or one has an error. It returns the transcript, in the form of [sim.Sim.Transcript], and every node's model.
 func (n *Network) Run(ctx context.Context, transports []transport.Transport) (string, [][]float32, error) {
 	if err := n.check(); err != nil {
 		return "", nil, err
@@ -132,7 +131,7 @@ func (n *Network) process(ctx context.Context, i int, cfg sdk.Config, t *sim.Tra
 	if err != nil {
 		return nil, err
 	}
-	if st := node.Status(); st.Round > 0 { // a release that was saved by a process that crashed before it reported it
+	if st := node.Status(); st.Round > 0 { // a release that a process saved but did not report before it crashed
 		t.Add(st.Round, i, node.Model())
 	}
 	if err = node.Run(ctx); errors.Is(err, errOver) {
@@ -141,5 +140,5 @@ func (n *Network) process(ctx context.Context, i int, cfg sdk.Config, t *sim.Tra
 	return node.Model(), err
 }
 
-// errOver ends nodes that wait for a final message that may have got lost.
+// errOver stops nodes that wait for a final message that may be lost.
 var errOver = errors.New("every node has its last release")

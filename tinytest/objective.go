@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Objective is an oracle with a known minimum: a function of d parameters for each of m samples, with values in [0, 1].
-// It is the same to the bit on every processor and safe for concurrent use.
+// Objective is an oracle with a known minimum: a function of d parameters for each of m samples, with values in [0,
+// 1]. It has the same bits on every processor and is safe for concurrent use.
 type Objective struct {
 	rows  [][]float64 // by sample
 	least []float64   // the minimizer of the mean
@@ -42,7 +42,7 @@ func newObjective(seed uint64, client, dim, samples int) *Objective {
 
 // SquaredProbability returns client's loss (s(a·x) - y)², with the sigmoid s, features a in [-1, 1]^d of each sample
 // and y = s(a·x*). It lies in [0, 1]. The minimum is 0, at a point x* in [-1, 1]^d common to all clients of a seed; it
-// is unique if there are samples in every direction. The paper's loss is the same with y of 0 or 1.
+// is unique if the features span all directions. The paper's loss is the same with y of 0 or 1.
 func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
 	var target []float64 // by sample
@@ -67,7 +67,7 @@ func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 func sigmoid(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }
 
 // BoundedNonconvex returns client's loss q/(1+q) with q = c|x - x*|² and a c in [1/2, 3/2] for each sample. It lies in
-// [0, 1), is convex near its minimum only, and almost flat far away. The minimum is 0, at a point x* in [-1, 1]^d
+// [0, 1), is convex only near its minimum, and almost flat far away. The minimum is 0, at a point x* in [-1, 1]^d
 // common to all clients of a seed.
 func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
@@ -105,5 +105,5 @@ func (l *Objective) Mean(x []float32) float64 {
 	return sum / float64(len(l.rows))
 }
 
-// Minimizer returns a copy of the point where Mean is least.
+// Minimizer returns a copy of the minimizer of Mean.
 func (l *Objective) Minimizer() []float64 { return slices.Clone(l.least) }

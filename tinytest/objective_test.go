@@ -12,12 +12,12 @@ var objectives = map[string]func(seed uint64, client, dim, samples int) *tinytes
 	"BoundedNonconvex":   tinytest.BoundedNonconvex,
 }
 
-// What an objective says of itself, against its values at 200 points each near and far.
+// The documented properties of an objective hold at 200 points each near and far.
 func TestObjectives(t *testing.T) {
 	const d = 6
 	for name, build := range objectives {
 		judge(t, name, build, d, 9)
-		judge(t, name, build, d, 1) // whose steepest place is that of its one sample
+		judge(t, name, build, d, 1) // with one sample, its steepest place is known
 	}
 }
 
@@ -56,7 +56,7 @@ func judge(t *testing.T, name string, build func(uint64, int, int, int) *tinytes
 	}
 }
 
-// Clients of a seed share what they are said to share, and differ otherwise.
+// Clients of a seed share the minimizer, and differ otherwise.
 func TestObjectivesOfClients(t *testing.T) {
 	for name, build := range objectives {
 		a, b, c := build(3, 0, 4, 5), build(3, 1, 4, 5), build(4, 0, 4, 5)

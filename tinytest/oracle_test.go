@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// good is a right oracle that answers many queries at once.
+// good is a correct oracle that answers batches.
 type good struct{ *tinytest.Objective }
 
 func (g good) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
@@ -26,7 +26,7 @@ func (g good) Losses(ctx context.Context, queries []zoest.Query, losses []float6
 	return nil
 }
 
-// The project's own oracles keep all the rules, and so may one whose measurements are noisy.
+// The project's oracles follow all rules, and so may one with noisy measurements.
 func TestOracles(t *testing.T) {
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 1})
 	if err != nil {
@@ -56,7 +56,7 @@ func TestOracles(t *testing.T) {
 	}
 }
 
-// batch is an oracle with a Losses of its own.
+// batch is an oracle with a separate Losses.
 type batch struct {
 	zoest.Oracle
 	losses func(ctx context.Context, queries []zoest.Query, losses []float64) error
@@ -66,7 +66,7 @@ func (b batch) Losses(ctx context.Context, queries []zoest.Query, losses []float
 	return b.losses(ctx, queries, losses)
 }
 
-// Somebody else's oracles, each wrong in one way.
+// Oracles that are each wrong in one way break the expected rule.
 func TestWrongOracles(t *testing.T) {
 	loss := tinytest.BoundedNonconvex(1, 0, 4, 7)
 	plain := func(x []float32, h int) float64 {

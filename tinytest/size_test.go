@@ -11,8 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// A thousand clients through 50 rounds, and ten thousand in one process within 2 GiB. Times are logged and decide
-// nothing.
+// A thousand clients run 50 rounds, and ten thousand fit one process within 2 GiB. Times are only logged.
 func TestManyClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

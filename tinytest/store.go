@@ -9,16 +9,16 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// OpenStore opens a node's store at the start of a process, with what earlier processes saved. The previous process's
-// store is closed.
+// OpenStore opens a node's store at the start of a process, with the records of earlier processes. The previous
+// process's store is closed.
 //
-// Store faults wrap an OpenStore of any kind and count saves over all processes, from 1.
+// Store faults wrap any OpenStore and count saves over all processes, from 1.
 type OpenStore func() (state.Store, error)
 
 // ErrCrashed is the error of a store whose process has crashed. Open the store again to continue.
 var ErrCrashed = errors.New("tinytest: the process has crashed, as planned")
 
-// MemStore returns an empty store in memory. Opening it again takes it away from the previous process.
+// MemStore returns an empty store in memory. Opening it again disables the store of the previous process.
 func MemStore() OpenStore {
 	d := &memDisk{kept: map[string][]byte{}}
 	return func() (state.Store, error) {
@@ -31,7 +31,7 @@ func MemStore() OpenStore {
 
 // memDisk outlives the stores on it.
 type memDisk struct {
-	mu      sync.Mutex // guards its stores too
+	mu      sync.Mutex // also guards its stores
 	open    *memStore
 	records []state.Record // newest first, at most two
 	kept    map[string][]byte
@@ -40,7 +40,7 @@ type memDisk struct {
 // memStore is the store of one process.
 type memStore struct {
 	disk *memDisk
-	err  error // what every call has to return
+	err  error // result of every further call
 }
 
 // do runs f unless the store has an error. An error of f is final.
@@ -85,7 +85,6 @@ func (s *memStore) Close() error {
 	return nil
 }
 
-// copyOf returns states with copies of their bytes.
 func copyOf(states []state.Record) []state.Record {
 	all := slices.Clone(states)
 	for i := range all {
@@ -115,7 +114,7 @@ func CrashAt(open OpenStore, nth int) OpenStore {
 }
 
 // TornWrite crashes the process in the middle of the nth save: the new state is missing, and the older of the two
-// states, whose place it was to take, is gone.
+// states, which it would have replaced, is gone.
 func TornWrite(open OpenStore, nth int) OpenStore {
 	saves, torn := 0, false
 	return wrap(open, func(s *wrapped) {
@@ -159,7 +158,7 @@ type wrapped struct {
 	err  error
 }
 
-// Kept is that of the store behind.
+// Kept calls the inner store.
 func (s *wrapped) Kept(name string) ([]byte, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -167,7 +166,7 @@ func (s *wrapped) Kept(name string) ([]byte, error) {
 	return s.Store.Kept(name)
 }
 
-// Keep is that of the store behind. An error of it is final.
+// Keep calls the inner store. An error is final.
 func (s *wrapped) Keep(name string, data []byte) error {
 	if s.err == nil {
 		s.err = s.Store.Keep(name, data)

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// The project's own stores keep all the rules.
+// The project's stores follow all rules.
 func TestStores(t *testing.T) {
 	if err := tinytest.CheckStore(tinytest.MemStore(), 100); err != nil {
 		t.Error(err)
@@ -27,7 +27,7 @@ func TestStores(t *testing.T) {
 	}
 }
 
-// bentStore is a store with methods of its own.
+// bentStore is a store whose methods can be replaced.
 type bentStore struct {
 	state.Store
 	save  func(state.Record) error
@@ -49,7 +49,7 @@ func bend(f func(b *bentStore)) tinytest.OpenStore {
 	}
 }
 
-// Somebody else's stores, each wrong in one way.
+// Stores that are each wrong in one way break the expected rule.
 func TestWrongStores(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule string
@@ -137,14 +137,14 @@ func TestWrongStores(t *testing.T) {
 		}()},
 	} {
 		err := tinytest.CheckStore(c.open, 64)
-		text, _, _ := strings.Cut(fmt.Sprint(err), "\n") // one broken rule may break others that come later
+		text, _, _ := strings.Cut(fmt.Sprint(err), "\n") // one broken rule may break later ones
 		if c.rule == "" && err != nil || c.rule != "" && !strings.Contains(text, c.rule) {
 			t.Errorf("%s: error %v, want one that begins with %q", name, err, c.rule)
 		}
 	}
 }
 
-// rounds returns of which rounds a store, opened anew, has the states.
+// rounds reopens a store and returns the rounds of its states.
 func rounds(t *testing.T, open tinytest.OpenStore) (state.Store, []int) {
 	t.Helper()
 	s, err := open()
@@ -162,7 +162,7 @@ func rounds(t *testing.T, open tinytest.OpenStore) (state.Store, []int) {
 	return s, list
 }
 
-// What each fault leaves behind, alone and nested, on stores in memory and in files.
+// The content that each fault leaves, alone and nested, on stores in memory and in files.
 func TestStoreFaults(t *testing.T) {
 	files := func() tinytest.OpenStore {
 		dir := t.TempDir()
@@ -172,7 +172,7 @@ func TestStoreFaults(t *testing.T) {
 		for name, c := range map[string]struct {
 			open  tinytest.OpenStore
 			crash int   // which save fails, 0 for none
-			left  []int // by a life of four saves, or so many as there are until the crash
+			left  []int // the rounds left by a process of four saves, or as many as there are until the crash
 		}{
 			"sound":               {fresh(), 0, []int{4, 3}},
 			"crash":               {tinytest.CrashAt(fresh(), 3), 3, []int{3, 2}},

@@ -12,9 +12,9 @@ import (
 )
 
 // TestOracle checks an oracle against the promises of [zoest.Oracle] and, if it is one, [zoest.BatchOracle], at points
-// with coordinates of at most 1. It returns one error with a line for each broken rule. dim is d, the length of a
-// point, and samples is m; both are at least 1. If repeated queries give the same answer, it also checks what answers
-// depend on. It asks about 20 times for every sample.
+// with coordinates of magnitude at most 1. It returns one error with a line for each broken rule. dim is d, the length
+// of a point, and samples is m; both are at least 1. If repeated queries give the same answer, it also checks that
+// answers depend only on the query. It sends about 20 queries for every sample.
 func TestOracle(o zoest.Oracle, dim, samples int) error {
 	if dim < 1 || samples < 1 {
 		return fmt.Errorf("tinytest: oracle: dim is %d and samples %d, want at least 1 each", dim, samples)
@@ -39,13 +39,12 @@ func TestOracle(o zoest.Oracle, dim, samples int) error {
 	})
 }
 
-// rule is a part of an interface's contract.
 type rule struct {
 	name  string
 	check func() error
 }
 
-// tryRules returns an error with a line for each rule that is broken.
+// tryRules returns an error with a line for each broken rule.
 func tryRules(of string, rules []rule) error {
 	var errs []error
 	for _, r := range rules {
@@ -56,11 +55,10 @@ func tryRules(of string, rules []rule) error {
 	return errors.Join(errs...)
 }
 
-// oracleTrial is an oracle under test.
 type oracleTrial struct {
 	oracle    zoest.Oracle
 	questions []question
-	repeats   bool // the same question has the same answer, which is known
+	repeats   bool // repeated queries have the same answer, which is known
 }
 
 // question is a sample at one of the points.
@@ -70,12 +68,11 @@ type question struct {
 	answer        float64 // the first one
 }
 
-// wrong returns an error about an answer.
 func (q *question) wrong(format string, args ...any) error {
 	return fmt.Errorf("sample %d at point %d: %w", q.sample, q.point, fmt.Errorf(format, args...))
 }
 
-// other reports whether a loss differs from the first answer where it must not.
+// other reports whether a loss differs from the first answer although the oracle repeats.
 func (c *oracleTrial) other(q *question, loss float64) bool {
 	return c.repeats && math.Float64bits(loss) != math.Float64bits(q.answer)
 }
@@ -113,7 +110,7 @@ func (c *oracleTrial) unchanged() error {
 	return nil
 }
 
-// notKept asks for all points through one slice.
+// notKept queries all points through one slice.
 func (c *oracleTrial) notKept() error {
 	x := slices.Clone(c.questions[0].x)
 	for _, q := range c.questions {

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	patience     = 30 * time.Second // for something that has to happen; no other result depends on time
-	again        = time.Second      // until a frame that has not arrived is sent again
-	largestTried = 64 << 20         // the longest frame that is sent to see whether it arrives
+	patience     = 30 * time.Second // time limit for an event that must happen; no other result depends on time
+	again        = time.Second      // time until a frame that has not arrived is sent again
+	largestTried = 64 << 20         // the longest frame that the test tries to send
 )
 
 // TestTransport checks a transport against the promises of [transport.Transport] and returns one error with a line for
 // each broken rule. open makes a new network of the given members, all neighbors of each other, and returns their
-// transports in the same order; TestTransport closes them. They may lose, repeat and reorder frames: lost frames are
-// sent again, for 30 seconds. The longest frame is tried unless it is longer than 64 MiB.
+// transports in the same order; TestTransport closes them. The transports may lose, repeat and reorder frames:
+// TestTransport resends lost frames for 30 seconds. It tries the longest frame unless that is longer than 64 MiB.
 func TestTransport(open func(members []string) ([]transport.Transport, error)) error {
 	in := func(check func(*trial) error) func() error { return func() error { return try(open, check) } }
 	return tryRules("transport", []rule{
@@ -41,17 +41,16 @@ func TestTransport(open func(members []string) ([]transport.Transport, error)) e
 	})
 }
 
-// trial is a network for one rule. A faulty transport may ignore its context and never return, so each call has its own
-// goroutine.
+// trial is a network for one rule. A faulty transport may ignore its context and never return, so each call has a
+// separate goroutine.
 type trial struct {
 	names   []string
 	nodes   []transport.Transport
-	sent    map[string]int // the sender of every frame that was sent
+	sent    map[string]int // the sender of every frame
 	made    uint64         // frames
 	pending map[int]chan arrival
 }
 
-// arrival is the result of a Recv.
 type arrival struct {
 	from  string
 	frame []byte
@@ -74,7 +73,6 @@ func try(open func([]string) ([]transport.Transport, error), check func(*trial) 
 	return check(tr)
 }
 
-// async runs f in a new goroutine.
 func async[T any](f func() T) chan T {
 	c := make(chan T, 1)
 	go func() { c <- f() }()
@@ -83,7 +81,6 @@ func async[T any](f func() T) chan T {
 
 var errLate = fmt.Errorf("still waits after %v", patience)
 
-// await waits for a result.
 func await[T any](c <-chan T, long time.Duration) (v T, late error) {
 	timer := time.NewTimer(long)
 	defer timer.Stop()
@@ -115,7 +112,7 @@ func orNil(err error) error {
 	return err
 }
 
-// frame returns a unique frame of a length that the transport takes, and records its sender.
+// frame returns a unique frame of a length that the transport accepts, and records its sender.
 func (tr *trial) frame(from, length int) []byte {
 	b := make([]byte, max(8, min(length, tr.nodes[from].MaxFrame())))
 	tr.made++
@@ -127,7 +124,6 @@ func (tr *trial) frame(from, length int) []byte {
 	return b
 }
 
-// send calls Send with a time limit.
 func (tr *trial) send(from int, to string, frame []byte) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -151,7 +147,7 @@ func (tr *trial) recv(ctx context.Context, at int) (a arrival) {
 	return a
 }
 
-// pass repeats a frame until it arrives and returns it as received. Earlier frames may come again.
+// pass repeats a frame until it arrives and returns it as received. Earlier frames may arrive again.
 func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 	for range int(patience / again) {
 		if err := tr.send(from, tr.names[to], frame); err != nil {
@@ -191,7 +187,6 @@ func (tr *trial) known(at int, a arrival) error {
 	return nil
 }
 
-// pairs returns all ordered pairs of different members.
 func (tr *trial) pairs() (all [][2]int) {
 	for from := range tr.names {
 		for to := range tr.names {
@@ -248,7 +243,7 @@ func (tr *trial) contexts() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	sending := tr.flood(ctx)
-	receiving := async(func() error { return tr.recv(ctx, 2).err }) // nobody sends to this one
+	receiving := async(func() error { return tr.recv(ctx, 2).err }) // no member sends to this one
 	time.Sleep(again / 10)                                          // most probably both wait by now
 	cancel()
 	return cmp.Or(awaitEnd("a Send at work", sending, isError), awaitEnd("a waiting Recv", receiving, isError))
@@ -278,7 +273,7 @@ func (tr *trial) ownership() error {
 	return nil
 }
 
-// slowReceiver lets one member send to another that receives nothing, until it can send no more.
+// slowReceiver makes one member send to another that does not receive, until it can send no more.
 func (tr *trial) slowReceiver() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -320,7 +315,7 @@ func (tr *trial) peerGone() error {
 	return nil
 }
 
-// crowd lets all members send to all others, and receive twice at a time.
+// crowd makes all members send to all others, with two concurrent receivers each.
 func (tr *trial) crowd() error {
 	const each = 50
 	frames := map[[2]int][][]byte{}
@@ -329,7 +324,7 @@ func (tr *trial) crowd() error {
 			frames[pair] = append(frames[pair], tr.frame(pair[0], 200))
 		}
 	}
-	ctx, stop := context.WithCancelCause(context.Background()) // at the first fault
+	ctx, stop := context.WithCancelCause(context.Background()) // ended by the first error
 	defer stop(nil)
 	var senders, receivers sync.WaitGroup
 	for i := range tr.names {
@@ -364,7 +359,7 @@ func (tr *trial) crowd() error {
 		late = fmt.Errorf("a Send %w", late)
 	}
 	stop(late)
-	_ = ended(&receivers) // or they ignore their context, which breaks another rule
+	_ = ended(&receivers) // otherwise they ignore their context, which another rule checks
 	if err := context.Cause(ctx); err != context.Canceled {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// inMemory opens a network of transport/mem; wrap may put something around each transport.
+// inMemory opens a network of transport/mem; wrap may wrap each transport.
 func inMemory(maxFrame int, wrap func(i int, names []string,
 	tr transport.Transport) transport.Transport) func([]string) ([]transport.Transport, error) {
 	return func(names []string) ([]transport.Transport, error) {
@@ -73,7 +73,7 @@ func overTLS(names []string) ([]transport.Transport, error) {
 	return all, nil
 }
 
-// The project's own transports keep all the rules, and the one in memory keeps them behind every fault.
+// The project's transports follow all rules, and the one in memory follows them behind every fault.
 func TestTransports(t *testing.T) {
 	if err := tinytest.TestTransport(inMemory(0, nil)); err != nil {
 		t.Error(err)
@@ -104,7 +104,7 @@ func TestTransports(t *testing.T) {
 	}
 }
 
-// bent is a transport with methods of its own.
+// bent is a transport whose methods can be replaced.
 type bent struct {
 	transport.Transport
 	send  func(ctx context.Context, to string, frame []byte) error
@@ -133,7 +133,7 @@ func (b *bent) Close() error {
 	return b.close()
 }
 
-// Somebody else's transports, each wrong in one way, each found out, and by the rule it breaks.
+// Transports that are each wrong in one way break the expected rule.
 func TestWrongTransports(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule string
@@ -273,8 +273,7 @@ func TestWrongTransports(t *testing.T) {
 	}
 }
 
-// A late frame comes when its time has come, if the transport is still open; and what a transport can do beside, it
-// still can.
+// A late frame arrives on time if the transport is still open, and Faulty keeps the optional methods of a transport.
 func TestFaulty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := func(_, _, seq int) []int { return [][]int{{2}, {0, 1}, nil, {-1}, {9}}[seq] }
@@ -310,7 +309,7 @@ func TestFaulty(t *testing.T) {
 	})
 }
 
-// opening is a transport that says when the way is open.
+// opening is a transport that reports when a connection opens.
 type opening struct{ transport.Transport }
 
 func (opening) Opened() <-chan string { return nil }

@@ -1,5 +1,5 @@
-// Command adapter adapts a frozen network to what eight cameras see, with forward passes alone: it has learned clean digits,
-// and the cameras add noise. The README says what it prints.
+// Command adapter adapts a frozen network to the images of eight cameras, with forward passes alone: the network was
+// trained on clean digits, and the cameras add noise. The README explains the output.
 package main
 
 import (
@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// The ways of the two adapters, chosen on the first 2000 test digits. The table is about the last ones.
+// The settings of the two adapters, chosen on the first 2000 test digits. The table reports the remaining ones.
 var (
 	ofBiases   = way{biases(), 1, 0.1, 20, 6}
 	ofSubspace = way{subspace(), 0.006, 0.01, 20, 0.5}
@@ -58,7 +58,7 @@ func demonstrate(data string, each int) error {
 	return nil
 }
 
-// trial is a frozen network, and noisy digits: those of the members, and others to judge by.
+// trial has a frozen network, and noisy digits: those of the members, and others for evaluation.
 type trial struct {
 	base      []float32
 	own, held []digit

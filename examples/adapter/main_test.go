@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Eight members adapt a frozen network of 101,770 parameters to what their cameras see, with forward passes alone.
+// Eight members adapt a frozen network of 101,770 parameters to their cameras, with forward passes alone.
 func TestForwardPassesAdaptANetwork(t *testing.T) {
 	trial, err := newTrial("", 100, 20_000, 1000)
 	if err != nil {
@@ -40,7 +40,7 @@ func TestForwardPassesAdaptANetwork(t *testing.T) {
 	}
 }
 
-// The gradients, from which the frozen network and the ceilings come, are those of the loss.
+// The gradients behind the frozen network and the upper bounds are those of the loss.
 func TestGradient(t *testing.T) {
 	draw := rng.New(5, rng.Address{Purpose: rng.Generate})
 	x := make([]float32, params)

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The network has 784 inputs, 128 hidden units with max(0, z), and 10 outputs, softmax: 101,770 parameters in one slice. The
-// weights of an input stand together, so that the many black pixels of a digit cost nothing.
+// The network has 784 inputs, 128 hidden units with max(0, z), and 10 softmax outputs: 101,770 parameters in one
+// slice. The weights of an input are adjacent, so that the many black pixels of a digit cost nothing.
 const (
 	pixels, hidden, classes = 784, 128, 10
 
@@ -20,14 +20,14 @@ const (
 	params    = atOffsets + classes
 )
 
-// digit is an image, as the pixels that are not black, and what it shows.
+// digit is an image, stored as its pixels that are not black, and its label.
 type digit struct {
 	at    []int
-	ink   []float32 // of these, above 0 to 1
+	ink   []float32 // their values, in (0, 1]
 	label int
 }
 
-// forward returns what the hidden units and the outputs say of a digit.
+// forward returns the hidden units and the output probabilities for a digit.
 func forward(x []float32, d *digit) (h [hidden]float32, p [classes]float64) {
 	copy(h[:], x[atBias:])
 	for i, pixel := range d.at {
@@ -57,7 +57,6 @@ func loss(x []float32, d *digit) float64 {
 	return -vec.Log(max(p[d.label], 2e-9))
 }
 
-// accuracy returns the share of digits that the network knows.
 func accuracy(x []float32, digits []digit) float64 {
 	right := 0
 	for i := range digits {
@@ -75,8 +74,8 @@ func accuracy(x []float32, digits []digit) float64 {
 	return float64(right) / float64(len(digits))
 }
 
-// learn adds -step times the gradient of the cross-entropy of one digit at x to y. It needs what no device here has:
-// gradients. The frozen network and the ceilings come from it.
+// learn adds -step times the gradient of one digit's cross-entropy at x to y. No device here has gradients; only the
+// frozen network and the upper bounds on accuracy come from them.
 func learn(y, x []float32, d *digit, step float32) {
 	h, p := forward(x, d)
 	var back [hidden]float32
@@ -100,7 +99,7 @@ func learn(y, x []float32, d *digit, step float32) {
 	}
 }
 
-// pretrain returns a network that has seen some digits so many times, one after the other, from a random start.
+// pretrain returns a network trained from a random start with some passes over digits, one digit at a time.
 func pretrain(digits []digit, passes int) []float32 {
 	draw := rng.New(1, rng.Address{Purpose: rng.Start})
 	x := make([]float32, params)
@@ -113,7 +112,7 @@ func pretrain(digits []digit, passes int) []float32 {
 	return tune(x, digits, passes)
 }
 
-// tune returns a network that starts from another and learns some digits with gradients of all parameters.
+// tune returns a copy of a network, trained on digits with gradients of all parameters.
 func tune(from []float32, digits []digit, passes int) []float32 {
 	x := append([]float32(nil), from...)
 	draw := rng.New(2, rng.Address{Purpose: rng.Batch})
@@ -123,7 +122,7 @@ func tune(from []float32, digits []digit, passes int) []float32 {
 	return x
 }
 
-// tuneAdapter returns the numbers of an adapter that learn some digits with gradients, by Adam over batches of 64.
+// tuneAdapter returns the numbers of an adapter trained on digits with gradients, by Adam with batches of 64.
 func tuneAdapter(a *adapter.Adapter, digits []digit, steps int) []float32 {
 	d := a.Spec().Dim
 	columns := columnsOf(a)
@@ -151,13 +150,11 @@ func tuneAdapter(a *adapter.Adapter, digits []digit, steps int) []float32 {
 	return c
 }
 
-// entry is a number of A that is not zero.
 type entry struct {
 	at   int
 	sign float32
 }
 
-// columnsOf returns A, by its columns.
 func columnsOf(a *adapter.Adapter) [][]entry {
 	d := a.Spec().Dim
 	zero, x, c := make([]float32, params), make([]float32, params), make([]float32, d)
@@ -176,7 +173,6 @@ func columnsOf(a *adapter.Adapter) [][]entry {
 	return columns
 }
 
-// member is the oracle of one member: the losses of its own digits.
 type member []digit
 
 // Loss returns the loss of one digit.

@@ -17,7 +17,7 @@ import (
 
 const members = 8
 
-// biases is the adapter of the 138 biases of the network, all that follows the weights of a layer.
+// biases is the adapter of the network's 138 biases, which follow the weights of each layer.
 func biases() *adapter.Spec {
 	return &adapter.Spec{Form: adapter.Coords, Dim: hidden + classes, Of: params,
 		Ranges: [][2]int{{atBias, atBias + hidden - 1}, {atOffsets, params - 1}}}
@@ -28,12 +28,11 @@ func subspace() *adapter.Spec {
 	return &adapter.Spec{Form: adapter.Random, Dim: 256, Of: params, Seed: 1}
 }
 
-// way is how a run is made.
 type way struct {
 	spec      *adapter.Spec
-	step, mu  float64 // of a round along the gradient, in a run without noise; the smoothing radius
+	step, mu  float64 // step of a round along the gradient, and smoothing radius, in a run without noise
 	rounds    int     // likewise
-	protected float64 // the step where each digit is protected: longer, as the slope of each digit is clipped
+	protected float64 // the step in a record-level private run: longer, since clipping bounds the slope of each digit
 }
 
 // The privacy of a run.
@@ -43,7 +42,7 @@ const (
 	client = "each member's digits, epsilon 4, pairwise noise"
 )
 
-// fleet returns a fleet of eight members, all linked to all, with so many digits each.
+// fleet returns a fleet of eight members, a complete graph, with each digits per member.
 func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
 	f := &sdk.Fleet{Run: "adapter", Dim: w.spec.Dim, Adapter: w.spec}
 	samples := make([]int, members)
@@ -81,14 +80,13 @@ func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
 	return f, f.Validate()
 }
 
-// outcome is what a run has brought.
 type outcome struct {
-	accuracy float64 // of the first member's model at the end, on the held digits
-	bytes    int64   // that a member sends in a round, to all neighbors, without signatures
+	accuracy float64 // of the first member's final model, on the held-out digits
+	bytes    int64   // sent by a member to all neighbors in a round, without signatures
 	queries  int64   // of all members together
 }
 
-// train simulates a run of members with equal parts of some digits, and judges the model by others.
+// train simulates a run of members with equal parts of own, and evaluates the model on held.
 func (w way) train(privacy string, base []float32, own, held []digit) (o outcome, err error) {
 	each := len(own) / members
 	f, err := w.fleet(privacy, each)
@@ -99,7 +97,7 @@ func (w way) train(privacy string, base []float32, own, held []digit) (o outcome
 	for i := range samples {
 		samples[i] = each
 	}
-	cfgs, err := f.Machines(samples, func(i int) io.Reader { // a simulation: real nodes take the noise from their system
+	cfgs, err := f.Machines(samples, func(i int) io.Reader { // a simulation: real nodes use their system's randomness
 		s := rng.New(1, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
 	})
@@ -133,7 +131,7 @@ func (w way) train(privacy string, base []float32, own, held []digit) (o outcome
 	return o, nil
 }
 
-// meter returns what measures messages of so many numbers, as they are encoded.
+// meter returns a function that measures the encoded size of messages with dim numbers.
 func meter(dim int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte

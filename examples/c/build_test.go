@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// target is a processor that the library is built for.
+// target is a processor to build the library for.
 type target struct {
 	name     string
 	arch     string
 	arm      string // GOARM
-	compiler string // empty for that of this machine
+	compiler string // empty for the compiler of this machine
 	run      []string
 	sysroot  string
 
@@ -33,7 +33,7 @@ type built struct {
 	err  error
 }
 
-// Debian's compiler of armhf makes code for ARMv7; that of armel makes code for ARMv5, which runs on ARMv6.
+// Debian's armhf compiler targets ARMv7; the armel compiler targets ARMv5, whose code runs on ARMv6.
 var (
 	native = &target{name: "here", arch: runtime.GOARCH}
 	arm64  = &target{name: "arm64", arch: "arm64", compiler: "aarch64-linux-gnu-gcc", run: []string{"qemu-aarch64"},
@@ -54,7 +54,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// need skips the test where a program is missing.
 func need(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
@@ -64,7 +63,7 @@ func need(t *testing.T, programs ...string) {
 	}
 }
 
-// compilerOf returns the C compiler of a target, and skips the test where there is none.
+// compilerOf returns the C compiler of a target, and skips the test if there is none.
 func (to *target) compilerOf(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -102,7 +101,7 @@ func (to *target) library(t *testing.T, mode string) string {
 	})
 }
 
-// host builds testdata/host.c with the library of a mode and further flags.
+// host builds testdata/host.c with the library in a build mode and further flags.
 func (to *target) host(t *testing.T, mode string, flags ...string) string {
 	t.Helper()
 	cc, library := to.compilerOf(t), to.library(t, mode)
@@ -133,7 +132,6 @@ func (to *target) once(t *testing.T, what string, make func() (string, error)) s
 	return b.path
 }
 
-// fault is what a command that failed has said.
 type fault struct {
 	error
 	said string
@@ -149,14 +147,13 @@ func quietly(cmd *exec.Cmd) error {
 	return nil
 }
 
-// process is a program at work.
 type process struct {
 	out, log bytes.Buffer
 	cmd      *exec.Cmd
 	over     chan struct{} // closed when it has ended
 }
 
-// start starts a C program of the target, emulated where it is not this machine's.
+// start starts a C program of the target, emulated on other machines.
 func (to *target) start(t *testing.T, wrapper []string, args ...string) *process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -171,14 +168,14 @@ func (to *target) start(t *testing.T, wrapper []string, args ...string) *process
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // the exit code says it all
+		_ = p.cmd.Wait() // the exit code is enough
 		cancel()
 		close(p.over)
 	}()
 	return p
 }
 
-// wait returns what a program has printed; it must end with the exit code.
+// wait returns the output of a program, which must exit with code.
 func (p *process) wait(t *testing.T, code int) string {
 	t.Helper()
 	<-p.over
@@ -188,7 +185,6 @@ func (p *process) wait(t *testing.T, code int) string {
 	return p.out.String()
 }
 
-// model reads what a program has left.
 func model(t *testing.T, path string) []float32 {
 	t.Helper()
 	raw, err := os.ReadFile(path)

@@ -17,14 +17,13 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// alone makes a fleet of one.
 func alone(t *testing.T, change func(*sdk.Fleet)) (dir string, fleet *sdk.Fleet) {
 	t.Helper()
 	dir = t.TempDir()
 	return dir, newFleet(t, dir, []string{"alone"}, change)
 }
 
-// A loss that is no number ends a run without privacy, with the words that a function of Go gets.
+// A loss that is not a number ends a run without privacy, with the same error as for a Go function.
 func TestLossIsNoNumber(t *testing.T) {
 	program := native.host(t, "c-shared")
 	for mode, bad := range map[string]float64{"nan": math.NaN(), "infinite": math.Inf(-1)} {
@@ -53,7 +52,7 @@ func TestLossIsNoNumber(t *testing.T) {
 	}
 }
 
-// A private run goes on, and its certificate is good.
+// A private run continues, and its certificate is valid.
 func TestPrivate(t *testing.T) {
 	program := native.host(t, "c-shared")
 	for _, mode := range []string{"nan", "run"} {
@@ -74,7 +73,7 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// Everything that is wrong is refused, with words, and ends nothing.
+// Every invalid call is refused with an error, and ends nothing.
 func TestErrors(t *testing.T) {
 	program := native.host(t, "c-archive")
 	dir, _ := alone(t, nil)
@@ -109,12 +108,12 @@ model: -1: no model yet: the node has made no release: `
 	}
 }
 
-// A thousand nodes, of which a hundred are run, leave nothing behind.
+// A thousand nodes, of which a hundred run, leak no resources.
 func TestCycles(t *testing.T) {
 	program := native.host(t, "c-shared")
 	dir, _ := alone(t, nil)
 	said := native.start(t, nil, program, "cycles", nodeFile(dir, "alone"), "1000", "0").wait(t, 0)
-	var at, last [4]int // how many, kB, descriptors, threads
+	var at, last [4]int // count, kB, descriptors, threads
 	for i, line := range strings.Split(strings.TrimSpace(said), "\n") {
 		to := &at
 		if i > 0 {
@@ -130,8 +129,8 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// The host's own memory is used as the header says, by two checkers; what they are good for shows a host that reads
-// beyond its model.
+// Two memory checkers confirm that the host uses its memory as the header says. A host that reads beyond its model
+// shows that they work.
 func TestCheckers(t *testing.T) {
 	check := func(t *testing.T, program, word string, wrapper ...string) {
 		t.Helper()
@@ -164,7 +163,7 @@ func TestCheckers(t *testing.T) {
 	})
 }
 
-// A program that loads the library while it runs keeps its handlers of signals.
+// A program that loads the library at run time keeps its signal handlers.
 func TestLoaded(t *testing.T) {
 	cc, library := native.compilerOf(t), native.library(t, "c-shared")
 	program := filepath.Join(scratch, "loader")
@@ -177,7 +176,7 @@ func TestLoaded(t *testing.T) {
 	}
 }
 
-// The header is C as old as C99, and C++.
+// The header is valid C99, and C++.
 func TestHeader(t *testing.T) {
 	for _, call := range [][]string{
 		{"cc", "-x", "c", "-std=c99"}, {"g++", "-x", "c++", "-std=c++11"}, {"clang++", "-x", "c++", "-std=c++11"},
@@ -192,7 +191,7 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// installed returns a folder with the header, a library, and what pkg-config and CMake look for.
+// installed returns a folder with the header, a library, and the files for pkg-config and CMake.
 func installed(t *testing.T, mode string) string {
 	t.Helper()
 	library, dir := native.library(t, mode), t.TempDir()
@@ -209,7 +208,7 @@ func installed(t *testing.T, mode string) string {
 	return dir
 }
 
-// pkg-config and CMake find header and library in any folder, the shared one and the archive.
+// pkg-config and CMake find the header and the library in any folder, both shared and static.
 func TestFoundByBuildTools(t *testing.T) {
 	build := map[string]func(t *testing.T, mode, dir string) (program string){
 		"pkg-config": func(t *testing.T, mode, dir string) string {
@@ -247,7 +246,7 @@ func TestFoundByBuildTools(t *testing.T) {
 				need(t, tool)
 				dir := installed(t, mode)
 				t.Setenv("LD_LIBRARY_PATH", dir)
-				p := native.start(t, nil, build(t, mode, dir)) // without a node file: the library itself refuses that
+				p := native.start(t, nil, build(t, mode, dir)) // without a node file, which the library refuses
 				if p.wait(t, 1); !strings.Contains(p.log.String(), "neither the path nor the text of a node file") {
 					t.Errorf("it says %q", &p.log)
 				}
@@ -256,7 +255,7 @@ func TestFoundByBuildTools(t *testing.T) {
 	}
 }
 
-// Three sensors learn what none of them is told, in a program of 60 lines.
+// Three sensors learn jointly, in a program of 60 lines, what none of them knows alone.
 func TestSensor(t *testing.T) {
 	if text, err := os.ReadFile("sensor/sensor.c"); err != nil || strings.Count(string(text), "\n") > 60 {
 		t.Errorf("sensor.c has %d lines, want at most 60 (%v)", strings.Count(string(text), "\n"), err)

@@ -33,8 +33,8 @@ func square(number int) zoest.OracleFunc {
 	}
 }
 
-// newFleet writes the files of a fleet in a row, of which every other member listens, and returns the fleet. The node
-// files have the gap that "spade-edge init -dim" leaves.
+// newFleet writes the files of a fleet whose graph is a path, in which every other member listens, and returns the
+// fleet. The node files have the gap that "spade-edge init -dim" leaves.
 func newFleet(t *testing.T, dir string, members []string, change func(*sdk.Fleet)) *sdk.Fleet {
 	t.Helper()
 	fleet := &sdk.Fleet{
@@ -122,7 +122,6 @@ func ofGo(t *testing.T, fleet *sdk.Fleet) [][]float32 {
 	return models
 }
 
-// same complains unless two models are the same bits.
 func same(t *testing.T, who string, got, want []float32) {
 	t.Helper()
 	if len(got) != len(want) {

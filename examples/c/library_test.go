@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/device"
 )
 
-// Three nodes, two of C in processes of their own and one of Go: the bits of three nodes of Go.
+// Three nodes, two in C processes and one in Go, get the same bits as three Go nodes.
 func TestSameBits(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent")
 	for _, to := range []*target{native, arm64, arm6} {
@@ -51,11 +51,11 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// What a callback does on the side changes no bit: it calls the library, sleeps while somebody stops the node, raises a
-// signal in its own thread, stops the node itself; and other threads ask all the time.
+// Side effects of a callback change no bit: it calls the library, sleeps while another thread stops the node, raises a
+// signal in its thread, or stops the node; and other threads query the library all the time.
 func TestCallbacks(t *testing.T) {
 	program := native.host(t, "c-shared")
-	t.Setenv("NOTIFY_SOCKET", "/nonexistent") // of the host's
+	t.Setenv("NOTIFY_SOCKET", "/nonexistent") // of the host
 	for _, c := range []struct {
 		mode string
 		want []string

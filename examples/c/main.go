@@ -1,4 +1,4 @@
-// Command c is the C library of SPADE-Edge: spade_edge.h says what its functions do, README.md how it is built.
+// Command c is the C library of SPADE-Edge. spade_edge.h documents its functions; README.md explains how to build it.
 package main
 
 /*
@@ -23,25 +23,25 @@ import (
 
 func main() {}
 
-// node is what a handle stands for.
+// node is the object behind a handle.
 type node struct {
 	*host.Node
 	line C.uintptr_t
 	user C.uintptr_t // of line
-	told bool        // spade_lines was called: line may be NULL, for nobody
+	told bool        // spade_lines was called; line may be NULL, which discards lines
 	one  sync.Mutex  // held while line is called
 }
 
-// open holds the open nodes, each a *node, by their handles: numbers in place of pointers.
+// open holds the open nodes, each a *node, by their handles, which are numbers instead of pointers.
 var (
 	open sync.Map
-	last atomic.Int32 // handle given out
+	last atomic.Int32 // latest handle
 )
 
-// loss is the host's. One query is asked at a time, by the goroutine that runs the node.
+// loss is the host's oracle. The goroutine that runs the node sends it one query at a time.
 type loss struct {
 	call, user C.uintptr_t
-	x          *C.float // C's memory: no pointer of Go's leaves this package; nil before the first call
+	x          *C.float // C's memory: no Go pointer leaves this package; nil before the first call
 }
 
 func (l *loss) ask(_ context.Context, x []float32, sample int) (float64, error) {
@@ -57,7 +57,6 @@ func (l *loss) end() {
 	l.x = nil
 }
 
-// say passes a line on to the host.
 func (n *node) say(line string) {
 	text := C.CString(line)
 	defer C.free(unsafe.Pointer(text))
@@ -66,7 +65,7 @@ func (n *node) say(line string) {
 	C.spade_go_line(n.line, text, n.user)
 }
 
-// result makes a number of what call returns, and keeps the text of its error for the thread.
+// result returns the number of call, or a code for its error, whose text it keeps for the thread.
 func result(call func() (int64, error)) C.int64_t {
 	n, err := host.Guard(call)
 	if err == nil {
@@ -88,7 +87,6 @@ func with(handle C.int32_t, call func(n *node) (int64, error)) C.int64_t {
 	})
 }
 
-// text copies a text into the memory of the host.
 func text(to *C.char, size C.size_t, from []byte) int64 {
 	if to != nil && size > 0 {
 		room := unsafe.Slice((*byte)(unsafe.Pointer(to)), size)
@@ -97,7 +95,6 @@ func text(to *C.char, size C.size_t, from []byte) int64 {
 	return int64(len(from))
 }
 
-// bytesOf copies a text of the host.
 func bytesOf(from *C.char, length C.size_t) []byte {
 	if from == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Command embed has three nodes in one program, each as a device has one: websockets, pinned keys, state and ledger on disk.
+// Command embed runs three nodes in one program, as on devices: websockets, pinned keys, state and ledger on disk.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 	fleet.Method, fleet.Privacy, err = plan.Suggest(plan.Known{Dim: 3, Samples: fleet.Records, Open: true,
 		Privacy: sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5}})
 	check(err)
-	for _, name := range names { // each device makes its own key, and all know the public halves
+	for _, name := range names { // each device makes a key, and publishes the public half
 		public, key, err := ed25519.GenerateKey(nil)
 		check(err)
 		keys[name], fleet.Members = key, append(fleet.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}})
@@ -43,7 +43,7 @@ func main() {
 	check(os.RemoveAll(dir))
 }
 
-// pump runs the node of a device, which keeps its readings to itself. After a crash it goes on with what is in its folder.
+// pump runs the node of a device, whose readings never leave it. After a crash the node continues from its folder.
 func pump(fleet *fleetfile.File, link *ws.Transport, name string, key ed25519.PrivateKey, dir string) {
 	store, err := state.Open(dir)
 	check(err)

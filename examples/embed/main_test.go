@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Three pumps end with one model, which weighs vibration about twice as much as heat; and the whole program has 70 lines.
+// Three pumps end with one model, which gives vibration about twice the weight of heat. The whole program has 70
+// lines.
 func TestEmbed(t *testing.T) {
 	stdout := os.Stdout
 	defer func() { os.Stdout = stdout }()

@@ -21,12 +21,12 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// before is what the hospitals have before the study: their scoring program, and their patients.
+// before holds what the hospitals have before the study: their scoring program, and their patients.
 //
 //go:embed score.py data
 var before embed.FS
 
-// hospital is one member of the study. Nothing in its folder dir leaves it: patients.csv and score.py, and later
+// hospital is a member of the study. Nothing in its folder dir leaves it: patients.csv and score.py, and later
 //
 //	ledger.json        the privacy budget of its patients' data over all studies; never deleted
 //	state/             the state of its node in this study
@@ -41,8 +41,8 @@ type hospital struct {
 
 func (h *hospital) path(name string) string { return filepath.Join(h.dir, name) }
 
-// open fills the folder of a hospital, and creates the ledger: people state with it that these data were never used before,
-// and how much they may reveal until they are deleted.
+// open fills the folder of a hospital, and creates the ledger. With the ledger the hospital declares that its data was
+// never used before, and how much the data may reveal until it is deleted.
 func open(name, dir, python string) (*hospital, error) {
 	h := &hospital{name: name, dir: dir, python: python}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -71,8 +71,8 @@ func open(name, dir, python string) (*hospital, error) {
 	return h, err
 }
 
-// connect opens the connections of all hospitals, which have exchanged their public keys over a trusted channel. Each dials
-// those after it in the list, so city needs no open port.
+// connect opens the connections of all hospitals, which have exchanged their public keys over a trusted channel. Each
+// dials those after it in the list, so city needs no open port.
 func connect(fleet *sdk.Fleet, all []*hospital) error {
 	file := &fleetfile.File{Fleet: fleet}
 	for _, h := range all {
@@ -95,11 +95,10 @@ func connect(fleet *sdk.Fleet, all []*hospital) error {
 	return nil
 }
 
-// errPower stops a node in the middle of the study.
 var errPower = errors.New("the power has failed")
 
 // run runs the hospital's node until the study ends, or until release number failing. Called again, it continues from
-// there: all that it needs is in the folder before anything is sent.
+// there: everything that it needs is in the folder before anything is sent.
 func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err error) {
 	patients, err := h.score(ctx, "patients.csv")
 	if err != nil {
@@ -147,13 +146,14 @@ func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err 
 	return os.WriteFile(h.path("certificate.json"), text, 0o600)
 }
 
-// score starts score.py on a file of patients: an oracle for a node.
+// score starts score.py on a file of patients, as an oracle for a node.
 func (h *hospital) score(ctx context.Context, patients string) (*scorer.Oracle, error) {
 	program := scorer.Program{Command: []string{h.python, "score.py", patients}, Dir: h.dir}
 	return scorer.OpenStream(ctx, scorer.StreamConfig{Program: program})
 }
 
-// accuracy returns the share of the patients of another hospital for whom a rule gives more than even odds to what happened.
+// accuracy returns the share of another hospital's patients for whom a rule gives the true outcome more than even
+// odds.
 func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err error) {
 	unseen, err := h.score(ctx, "unseen.csv")
 	if err != nil {
@@ -174,8 +174,8 @@ func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err
 	return float64(right) / float64(len(losses)), err
 }
 
-// verify computes every number in the certificate again, and compares it with the ledger, which only the hospital can read.
-// It fails unless the ledger refuses a second study of the same size.
+// verify recomputes every number in the certificate, and compares it with the ledger, which only the hospital can
+// read. It fails unless the ledger refuses a second study of the same size.
 func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	text, err := os.ReadFile(h.path("certificate.json"))
 	if err != nil {

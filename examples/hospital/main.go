@@ -1,14 +1,15 @@
 // Command hospital is a study of three hospitals that may not show each other their patients.
 //
-// Each wants a rule that predicts who is at risk of a cardiovascular event. None can find a good one alone: city treats people
-// who had an event, coast people who had none, and hills is small. To find one together they need
+// Each wants a rule that predicts the risk of a cardiovascular event. None can find a good one alone: city treats
+// patients who had an event, coast patients who had none, and hills is small. To find one together they need
 //
 //   - a program that scores a rule on a patient: score.py, in any language (package sdk/scorer);
 //   - an agreement, the same for all: func study;
 //   - a node in each hospital, which keeps its state in a folder: hospital.go;
 //   - connections: websockets, with the keys of the others pinned (package transport/ws).
 //
-// At the end each holds the rule, and a certificate of what it revealed about its patients, which anyone can verify.
+// At the end each holds the rule, and a certificate that bounds what it revealed about its patients and that anyone
+// can verify.
 //
 //	go run ./examples/hospital
 //
@@ -44,18 +45,18 @@ func main() {
 	}
 }
 
-// weights is how many numbers make a rule: one for each of the five findings that score.py reads, and a baseline.
+// weights is the number of weights of a rule: one for each of the five findings that score.py reads, and a baseline.
 const weights = 6
 
-// size is how many patients each hospital has. The numbers are public, and part of the agreement.
+// size is the number of patients of each hospital. The numbers are public, and part of the agreement.
 var size = map[string]int{"city": 100, "coast": 100, "hills": 42}
 
-// protected is the privacy of the study: each patient is protected against everybody else together, a hospital as a whole is
-// not.
+// protected is the privacy of the study: it protects each patient against all others together, but not a hospital as a
+// whole.
 var protected = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5, Accounting: dpmech.GDP}
 
-// study is the agreement: members, graph, duration and privacy. Nothing in it comes from the patients: all settings follow
-// from the number of weights, the numbers of patients and epsilon.
+// study returns the agreement: members, graph, duration and privacy. Nothing in it comes from the patients: all
+// settings follow from the number of weights, the numbers of patients and epsilon.
 func study(privacy sdk.Privacy, names ...string) (*sdk.Fleet, error) {
 	fleet := &sdk.Fleet{Run: "risk of an event, 2026", Dim: weights, Members: names}
 	var patients []int
@@ -75,7 +76,7 @@ func study(privacy sdk.Privacy, names ...string) (*sdk.Fleet, error) {
 	return fleet, err
 }
 
-// run carries out the study, in a folder with one for each hospital.
+// run carries out the study, in dir, with a folder for each hospital.
 func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 	fleet, err := study(protected, "city", "coast", "hills")
 	if err != nil {
@@ -110,8 +111,8 @@ func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 	return report(ctx, out, fleet, all, alone)
 }
 
-// trainTogether runs the three nodes until each has the final rule. In the middle the power fails in the first hospital; its
-// node starts again with the same folder, and the others wait.
+// trainTogether runs the three nodes until each has the final rule. Halfway the power fails in the first hospital; its
+// node restarts with the same folder, and the others wait.
 func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospital) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -130,7 +131,7 @@ func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*
 				errs[i] = h.run(ctx, fleet, 0)
 			}
 			if errs[i] != nil {
-				cancel() // or the others would wait for it
+				cancel() // otherwise the others would wait for it
 			}
 		})
 	}
@@ -138,7 +139,7 @@ func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*
 	return errors.Join(errs...)
 }
 
-// report prints the result of the study: how good the rule is, and its privacy cost.
+// report prints the accuracy of the rule and its privacy cost.
 func report(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospital, alone [][]float32) error {
 	for i, h := range all {
 		before, err := h.accuracy(ctx, alone[i])

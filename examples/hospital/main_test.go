@@ -22,7 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write the files of patients")
 
-// python returns the program behind the name, which may be a script that looks for it each time.
+// python returns the path of the Python program itself: the name in PATH may be a script that searches for it each
+// time.
 func python(t *testing.T) string {
 	t.Helper()
 	path, err := exec.CommandContext(t.Context(), "python3", "-c", "import sys; print(sys.executable)").Output()
@@ -32,8 +33,8 @@ func python(t *testing.T) string {
 	return string(bytes.TrimSpace(path))
 }
 
-// The tutorial runs and says what it has come to; certificates are verified on the way, and a forged one is found out.
-// City's releases are counted once each, though the power has failed.
+// The tutorial runs and prints its result. It verifies certificates, and detects a forged one. City's releases count
+// once each, in spite of the power failure.
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	dir := t.TempDir()
@@ -71,7 +72,7 @@ func TestRun(t *testing.T) {
 	t.Log(out.String())
 }
 
-// forge lets the certificate of one of the hospitals claim less than it should, which must be found out.
+// forge makes the certificate of one hospital claim too little, which must be detected.
 func forge(t *testing.T, h *hospital) {
 	t.Helper()
 	path := filepath.Join(h.dir, "certificate.json")
@@ -95,11 +96,11 @@ func forge(t *testing.T, h *hospital) {
 	}
 }
 
-// The patients are generated: the first that suit each hospital. The last are those of a hospital that takes no part.
+// The patients are generated: the first that suit each hospital. The last are those of a hospital outside the study.
 func TestData(t *testing.T) {
 	files := []struct {
 		name    string
-		no, yes int // how many without and with an event
+		no, yes int // numbers of patients without and with an event
 	}{{"city", 0, 100}, {"coast", 100, 0}, {"hills", 40, 2}, {"unseen", 150, 150}}
 	d, next := task.Clinical(1000, 2026), 0
 	for _, f := range files {
@@ -127,7 +128,7 @@ func TestData(t *testing.T) {
 	}
 }
 
-// jsonFields adds to into the names of the fields of a type's JSON, with a dot between levels.
+// jsonFields adds the names of a type's JSON fields to into, with a dot between levels.
 func jsonFields(t reflect.Type, at string, into map[string]bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -148,7 +149,7 @@ func jsonFields(t reflect.Type, at string, into map[string]bool) {
 	}
 }
 
-// Every field that DPIA.md names is there.
+// Every field that DPIA.md names exists.
 func TestEvidence(t *testing.T) {
 	text, err := os.ReadFile("DPIA.md")
 	if err != nil {

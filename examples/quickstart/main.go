@@ -1,5 +1,5 @@
-// Command quickstart embeds two nodes in one program: a hall and a lab agree on a temperature that suits both, in
-// degrees above 19, and neither tells the other what it would like best.
+// Command quickstart embeds two nodes in one program. A hall and a lab agree on a temperature that suits both, in
+// degrees above 19, and neither reveals its preferred temperature to the other.
 package main
 
 import (

@@ -16,7 +16,7 @@ func Example() {
 	// lab: 0.5, error: <nil>
 }
 
-// The README promises that a node is embedded in 25 lines.
+// The README promises that 25 lines embed a node.
 func TestFitsIn25Lines(t *testing.T) {
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, "main.go", nil, 0)
@@ -35,7 +35,7 @@ func TestFitsIn25Lines(t *testing.T) {
 	}
 }
 
-// The README shows this very code.
+// The README shows this code.
 func TestReadmeShowsIt(t *testing.T) {
 	code, err := os.ReadFile("main.go")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package scorer_test runs the scorers in this folder, three nodes of each, and compares what they learn.
+// Package scorer_test runs the scorers in this folder, three nodes of each, and compares the learned models.
 package scorer_test
 
 import (
@@ -27,7 +27,7 @@ const dim = 4
 
 var members = []string{"a", "b", "c"}
 
-// ways are the oracles of a node file, and what has to be there to run them. HERE is this folder.
+// ways are the oracles of a node file, and the programs that they need. HERE is this folder.
 var ways = []struct{ name, needs, oracle string }{
 	{"python json", "python3", `{"stream": ["python3", "HERE/score.py", "json", "part.csv"], "workers": 2}`},
 	{"python cbor", "python3", `{"stream": ["python3", "HERE/score.py", "cbor", "part.csv"], "format": "cbor"}`},
@@ -48,8 +48,8 @@ func newFleet() *sdk.Fleet {
 	}
 }
 
-// Every scorer, asked in every way, gives the same models to the last bit, and the built-in model nearly the same: it
-// rounds products to float32 and has an exp of its own.
+// Every scorer and every format gives the same models to the last bit. The built-in model is nearly the same: it
+// rounds products to float32 and has a different exp.
 func TestScorersAgree(t *testing.T) {
 	var mu sync.Mutex
 	models := map[string][][]float32{}
@@ -72,7 +72,7 @@ func TestScorersAgree(t *testing.T) {
 	for _, way := range ways {
 		got, ran := models[way.name]
 		switch {
-		case !ran: // it has said so
+		case !ran: // it has reported the failure
 		case first == "":
 			first = way.name
 			if off := far(got, builtin); off > 1e-5 {
@@ -84,7 +84,7 @@ func TestScorersAgree(t *testing.T) {
 	}
 }
 
-// far returns the largest difference between two lists of models, whose shorter is repeated.
+// far returns the largest difference between two lists of models; the shorter one repeats.
 func far(a, b [][]float32) float64 {
 	most := 0.0
 	for i, x := range a {
@@ -110,7 +110,7 @@ func parts(t *testing.T) []string {
 	return out
 }
 
-// runFleet writes the files of a fleet of three nodes with this oracle, runs them, and returns their models.
+// runFleet writes the files of a fleet of three nodes with an oracle, runs them, and returns their models.
 func runFleet(t *testing.T, needs, oracle string) [][]float32 {
 	t.Helper()
 	if _, err := exec.LookPath(needs); err != nil {
@@ -125,13 +125,13 @@ func runFleet(t *testing.T, needs, oracle string) [][]float32 {
 		t.Fatal(err)
 	}
 	oracle = strings.ReplaceAll(oracle, "HERE", strings.Trim(string(quoted), `"`))
-	if needs == "python3" { // what is found in PATH may be a script that looks for it, each time
+	if needs == "python3" { // the program in PATH may be a script that searches for it each time
 		path, err := exec.CommandContext(t.Context(), needs, "-c",
 			"import json, sys; print(json.dumps(sys.executable))").Output()
 		if err != nil {
 			t.Skipf("python3 does not run, so its scorer is not tried: %v", err)
 		}
-		plain := `, "-S", "-E"` // it starts twice as fast without the packages of the place
+		plain := `, "-S", "-E"` // skipping site packages halves the start time
 		oracle = strings.ReplaceAll(oracle, `"python3"`, string(bytes.TrimSpace(path))+plain)
 	}
 	dir := t.TempDir()
@@ -188,7 +188,6 @@ func runFleet(t *testing.T, needs, oracle string) [][]float32 {
 	return models
 }
 
-// newNode makes the node that a node file describes, on a network in memory.
 func newNode(t *testing.T, path string, net *mem.Net) *sdk.Node {
 	t.Helper()
 	file, err := fleetfile.ReadNode(path)

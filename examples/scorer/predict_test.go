@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// patients are made up: two numbers, a category, a class of three and a number to predict. With gaps, cells are missing
-// in every way, and with strangers there are wards that no model knows.
+// patients returns generated patients: two numbers, a category, a class of three and a number to predict. With gaps,
+// cells are missing in every way; with strangers, there are wards that no model knows.
 func patients(n int, seed uint64, gaps, strangers bool) string {
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate})
 	var b strings.Builder
@@ -36,7 +36,6 @@ func patients(n int, seed uint64, gaps, strangers bool) string {
 	return b.String()
 }
 
-// numpy returns a Python that has it.
 func numpy(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"python3", "/usr/bin/python3"} {
@@ -48,8 +47,8 @@ func numpy(t *testing.T) string {
 	return ""
 }
 
-// same compares what predict.py and package task say of the rows of a file, from a model file with drawn weights. It
-// returns how many rows there are, and how many of their categories the model does not know.
+// same compares the predictions of predict.py and package task for the rows of a file, from a model file with random
+// weights. It returns the number of rows, and how many of their categories the model does not know.
 func same(t *testing.T, python string, recipe *task.Recipe, narrow bool, data string) (rows, strangers int) {
 	t.Helper()
 	draw := rng.New(7, rng.Address{Purpose: rng.Start})
@@ -111,7 +110,7 @@ func same(t *testing.T, python string, recipe *task.Recipe, narrow bool, data st
 	return len(lines), strangers
 }
 
-// predict.py says of held out patients what package task says, from the same model file.
+// predict.py makes the same predictions for held-out patients as package task, from the same model file.
 func TestNumpyPredictsTheSame(t *testing.T) {
 	python := numpy(t)
 	dir := t.TempDir()
@@ -169,8 +168,8 @@ func TestNumpyPredictsTheSame(t *testing.T) {
 	}
 }
 
-// Of the patients of four real hospitals too, whatever stands for what was not measured, with a model whose preprocessing
-// comes from one of them: elsewhere there are categories that it does not know.
+// The same holds for the patients of four real hospitals, with all their markers of missing values. The preprocessing
+// of the model comes from one hospital: others have categories that it does not know.
 func TestNumpyPredictsTheSameOfFourHospitals(t *testing.T) {
 	dir := filepath.FromSlash("../../../shared/data/heart-four-hospitals")
 	if os.Getenv("SPADE_LONG") == "" {
@@ -180,7 +179,7 @@ func TestNumpyPredictsTheSameOfFourHospitals(t *testing.T) {
 		t.Skip("no data: ", err)
 	}
 	python := numpy(t)
-	var all strings.Builder // one file for all, as starting Python takes longest
+	var all strings.Builder // one file for all, since starting Python takes longest
 	for i, hospital := range []string{"va", "cleveland", "hungarian", "switzerland"} {
 		text, err := os.ReadFile(filepath.Join(dir, hospital+".csv"))
 		if err != nil {
@@ -208,7 +207,7 @@ func TestNumpyPredictsTheSameOfFourHospitals(t *testing.T) {
 			t.Run(rule+", "+name, func(t *testing.T) {
 				s := c.spec
 				s.Source, s.Missing = "csv:"+filepath.Join(dir, "va.csv"), rule
-				s.OneHot = []string{"cp", "restecg", "slope", "ca", "thal"} // at va nobody's ca is above 0
+				s.OneHot = []string{"cp", "restecg", "slope", "ca", "thal"} // no patient at va has ca above 0
 				recipe, err := task.Fit(s, c.model, "one hospital's patients")
 				if err != nil {
 					t.Fatal(err)

@@ -14,10 +14,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// chunk is how many parameters are worked on at a time: a whole number of sign words that stays in a processor's first cache.
+// chunk is how many parameters are processed at a time: a whole number of sign words that fits a processor's L1 cache.
 const chunk = 4096
 
-// Adapter expands c to x. Its methods may be called from any goroutine; expansions follow one another.
+// Adapter expands c to x. Any goroutine may call its methods; expansions run one at a time.
 type Adapter struct {
 	spec  Spec
 	base  []float32 // x0; nil for zeros
@@ -25,11 +25,11 @@ type Adapter struct {
 	signs []uint64 // LoRA: Rank rows for each matrix
 
 	mu   sync.Mutex // guards tile
-	tile []float32  // Random: c again and again
+	tile []float32  // Random: c repeated
 }
 
-// Open makes the Adapter of a description, whose files are in the folder dir. It reads them whole, and refuses one with
-// another length or hash.
+// Open makes the Adapter of a spec whose files are in the folder dir. It reads the files into memory, and refuses one
+// with the wrong length or hash.
 func Open(spec Spec, dir string) (*Adapter, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func Open(spec Spec, dir string) (*Adapter, error) {
 	return New(spec, base, basis)
 }
 
-// read returns the count numbers of a file, or nil for none.
+// read returns the count numbers of a file, or nil for a nil file.
 func (f *File) read(field, dir string, count int64) ([]float32, error) {
 	if f == nil {
 		return nil, nil
@@ -70,8 +70,8 @@ func (f *File) read(field, dir string, count int64) ([]float32, error) {
 	return x, nil
 }
 
-// New makes an Adapter of numbers that are at hand, and keeps the slices: base is x0, or nil for zeros; basis has the rows of
-// the form Basis, and is nil for others. Their hashes are not checked.
+// New makes an Adapter from numbers in memory, and keeps the slices: base is x0, or nil for zeros; basis has the rows
+// of the form Basis, and is nil for other forms. New does not check their hashes.
 func New(spec Spec, base, basis []float32) (*Adapter, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -106,11 +106,11 @@ func New(spec Spec, base, basis []float32) (*Adapter, error) {
 	return a, nil
 }
 
-// Spec returns the description. It must not be changed.
+// Spec returns the spec, which must not be changed.
 func (a *Adapter) Spec() *Spec { return &a.spec }
 
-// Expand sets x, of length D, to x0 + A c, for a c of length d. It panics if a length is wrong. The order of the operations is
-// fixed, so that all processors give the same bits.
+// Expand sets x, of length D, to x0 + A c, for c of length d. It panics if a length is wrong. The order of operations
+// is fixed, so that all processors give the same bits.
 func (a *Adapter) Expand(x, c []float32) {
 	if len(x) != a.spec.Of || len(c) != a.spec.Dim {
 		panic(fmt.Sprintf("adapter: %d numbers from %d, want %d from %d", len(x), len(c), a.spec.Of, a.spec.Dim))

@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// numbers returns n numbers of a stream that tests alone use.
+// numbers returns n numbers of a stream that only tests use.
 func numbers(n int, purpose uint32) []float32 {
 	s := rng.New(99, rng.Address{Purpose: rng.Generate, Client: purpose})
 	x := make([]float32, n)
@@ -43,7 +43,7 @@ func mustParse(t testing.TB, text string, of int) *Spec {
 	return s
 }
 
-// cases are adapters with ragged sizes: d that is no multiple of 64, d = 1, d = D, D beyond several chunks.
+// cases are adapters with irregular sizes: d that is no multiple of 64, d = 1, d = D, D beyond several chunks.
 func cases(t testing.TB) []*Spec {
 	file := &File{"f.bin", strings.Repeat("0", 64)}
 	return []*Spec{
@@ -68,7 +68,7 @@ func sign(seed uint64, step, component, i int) float32 {
 	return 1
 }
 
-// reference expands one parameter after the other, by the equations of the package comment.
+// reference expands one parameter at a time, by the equations of the package comment.
 func reference(s *Spec, base, basis, c []float32) []float32 {
 	x := make([]float32, s.Of)
 	copy(x, base)
@@ -120,7 +120,7 @@ func TestExpandMatchesTheReference(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				x := numbers(s.Of, 9) // what stood there before must not matter
+				x := numbers(s.Of, 9) // the previous content must not matter
 				for range 2 {
 					a.Expand(x, c)
 					for i, want := range reference(s, base, basis, c) {
@@ -153,7 +153,7 @@ func TestExpandGolden(t *testing.T) {
 	}
 }
 
-// The helper for Python has the same hashes in its tests.
+// The tests of the Python helper have the same hashes.
 func TestExpandGoldenOfPython(t *testing.T) {
 	const of = 10_001
 	base, c := make([]float32, of), make([]float32, 100)
@@ -192,7 +192,8 @@ func TestExpandGoldenOfPython(t *testing.T) {
 	}
 }
 
-// A random subspace has orthogonal columns, of length sqrt(D/d), and maps a gradient without changing its length in the mean.
+// A random subspace has orthogonal columns, of length sqrt(D/d), and maps a gradient without changing its length in
+// the mean.
 func TestRandomSubspaceIsAnIsometryInTheMean(t *testing.T) {
 	const of, dim, seeds = 3000, 30, 100
 	g := numbers(of, 4)
@@ -216,7 +217,7 @@ func TestRandomSubspaceIsAnIsometryInTheMean(t *testing.T) {
 	}
 }
 
-// signs returns those of a seed, by an expansion of a one.
+// signs returns the signs of a seed, as the expansion of a one.
 func signs(of int, seed uint64) []float32 {
 	a, _ := New(Spec{Form: Random, Dim: 1, Of: of, Seed: seed}, nil, nil)
 	x := make([]float32, of)
@@ -224,9 +225,8 @@ func signs(of int, seed uint64) []float32 {
 	return x
 }
 
-// asked is an oracle that notes what it was asked.
 type asked struct {
-	calls []int // how many queries each call had
+	calls []int // number of queries in each call
 }
 
 func (o *asked) Loss(_ context.Context, x []float32, sample int) (float64, error) {
@@ -433,7 +433,7 @@ func TestValidateReportsEveryFault(t *testing.T) {
 	}
 }
 
-// Whatever a fleet file says is refused or can be expanded.
+// Every spec of a fleet file is refused, or can be expanded.
 func FuzzSpec(f *testing.F) {
 	for _, s := range cases(f) {
 		f.Add([]byte(s.String()))
@@ -455,7 +455,7 @@ func FuzzSpec(f *testing.F) {
 	})
 }
 
-// The share of memory bandwidth: an expansion beside a copy of the same numbers, which reads and writes as much.
+// The benchmark compares an expansion with a copy of the same numbers, which reads and writes the same amount.
 func BenchmarkExpand(b *testing.B) {
 	const of = 10_000_000
 	x, base := make([]float32, of), numbers(of, 1)

@@ -1,6 +1,6 @@
-// Package adapter trains few numbers in place of a model's many: x = x0 + A c, where x has D parameters, c the d that a fleet
-// trains, and A is public. Use it for a model that nobody can train on the device, such as a frozen network of millions of
-// parameters that its runtime can only apply.
+// Package adapter trains a few numbers instead of all parameters of a model: x = x0 + A c, where x has D parameters,
+// the fleet trains the d numbers c, and A is public. Use it for a model that cannot be trained on the device, such as a
+// frozen network of millions of parameters whose runtime only supports inference.
 //
 // A [Spec] describes A in one of four forms, and an [Adapter] applies it:
 //
@@ -9,15 +9,15 @@
 //	lora     W = W0 + B S for chosen matrices, with B from c and rows of signs S from a seed
 //	basis    x = x0 + sum of c[k]*(row k of a public file)
 //
-// All forms are linear, so that the mean of members' c is the mean of their models. That is why lora trains one factor of two
-// and keeps the other fixed, as FFA-LoRA does (Sun et al., "Improving LoRA in Privacy-preserving Federated Learning", ICLR
-// 2024). A step of 1 in a number of c moves each parameter that depends on it by 1 (random, coords, lora), so that smoothing
-// radius and step mean what they mean without an adapter.
+// All forms are linear, so that the mean of the members' c yields the mean of their models. That is why lora trains
+// only one of two factors and fixes the other, like FFA-LoRA (Sun et al., "Improving LoRA in Privacy-preserving
+// Federated Learning", ICLR 2024). A step of 1 in a number of c moves each parameter that depends on it by 1 (random,
+// coords, lora), so smoothing radius and step keep their meaning.
 //
-// The form random maps a gradient g to A^T g with E|A^T g|^2 = |g|^2, and so keeps the share d/D of its energy in the mean, as
-// every random subspace does (Li et al., "Measuring the Intrinsic Dimension of Objective Landscapes", ICLR 2018). Each column of A
-// has D/d signs and zeros elsewhere, so an expansion costs one pass over x0.
+// The form random maps a gradient g to A^T g with E|A^T g|^2 = |g|^2. Like every random subspace, it keeps the share
+// d/D of the gradient's energy in the mean (Li et al., "Measuring the Intrinsic Dimension of Objective Landscapes",
+// ICLR 2018). Each column of A has D/d signs and zeros elsewhere, so an expansion costs one pass over x0.
 //
-// A fleet file has the Spec under "adapter". The node expands c before it asks its oracle; a program that answers queries
-// may do so itself and gets d numbers a query: see package scorer.
+// A fleet file has the Spec under "adapter". The node expands c before it queries its oracle. A program that answers
+// queries may expand c itself and then gets d numbers a query: see package scorer.
 package adapter

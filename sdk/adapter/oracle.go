@@ -8,24 +8,25 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// room is how many parameters the copies of x have together that one call of a [zoest.BatchOracle] gets, but for a single one.
+// room is the maximum number of parameters in the copies of x for one call of a [zoest.BatchOracle], unless it has a
+// single query.
 const room = 1 << 20
 
-// Oracle is an oracle of d parameters that expands each point and asks another one, of D parameters. It has memory for one
-// copy of x, or for more while all have at most 4 MiB, and makes no garbage. Calls follow one another.
+// Oracle is an oracle of d parameters that expands each point and queries an inner oracle, of D parameters. It keeps
+// memory for one copy of x, or for several of at most 4 MiB in total, and makes no garbage. Calls run one at a time.
 type Oracle struct {
 	*Adapter
 	of zoest.Oracle
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	x       []float32  // copies of x, one after the other
 	queries []zoest.Query
 }
 
-// Oracle returns an oracle that asks another one, all queries at once if that is a [zoest.BatchOracle].
+// Oracle returns an oracle that expands queries for the oracle of, and batches them if that is a [zoest.BatchOracle].
 func (a *Adapter) Oracle(of zoest.Oracle) *Oracle { return &Oracle{Adapter: a, of: of} }
 
-// Loss expands a point and asks for one loss.
+// Loss expands a point and queries its loss.
 func (o *Oracle) Loss(ctx context.Context, c []float32, sample int) (float64, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -35,7 +36,7 @@ func (o *Oracle) Loss(ctx context.Context, c []float32, sample int) (float64, er
 	return o.of.Loss(ctx, o.queries[0].Point, sample)
 }
 
-// Losses expands as many points at a time as there is room for; see [zoest.BatchOracle].
+// Losses expands as many points at a time as fit; see [zoest.BatchOracle].
 func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -44,7 +45,7 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 		if err := o.expand(queries[:n]); err != nil {
 			return err
 		}
-		_ = zoest.Ask(ctx, o.of, o.queries, losses[:n], 0) // what has failed is NaN, and asked again by itself
+		_ = zoest.Ask(ctx, o.of, o.queries, losses[:n], 0) // a failed query gets NaN, and the caller retries it
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -53,7 +54,6 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 	return nil
 }
 
-// expand sets o.queries to queries with expanded points.
 func (o *Oracle) expand(queries []zoest.Query) error {
 	d := o.spec.Of
 	if len(o.x) < len(queries)*d {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Most is the largest number of parameters of a model, D.
+// Most is the maximum number of parameters of a model, D.
 const Most = 1 << 28
 
 // The forms of a [Spec].
@@ -20,10 +20,10 @@ const (
 	Basis  = "basis"
 )
 
-// Spec is the public description of x0 and A. All members of a fleet have the same.
+// Spec is the public description of x0 and A. All members of a fleet have the same one.
 type Spec struct {
 	Form string `json:"form"`           // Random, Coords, LoRA or Basis
-	Dim  int    `json:"dim"`            // d, numbers that are trained, 1..Of
+	Dim  int    `json:"dim"`            // d, trained numbers, 1..Of
 	Of   int    `json:"of"`             // D, parameters of the model, 1..Most
 	Seed uint64 `json:"seed,omitempty"` // of the signs; Random and LoRA
 
@@ -56,7 +56,7 @@ func Parse(text string, of int) (*Spec, error) {
 	again := "none"
 	switch s.Form, _, _ = strings.Cut(text, ":"); s.Form {
 	case Random:
-		_, _ = fmt.Sscanf(text, "random:%d:%d", &s.Dim, &s.Seed) // what does not fit shows below
+		_, _ = fmt.Sscanf(text, "random:%d:%d", &s.Dim, &s.Seed) // text that does not match is found below
 		again = fmt.Sprintf("random:%d:%d", s.Dim, s.Seed)
 	case LoRA:
 		_, _ = fmt.Sscanf(text, "lora:%d:%d:%s", &s.Rank, &s.Seed, &matrices)
@@ -78,8 +78,8 @@ func Parse(text string, of int) (*Spec, error) {
 	return s, s.Validate()
 }
 
-// ParseRanges reads coordinates and ranges "first-last" of them, ascending, with white space or commas between them, and
-// returns how many coordinates these are.
+// ParseRanges reads coordinates and ranges "first-last" of coordinates, ascending, separated by white space or commas,
+// and returns the total number of coordinates as dim.
 func ParseRanges(text string) (ranges [][2]int, dim int, err error) {
 	split := func(r rune) bool { return strings.ContainsRune(" \t\r\n,", r) }
 	for _, part := range strings.FieldsFunc(text, split) {
@@ -97,13 +97,13 @@ func ParseRanges(text string) (ranges [][2]int, dim int, err error) {
 	return ranges, dim, nil
 }
 
-// String returns the description as a line of JSON. A program that expands c itself repeats it in its hello.
+// String returns the spec as a line of JSON. A program that expands c itself repeats it in its hello.
 func (s *Spec) String() string {
 	text, _ := json.Marshal(s) // its fields can always be encoded
 	return string(text)
 }
 
-// trained returns the d that follows from Ranges or Matrices, as far as these are valid, and that of Dim for other forms.
+// trained returns the d that follows from Ranges or Matrices, as far as these are valid, and Dim for other forms.
 func (s *Spec) trained() (d int64) {
 	switch s.Form {
 	case Coords:
@@ -120,7 +120,7 @@ func (s *Spec) trained() (d int64) {
 	return d
 }
 
-// Validate reports every fault at once, each with the field's name in a fleet file.
+// Validate reports all errors together, each with the field's name in a fleet file.
 func (s *Spec) Validate() error {
 	var errs []error
 	want := func(ok bool, format string, args ...any) {

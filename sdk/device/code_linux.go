@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// releaseCode returns the memory of the program's own code to the system while a node waits: much of it ran only at the
-// start. The pages are unchanged file pages, and are read again when needed.
+// releaseCode returns the memory of the program's code to the system while a node waits: much of it ran only at the
+// start. The pages are unchanged file pages; the system reads them again when needed.
 func releaseCode() {
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {

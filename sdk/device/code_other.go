@@ -2,5 +2,4 @@
 
 package device
 
-// releaseCode does nothing on this system.
 func releaseCode() {}

@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// controlPath returns the path of the socket. The longest one has 108 bytes with the zero at its end on Linux and
+// controlPath returns the path of the socket. Its maximum length, with the terminating zero, is 108 bytes on Linux and
 // Windows, and 104 elsewhere.
 func controlPath(state string) (string, error) {
 	const longest = 103
@@ -31,9 +31,9 @@ func controlPath(state string) (string, error) {
 }
 
 // openControl listens on the socket in the state folder, which only its owner can use. It answers GET /status with the
-// node's status, POST /end with the round that the node asked for, and POST /stop with a response that ends when the
-// process does: unlink removes the socket, and d.hangUp ends the open connections. The caller holds the lock of the store,
-// so a socket that exists was left by a crash.
+// node's status, POST /end with the round that the node requested, and POST /stop with a response that lasts until the
+// process ends. unlink removes the socket, and d.hangUp closes the open connections. The caller holds the lock of the
+// store, so an existing socket is left over from a crash.
 func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	path, err := controlPath(d.File.State)
 	if err != nil {
@@ -61,7 +61,7 @@ func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(d.monitor.Status()) // a caller that has gone needs no answer
+		_ = json.NewEncoder(w).Encode(d.monitor.Status()) // the client may be gone
 	})
 	mux.HandleFunc("POST /end", d.answerEnd)
 	mux.HandleFunc("POST /stop", func(w http.ResponseWriter, r *http.Request) {
@@ -73,10 +73,10 @@ func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	return l.Close, nil
 }
 
-// ErrNotRunning is what [AskStatus] and [AskStop] return, wrapped, if no node answers.
+// ErrNotRunning is wrapped by errors of [AskStatus] and [AskStop] if no node answers.
 var ErrNotRunning = errors.New("not running")
 
-// ask sends a request to the node behind a state folder.
+// ask sends a request to the node that runs in a state folder.
 func ask(ctx context.Context, state, method, path string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://node"+path, nil)
 	if err != nil {
@@ -91,20 +91,20 @@ func ask(ctx context.Context, state, method, path string) (*http.Response, error
 			}
 			conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrPermission) {
-				return nil, fmt.Errorf("%w: %w", ErrNotRunning, err) // no socket, or one that a crash has left
+				return nil, fmt.Errorf("%w: %w", ErrNotRunning, err) // no socket, or one left over from a crash
 			}
 			return conn, err
 		},
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, errors.Unwrap(err) // without the address, which is no real one
+		return nil, errors.Unwrap(err) // drops the URL, which is artificial
 	}
 	return resp, nil
 }
 
-// askTwice sends a request and decodes its JSON answer, within ten seconds. A node that exits drops unanswered requests:
-// after a failure it tries once more, and reaches the next process or gets [ErrNotRunning].
+// askTwice sends a request and decodes its JSON answer, within ten seconds. A node that exits drops unanswered
+// requests. After a failure, askTwice therefore retries once, and reaches the next process or returns [ErrNotRunning].
 func askTwice(ctx context.Context, state, method, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -140,21 +140,20 @@ func AskStatus(ctx context.Context, state string) (*monitor.Status, error) {
 	return st, nil
 }
 
-// AskStop asks the running node of a state folder to end, and returns when its process is gone.
+// AskStop asks the running node of a state folder to stop, and returns when its process has ended.
 func AskStop(ctx context.Context, state string) error {
 	resp, err := ask(ctx, state, http.MethodPost, "/stop")
 	if err != nil {
 		if errors.Is(err, ErrNotRunning) || ctx.Err() != nil {
 			return err
 		}
-		return nil // it was gone before it could answer
+		return nil // it ended before it could answer
 	}
-	_, _ = io.Copy(io.Discard, resp.Body) // ends with the process, one way or the other
+	_, _ = io.Copy(io.Discard, resp.Body) // returns when the process has ended
 	_ = resp.Body.Close()
 	return ctx.Err()
 }
 
-// answerEnd answers a request for an early end.
 func (d *Device) answerEnd(w http.ResponseWriter, r *http.Request) {
 	last, err := strconv.Atoi(r.URL.RawQuery)
 	if err == nil {
@@ -167,8 +166,8 @@ func (d *Device) answerEnd(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(last)
 }
 
-// AskEnd makes the running node of a state folder request an early end of its run, with last as the last round with data,
-// or with 0 the earliest possible. It returns the requested round.
+// AskEnd makes the running node of a state folder request an early end of its run, with last as the last round with
+// data, or with 0 for the earliest possible round. It returns the requested round.
 func AskEnd(ctx context.Context, state string, last int) (int, error) {
 	if err := askTwice(ctx, state, http.MethodPost, "/end?"+strconv.Itoa(last), &last); err != nil {
 		return 0, err

@@ -15,14 +15,15 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// Whatever stands behind the socket in a state folder, asking it ends in an error of this package or in an answer.
+// Whatever the process behind the socket in a state folder answers, a request returns an error of this package or an
+// answer.
 func FuzzControlAnswer(f *testing.F) {
 	for _, answer := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\n{\"round\":12}", "HTTP/1.1 409 Conflict\r\n\r\nno", "garbage",
 		"HTTP/1.1 200 OK\r\n\r\n{\"privacy\":{\"epsilon\":1e999}}", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", "",
 		"HTTP/1.1 302 Found\r\nLocation: http://elsewhere/\r\n\r\n"} {
 		f.Add([]byte(answer))
 	}
-	state, err := os.MkdirTemp("", "ask") // the path of a socket is short
+	state, err := os.MkdirTemp("", "ask") // the path of a socket must be short
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func FuzzControlAnswer(f *testing.F) {
 	})
 }
 
-// Whatever is asked for as the last round of a run: the answer is the round, or a conflict.
+// For any requested last round, the answer is the round, or a conflict.
 func FuzzControlEnd(f *testing.F) {
 	for _, query := range []string{"3", "0", "-1", "99999999999999999999", "%33", "a=b", ""} {
 		f.Add(query)

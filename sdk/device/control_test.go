@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// A node that ends cuts off who asks it: before the request, or in the middle of the answer. The caller hears what the next
-// process says, or that there is none.
+// A node that exits drops a connection before the request, or in the middle of the answer. The caller gets the answer
+// of the next process, or an error if there is none.
 func TestAskTwice(t *testing.T) {
 	state := t.TempDir()
 	if len(state) > 80 {

@@ -31,13 +31,13 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Errors of [Device.Run], beside those of package sdk and its rooms.
+// Errors of [Device.Run], in addition to those of package sdk and its subpackages.
 var (
-	// ErrMismatch says that this node and its neighbors do not belong together.
+	// ErrMismatch says that every neighbor has another fleet than this node.
 	ErrMismatch = errors.New("every neighbor means another fleet")
-	// ErrInterrupted says that the context has ended. The run can be continued.
+	// ErrInterrupted says that the context ended. The run can be continued.
 	ErrInterrupted = errors.New("interrupted; run again to go on")
-	// ErrStopped says that [AskStop] has ended the run. It can be continued.
+	// ErrStopped says that [AskStop] ended the run. It can be continued.
 	ErrStopped = errors.New("stopped, as asked; run again to go on")
 )
 
@@ -51,54 +51,55 @@ type Link interface {
 	Update(peers []transport.Peer) error
 }
 
-// Device is a node, made from its files. Its exported fields must not be changed once it runs.
+// Device is a node made from its files. Its exported fields must not change once it runs.
 type Device struct {
 	File  *fleetfile.Node
-	Fleet *fleetfile.File // with the keys and addresses that it had at the start
+	Fleet *fleetfile.File // with the keys and addresses at the start
 	Key   ed25519.PrivateKey
-	Proxy *url.URL // through which neighbors or broker are dialed, with credentials; nil for that of the environment
+	Proxy *url.URL // proxy for dialing neighbors or broker, with credentials; nil for that of the environment
 
 	// Open opens the transport, which Run closes.
 	Open func(log *slog.Logger) (Link, error)
 
-	// Say is given lines for people; without it, slog.Default() is. Released, if not nil, is given every release, with what all
-	// releases so far have cost in zCDP. Neither is told anything of the node's own data. Several goroutines call both.
+	// Say receives lines for people; if nil, slog.Default() receives them. Released, if not nil, receives every
+	// release, with the zCDP cost of all releases so far. Neither receives anything of the node's data. Several
+	// goroutines call both.
 	Say      func(line string)
 	Released func(round int, spent dpmech.Total)
-	Log      slog.Handler // of node and transport; nil for the way of Say
-	// Linger, if not nil, is called when the run is over without an error. The transport is then closed, and the page is served
-	// until what Linger returned fires, or Run's context ends; state and ledger stay open until then.
+	Log      slog.Handler // of node and transport; nil logs through Say
+	// Linger, if not nil, is called when the run ended without an error. The transport is then closed. Run serves the
+	// page until the returned channel fires or its context ends; state and ledger stay open until then.
 	Linger func(o *Outcome) <-chan time.Time
 
-	HTTP    string   // where the page is served, on loopback; empty for nowhere. Load takes it from the node file
-	Anyway  bool     // begin a run even if [plan.Hopeless] says that it is
-	Recover bool     // without a state, take the place of a lost device, see [sdk.Config]
-	Without []string // neighbors that are given up, see [sdk.Config]
+	HTTP    string   // loopback address of the page; empty for no page. Load takes it from the node file
+	Anyway  bool     // begin a run even if [plan.Hopeless] applies
+	Recover bool     // without a state, take over from a lost device, see [sdk.Config]
+	Without []string // neighbors to give up, see [sdk.Config]
 
-	// Source, if not nil, is what the node learns from, in place of what File.Oracle says. Run closes it.
+	// Source, if not nil, replaces the source that File.Oracle opens. Run closes it.
 	Source *fleetfile.Source
-	// Guest says that the process is another program's: its signals, environment, service manager and code are left alone.
-	// A hangup then reads no file again.
+	// Guest says that the node runs inside another program: Run then leaves the signals, environment, service manager
+	// and code of the process alone. SIGHUP then does not reload the fleet file.
 	Guest bool
 
-	// Noise, if not nil, gives a private node another source of release noise than the operating system, for tests only.
-	// number is the member's place in the fleet, and round returns how many releases the node has made.
+	// Noise, if not nil, replaces the operating system as the source of release noise of a private node, for tests
+	// only. number is the member's index in the fleet, and round returns how many releases the node has made.
 	Noise func(number int, round func() int) io.Reader
 
 	fleet   *sdk.Fleet
 	token   string                         // of [fleetfile.Metrics]
 	tls     *tls.Config                    // likewise
-	current atomic.Pointer[fleetfile.File] // Fleet as it was last read
+	current atomic.Pointer[fleetfile.File] // Fleet as last read
 	source  *fleetfile.Source
 	store   *state.Dir
 	ledger  *state.Ledger // nil without a ledger
 	link    Link
-	unlink  func() error // closes link
+	unlink  func() error // closes link, once
 	node    *sdk.Node
 	monitor *monitor.Monitor
 	manager *notifier
-	hangUp  context.CancelFunc // ends the connections of the control socket
-	alive   atomic.Bool        // node and monitor are made
+	hangUp  context.CancelFunc // closes the connections of the control socket
+	alive   atomic.Bool        // node and monitor exist
 }
 
 // Load reads the fleet file, the key and the proxy's credentials that a node file names.
@@ -122,9 +123,9 @@ func Load(file *fleetfile.Node) (*Device, error) {
 	return d, nil
 }
 
-// Run takes the node through all rounds that are left. It is called once.
+// Run takes the node through all remaining rounds. Call it once.
 func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
-	// A hangup that comes while the data are loaded waits and does not end the process. Windows has none.
+	// A SIGHUP that arrives while the data is loaded waits and does not end the process. Windows has no SIGHUP.
 	hangup := make(chan os.Signal, 1)
 	d.manager = new(notifier)
 	if !d.Guest {
@@ -132,7 +133,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		defer signal.Stop(hangup)
 		d.manager = newNotifier()
 	}
-	defer func() { d.hangUp() }() // last of all, so that AskStop returns when everything is over
+	defer func() { d.hangUp() }() // last of all, so that AskStop returns when everything has ended
 	if d.source = d.Source; d.source == nil {
 		if d.source, err = d.File.Oracle.Open(ctx, d.Fleet); err != nil {
 			return nil, err
@@ -140,7 +141,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	}
 	closing := func(end func() error) { err = errors.Join(err, end()) }
 	defer closing(d.source.Close)
-	debug.FreeOSMemory() // a node runs for days and does not need what reading files took
+	debug.FreeOSMemory() // a node runs for days and does not need the memory that loading took
 	began := time.Now()
 	handler := d.Log
 	if d.Say == nil {
@@ -183,10 +184,10 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		}
 		cfg.Ledger = d.ledger
 	}
-	// What depends on the data, such as the size of a memory, is checked before a neighbor can see this node.
+	// Checks that depend on the data, such as a memory limit, come before a neighbor can see this node.
 	unread := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
 	before := cfg
-	before.Oracle = nil // which would be asked
+	before.Oracle = nil // the check would query it
 	if err := before.Check(unread).Config; err != nil {
 		return nil, err
 	}
@@ -203,7 +204,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	return d.outcome(began), nil
 }
 
-// run makes the node and runs it, with everything open.
+// run makes the node and runs it. Everything is open.
 func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err error) {
 	if d.monitor, err = d.newMonitor(began); err != nil {
 		return err
@@ -221,7 +222,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	for _, peer := range d.link.Peers() {
 		neighbors = append(neighbors, peer.Name)
 	}
-	size := "" // of the data set; logs of a private run, which may leave the device, have none
+	size := "" // of the data set; empty in logs of a private run, which may leave the device
 	if d.fleet.Privacy.NonPrivate {
 		size = fmt.Sprintf("%d samples, ", cfg.Samples)
 	}
@@ -279,15 +280,14 @@ func (d *Device) certify() error {
 
 func (d *Device) certified() bool { return !d.fleet.Privacy.NonPrivate && d.node.Spend().Rho > 0 }
 
-// Method returns the fleet's method, with the end that the run has.
+// Method returns the fleet's method, with an early end of the run applied.
 func (d *Device) Method() sdk.Method { return d.fleet.Method.EndedAt(d.node.Status().End) }
 
-// say tells people a line.
 func (d *Device) say(format string, args ...any) {
 	d.Say(d.prefix() + transport.Printable(strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")))
 }
 
-// prefix stands in front of everything that is said about a run without privacy.
+// prefix precedes every line about a run without privacy.
 func (d *Device) prefix() string {
 	if d.fleet.Privacy.NonPrivate {
 		return "NOT PRIVATE  "
@@ -301,7 +301,7 @@ func (d *Device) released(round int, _ []float32) {
 	}
 }
 
-// waiting says which neighbors or partners are missing, and what is known of the connections with them.
+// waiting reports which neighbors or partners are missing, and the state of the connections with them.
 func (d *Device) waiting(round int, neighbors []string) {
 	if !d.Guest {
 		releaseCode()
@@ -314,7 +314,7 @@ func (d *Device) waiting(round int, neighbors []string) {
 	d.say("%s: waiting for %s", where, transport.Ways(d.link, neighbors))
 }
 
-// lines passes what a logger writes to Say, line by line.
+// lines passes a logger's output to Say, line by line.
 type lines struct{ d *Device }
 
 func (l lines) Write(b []byte) (int, error) {

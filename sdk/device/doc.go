@@ -8,11 +8,11 @@
 //	outcome, err := d.Run(ctx)
 //
 // [Device.Run] loads the data or starts the oracle's program, locks the state folder and the ledger, opens the
-// transport, takes the node through all rounds, and writes the certificate into the state folder. While it runs:
+// transport, takes the node through all rounds, and writes the certificate into the state folder. During the run:
 //
-//   - SIGHUP makes it read the fleet file again and take over its keys and addresses;
+//   - SIGHUP reloads the fleet file and applies its keys and addresses;
 //   - the socket "control" in the state folder answers [AskStatus], [AskEnd] and [AskStop];
-//   - the page of package monitor is served at [Device.HTTP];
-//   - a service manager is notified of its status (sd_notify);
-//   - the run ends when every neighbor has another fleet ([ErrMismatch]).
+//   - [Device.HTTP] serves the page of package monitor;
+//   - a service manager receives the node's status (sd_notify);
+//   - the run ends if every neighbor has another fleet ([ErrMismatch]).
 package device

@@ -17,16 +17,16 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// link makes a transport within one process a device's link to its neighbors: it has no keys and no addresses.
+// link makes an in-process transport the link of a device to its neighbors: it has no keys and no addresses.
 type link struct {
 	transport.Transport
-	transport.Notifier // Run repeats at once what its neighbor missed while it started
+	transport.Notifier // Run resends at once what its neighbor missed while it started
 }
 
 func (link) Peers() []transport.PeerStatus { return nil }
 func (link) Update([]transport.Peer) error { return nil }
 
-// Two nodes, each from its files: a key, a node file, and the fleet file that both have.
+// Two nodes, each from its files: a key, a node file, and the fleet file that both share.
 func Example() {
 	dir, err := os.MkdirTemp("", "device")
 	if err != nil {
@@ -86,7 +86,6 @@ func Example() {
 	// b: 5 rounds, done: true
 }
 
-// start takes the node of a file through its run.
 func start(ctx context.Context, path string, net *mem.Net) (*device.Outcome, error) {
 	file, err := fleetfile.ReadNode(path)
 	if err != nil {

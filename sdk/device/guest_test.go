@@ -22,7 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// distance is a program's own loss.
+// distance is the loss of an embedding program.
 type distance struct{ zoest.OracleFunc }
 
 func (d distance) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
@@ -32,8 +32,8 @@ func (d distance) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 	return nil
 }
 
-// A guest learns from its host's losses, with a fleet file in memory; it leaves the environment alone; and what it says
-// before and after its run, and what the next device finds on disk, is the same.
+// A guest learns from its host's losses, with a fleet file in memory, and leaves the environment alone. Its status
+// before and after the run is the same as that which the next device finds on disk.
 func TestGuest(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent")
 	var said bytes.Buffer

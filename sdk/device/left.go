@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Status returns the node's status: its own once Run has made it, [StatusOf] before. Any goroutine may call Status, Model
-// and Certificate.
+// Status returns the status of the node once Run has made it, and that of [StatusOf] before. Any goroutine may call
+// Status, Model and Certificate.
 func (d *Device) Status(ctx context.Context) (*monitor.Status, error) {
 	if d.alive.Load() {
 		st := d.monitor.Status()
@@ -25,7 +25,7 @@ func (d *Device) Status(ctx context.Context) (*monitor.Status, error) {
 	return StatusOf(ctx, d.File, d.Fleet)
 }
 
-// Model returns what [sdk.Node.Model] does: of the node once Run has made it, of its state folder before.
+// Model returns [sdk.Node.Model] of the node once Run has made it, and the model in its state folder before.
 func (d *Device) Model() ([]float32, error) {
 	if d.alive.Load() {
 		return d.node.Model(), nil
@@ -37,8 +37,8 @@ func (d *Device) Model() ([]float32, error) {
 	return kept.Model, nil
 }
 
-// Certificate returns the certificate of all releases so far, in JSON: the node's own once Run has made it, that of an
-// earlier run before. A run without privacy has no certificate.
+// Certificate returns the certificate of all releases so far, in JSON: that of the node once Run has made it, and that
+// of an earlier run before. A run without privacy has no certificate.
 func (d *Device) Certificate() ([]byte, error) {
 	if !d.alive.Load() {
 		return fleetfile.ReadFile(d.File.Certificate(), fleetfile.MaxFile, "a certificate")
@@ -50,8 +50,8 @@ func (d *Device) Certificate() ([]byte, error) {
 	return cert.JSON()
 }
 
-// LostLedger returns err, the reason why a node's ledger cannot be opened; if the ledger is missing and the state folder
-// has releases, it advises to restore it instead of making a new one.
+// LostLedger returns err, the reason why a node's ledger cannot be opened. If the ledger is missing and the state
+// folder has releases, the error also advises to restore the ledger instead of making a new one.
 func LostLedger(err error, file *fleetfile.Node, released bool) error {
 	if !released || !errors.Is(err, state.ErrNoLedger) {
 		return err
@@ -60,7 +60,7 @@ func LostLedger(err error, file *fleetfile.Node, released bool) error {
 		file.Ledger, file.State)
 }
 
-// StatusOf asks the running node of a node file for its status, or reads what it has left.
+// StatusOf asks the running node of a node file for its status, or reads the status from disk.
 func StatusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	st, err := AskStatus(ctx, file.State)
 	if errors.Is(err, ErrNotRunning) {
@@ -69,8 +69,8 @@ func StatusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) 
 	return st, err
 }
 
-// Left says how a node that does not run stands, from what it has left on disk. An error means that this could not be
-// read.
+// Left returns the status of a node that does not run, from its files on disk. An error means that the files could not
+// be read.
 func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	f := fleet.Fleet
 	st := monitor.NewStatus(f, file.Name)
@@ -84,7 +84,7 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 			Rho float64
 			All float64 `json:"rho_all"`
 		}
-		_ = json.Unmarshal([]byte(dir.Newest.Note), &note) // empty, or checked with the rest of the slot, by its SHA-256
+		_ = json.Unmarshal([]byte(dir.Newest.Note), &note) // empty, or covered by the SHA-256 of its slot
 		st.Round, spent = dir.Newest.Round, dpmech.Total{Rho: note.Rho, All: cmp.Or(note.All, note.Rho)}
 		f = endLeft(&st, f, file.State, &dir.Journal)
 		switch {
@@ -115,14 +115,14 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	return &st, nil
 }
 
-// endLeft adds an early end to a status, and returns the fleet with the end that its run has.
+// endLeft adds an early end to a status, and returns the fleet with the early end of its run applied.
 func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journal) *sdk.Fleet {
 	kept, err := state.ReadSnapshot(dir)
 	if err != nil || kept.Fleet != f.Hash() {
 		return f
 	}
 	if journal.Fleet != kept.Fleet {
-		journal = new(state.Journal) // without it it is not known who has asked
+		journal = new(state.Journal) // without a journal the requests are unknown
 	}
 	var asked []sdk.Wish
 	for _, s := range journal.Stops {
@@ -136,8 +136,8 @@ func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journa
 	return &ended
 }
 
-// evidenceLeft adds to a status the evidence that counts by the keys of the fleet file, as the node does when it starts. It
-// returns an error if some is against the node itself, which then does not go on.
+// evidenceLeft adds to a status the evidence that is valid by the keys of the fleet file, as the node does when it
+// starts. It returns an error if some evidence is against the node, which then refuses to continue.
 func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) (own error) {
 	list := dir.Journal.Evidence[:0]
 	for _, e := range dir.Journal.Evidence {
@@ -153,11 +153,11 @@ func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) 
 	return own
 }
 
-// ErrOtherState says that a state folder is not the one that a node file means.
+// ErrOtherState says that a state folder belongs to another node or run than the node file.
 var ErrOtherState = errors.New("the state is another node's or another run's")
 
-// Kept reads the last release that a node has kept in its state folder; Model is that of
-// [sdk.Fleet.Model]. The error wraps fs.ErrNotExist if the node has made no release.
+// Kept reads the last release in a node's state folder; Model is that of [sdk.Fleet.Model]. The error wraps
+// fs.ErrNotExist if the node has made no release.
 func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) {
 	kept, err := state.ReadSnapshot(file.State)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// The socket may be an abstract one; without one, or for another process, nothing is told, and nothing is passed on to
-// others.
+// The socket may be abstract. Without a socket, or for another process, nothing is sent. Child processes do not
+// inherit the variables.
 func TestNotifier(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no unixgram")
@@ -52,7 +52,7 @@ func TestNotifier(t *testing.T) {
 		t.Setenv("WATCHDOG_USEC", usec)
 		t.Setenv("WATCHDOG_PID", pid)
 		n := newNotifier()
-		n.send("READY=1") // nobody listens, and nobody minds
+		n.send("READY=1") // without a listener there is no error
 		if n.watchdog != 0 {
 			t.Errorf("WATCHDOG_PID %q, WATCHDOG_USEC %q: %v", pid, usec, n.watchdog)
 		}
@@ -106,7 +106,7 @@ func TestWatchdog(t *testing.T) {
 		defer close(reported)
 		d.report(ctx)
 	}()
-	for m.next(t, 10*every) != "" { // until it is silent, as it must become
+	for m.next(t, 10*every) != "" { // until it is silent, which it must become
 	}
 	close(answer)
 	for range 20 {

@@ -12,53 +12,53 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// Outcome is the result of a node's run, and its JSON.
+// Outcome is the result of a node's run. It has a JSON form.
 type Outcome struct {
 	Run        string  `json:"run"`
 	Name       string  `json:"name"`
 	Rounds     int     `json:"rounds"` // releases made, cool-down included
 	Done       bool    `json:"done"`
 	NonPrivate bool    `json:"non_private"`
-	Queries    int64   `json:"queries"`    // a multiple of the samples: for this device alone
+	Queries    int64   `json:"queries"`    // a multiple of the samples: must stay on this device
 	BytesSent  int64   `json:"bytes_sent"` // of encoded frames
 	Seconds    float64 `json:"seconds"`
 	Model      string  `json:"model_sha256"` // of the model as float32, little endian
 	Local      *Local  `json:"local_display"`
-	// LocalErrors takes the place of Local where a number is predicted.
+	// LocalErrors replaces Local if the model predicts a number.
 	LocalErrors *LocalErrors   `json:"local_errors,omitempty"`
 	Trend       *monitor.Trend `json:"trend,omitempty"` // nil if this process made fewer than 24 rounds with data
-	// Certificate is the file that says what the run, and all runs on the same data, have leaked; empty without privacy.
+	// Certificate is the file that states the privacy loss of this run and of all runs on the same data; empty without
+	// privacy.
 	Certificate string `json:"certificate,omitempty"`
 	// Recovered is the release after which this device took over from a lost one; 0 if it did not.
 	Recovered int `json:"recovered_after,omitempty"`
-	// EndedAfter is the last round with data if the run has ended early, and Stops says who has asked for what.
+	// EndedAfter is the last round with data if the run ended early. Stops has the early-stop requests.
 	EndedAfter int        `json:"ended_after_round,omitempty"`
 	Stops      []sdk.Wish `json:"stops,omitempty"`
-	// Suspects are the neighbors that something speaks against, each with what.
+	// Suspects are the neighbors with indications against them, and the indications.
 	Suspects []string `json:"suspects,omitempty"`
-	// Quarantined are the neighbors without which the run has gone on, each with since when and why.
+	// Quarantined are the neighbors that the run excluded, each with the time and the reason.
 	Quarantined []string `json:"quarantined,omitempty"`
 
-	Spent         dpmech.Total   `json:"-"` // what the run's releases have cost
+	Spent         dpmech.Total   `json:"-"` // privacy cost of the run's releases
 	Levels        []dpmech.Level `json:"-"` // see [sdk.Fleet.Levels]
 	ConditionalOn []string       `json:"-"` // see [sdk.Config]
 }
 
-// LocalErrors is Local where a number is predicted, in its unit.
+// LocalErrors is Local for a model that predicts a number, in the unit of the number.
 type LocalErrors struct {
 	fleetfile.Deviations
 	Covered bool `json:"covered_by_privacy"` // false
 }
 
-// Local is what the privacy guarantee does not cover: it comes from this node's data directly.
+// Local comes directly from this node's data: no privacy guarantee covers it.
 type Local struct {
 	Accuracy float64 `json:"accuracy"` // in percent, on test samples
-	Majority float64 `json:"majority"` // likewise, of always saying the most frequent class
+	Majority float64 `json:"majority"` // likewise, of always predicting the most frequent class
 	Samples  int     `json:"test_samples"`
 	Covered  bool    `json:"covered_by_privacy"` // false
 }
 
-// outcome reports a run that is over.
 func (d *Device) outcome(began time.Time) *Outcome {
 	model, st := d.node.Model(), d.node.Status()
 	o := &Outcome{

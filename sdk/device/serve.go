@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// newMonitor returns what watches the node. Only the page needs the device's own data.
+// newMonitor returns the monitor of the node. Only the page needs the device's data.
 func (d *Device) newMonitor(began time.Time) (*monitor.Monitor, error) {
 	cfg := monitor.Config{
 		Fleet: d.fleet, Name: d.File.Name, Ledger: d.ledger,
@@ -32,7 +32,8 @@ func (d *Device) newMonitor(began time.Time) (*monitor.Monitor, error) {
 	return monitor.New(cfg)
 }
 
-// Links returns the state of a transport's connections as a monitor shows it. began is when the transport was opened.
+// Links returns the state of a transport's connections in the form of package monitor. began is when the transport was
+// opened.
 func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 	text := func(err error) string {
 		if err == nil {
@@ -59,8 +60,8 @@ func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 	return all
 }
 
-// serve starts the metrics, the page, the control socket and the reports to a service manager. stop ends the run. leave
-// ends all of that except the socket's connections, see openControl.
+// serve starts the metrics, the page, the control socket and the reports to a service manager. stop ends the run.
+// leave ends all of these except the socket's connections, see openControl.
 func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
@@ -102,8 +103,8 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	}, nil
 }
 
-// report notifies the service manager. It sends a keepalive only while the node works or waits for others: a node whose
-// oracle or disk hangs may be restarted.
+// report notifies the service manager. It sends a keepalive only while the node works or waits for others, so that the
+// manager can restart a node whose oracle or disk hangs.
 func (d *Device) report(ctx context.Context) {
 	tick := time.NewTicker(d.manager.interval())
 	defer tick.Stop()
@@ -121,15 +122,15 @@ func (d *Device) report(ctx context.Context) {
 	}
 }
 
-// Summary says in one line where a node stands.
+// Summary describes the state of a node in one line.
 func Summary(s *monitor.Status) string {
 	return s.Progress() + ", " + Activity(s)
 }
 
-// Activity says what a node is doing.
+// Activity describes what a node is doing.
 func Activity(s *monitor.Status) string {
 	phase := s.Phase
-	if phase == monitor.Waiting && s.Seconds < 2 { // every round ends with that
+	if phase == monitor.Waiting && s.Seconds < 2 { // every round ends with a short wait
 		if phase = monitor.Querying; s.Round >= s.Rounds {
 			phase = monitor.Cooling
 		}
@@ -159,7 +160,6 @@ var activities = map[monitor.Phase]string{
 	monitor.Damaged:  "not running; its state is damaged",
 }
 
-// quoted lists names.
 func quoted(names []string) string {
 	var all []string
 	for _, name := range names {
@@ -168,15 +168,15 @@ func quoted(names []string) string {
 	return strings.Join(all, ", ")
 }
 
-// notifier reports to the service manager as sd_notify(3) does: with datagrams to the socket that the environment names.
-// Without a socket it does nothing. Errors are ignored.
+// notifier reports to the service manager like sd_notify(3), with datagrams to the socket that the environment names.
+// Without a socket it does nothing. It ignores errors.
 type notifier struct {
 	socket   string        // a path, or "@" and an abstract name; empty for none
-	watchdog time.Duration // within which a keepalive is expected; 0 for never
-	status   string        // the last one told
+	watchdog time.Duration // maximum interval between keepalives; 0 for none
+	status   string        // the last one sent
 }
 
-// newNotifier reads the environment, and removes from it what child processes must not use.
+// newNotifier reads the environment, and removes from it the variables that child processes must not use.
 func newNotifier() *notifier {
 	n := &notifier{socket: os.Getenv("NOTIFY_SOCKET")}
 	usec, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
@@ -185,7 +185,7 @@ func newNotifier() *notifier {
 		n.watchdog = time.Duration(usec) * time.Microsecond
 	}
 	for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
-		_ = os.Unsetenv(name) // fails on no system for such names
+		_ = os.Unsetenv(name) // no system fails for such names
 	}
 	return n
 }
@@ -195,7 +195,7 @@ func (n *notifier) send(assignments ...string) {
 	if n.socket == "" {
 		return
 	}
-	conn, err := net.Dial("unixgram", n.socket) // a leading @ is an abstract name to Go as well
+	conn, err := net.Dial("unixgram", n.socket) // Go also reads a leading @ as an abstract name
 	if err != nil {
 		return
 	}
@@ -211,7 +211,6 @@ func (n *notifier) setStatus(line string) {
 	}
 }
 
-// interval returns the time between two reports.
 func (n *notifier) interval() time.Duration {
 	if n.watchdog > 0 {
 		return max(min(time.Second, n.watchdog/4), time.Millisecond)

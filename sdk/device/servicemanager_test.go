@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// serviceManager is the socket of a service manager, as systemd's is (sd_notify). There is none on Windows.
+// serviceManager is the socket of a service manager such as systemd (sd_notify). Windows has none.
 type serviceManager struct{ *net.UnixConn }
 
-// newServiceManager listens at a path, or at an abstract address, which starts with "@", until the test is over.
+// newServiceManager listens at a path, or at an abstract address, which starts with "@", until the test ends.
 func newServiceManager(t testing.TB, address string) serviceManager {
 	t.Helper()
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
@@ -21,7 +21,6 @@ func newServiceManager(t testing.TB, address string) serviceManager {
 	return serviceManager{c}
 }
 
-// next returns the next message, or "" if none comes in time.
 func (m serviceManager) next(t testing.TB, within time.Duration) string {
 	t.Helper()
 	if err := m.SetReadDeadline(time.Now().Add(within)); err != nil {
@@ -35,7 +34,7 @@ func (m serviceManager) next(t testing.TB, within time.Duration) string {
 	return string(b[:n])
 }
 
-// await reads until a message has a word in it, and returns all messages before it.
+// await reads until a message contains word, and returns all messages before it.
 func (m serviceManager) await(t testing.TB, word string) []string {
 	t.Helper()
 	var before []string

@@ -13,8 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// refusals is how often a neighbor has to refuse, or be refused, without a connection in between: a hello may have been
-// sent while somebody changed a file. Through a broker one suffices: it rests on a signed message that this node has read.
+// refusals is how often a neighbor must refuse, or be refused, without a connection in between: a single hello may
+// have been sent while a file was being changed. Through a broker one refusal suffices: it rests on a signed message
+// that this node has read.
 const refusals = 3
 
 // watch ends the run when every neighbor has another fleet: most likely this node's file is wrong.
@@ -24,7 +25,7 @@ func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCaus
 		times int
 	}
 	seen := make(map[string]count)
-	// Refusals come early, and a processor that sleeps saves the battery.
+	// Refusals come early, and longer pauses later save the battery.
 	for wait := time.Second / 2; ; wait = min(2*wait, 16*time.Second) {
 		select {
 		case <-ctx.Done():
@@ -38,7 +39,7 @@ func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCaus
 			switch {
 			case peer.Refused == nil:
 				c = count{}
-			case !errors.Is(peer.Refused, c.last): // every refusal is an error of its own
+			case !errors.Is(peer.Refused, c.last): // each refusal has a distinct error
 				c = count{peer.Refused, c.times + 1}
 			}
 			seen[peer.Name] = c
@@ -53,7 +54,7 @@ func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCaus
 	}
 }
 
-// reloadOn reads the fleet file again with every hangup, until the function that it returns is called.
+// reloadOn reloads the fleet file at every SIGHUP until the caller calls stop.
 func (d *Device) reloadOn(hangup chan os.Signal) (stop func()) {
 	var work sync.WaitGroup
 	work.Go(func() {
@@ -72,14 +73,14 @@ func (d *Device) reloadOn(hangup chan os.Signal) (stop func()) {
 	}
 }
 
-// reload gives the transport the keys and addresses that the fleet file has now; nothing else may have changed.
+// reload gives the transport the current keys and addresses of the fleet file; nothing else may have changed.
 func (d *Device) reload() error {
 	file, err := fleetfile.Read(d.File.Fleet)
 	if err != nil {
 		return err
 	}
 	if file.Fleet.Hash() != d.fleet.Hash() {
-		// The words are those of a member that meets another fleet: they name the section that differs.
+		// The error is that of a member that meets another fleet: it names the section that differs.
 		err := d.fleet.CheckHello("this node")("its file", file.Fleet.Hello("its file")("this node"))
 		return fmt.Errorf("only keys and addresses may change during a run: %w", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// neighbors is a link of which only what it knows of neighbors matters.
+// neighbors is a link that only has the state of neighbors.
 type neighbors struct {
 	Link
 	peers func() []transport.PeerStatus
@@ -19,7 +19,7 @@ type neighbors struct {
 
 func (n neighbors) Peers() []transport.PeerStatus { return n.peers() }
 
-// A run ends when every neighbor has refused several times, and not when one hello was refused.
+// A run ends when every neighbor has refused several times, but not after a single refused hello.
 func TestRepeatedRefusals(t *testing.T) {
 	once, heard := errors.New("refused once"), time.Now()
 	refuse := func(name string, err error) transport.PeerStatus {

@@ -6,7 +6,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/adapter"
 )
 
-// Adapter reads the files of the fleet's adapter, which are in the fleet file's folder. It returns nil for a fleet without.
+// Adapter reads the files of the fleet's adapter, which are in the fleet file's folder. It returns nil for a fleet
+// without an adapter.
 func (f *File) Adapter() (*adapter.Adapter, error) {
 	if f.Fleet.Adapter == nil {
 		return nil, nil
@@ -18,7 +19,7 @@ func (f *File) Adapter() (*adapter.Adapter, error) {
 	return a, nil
 }
 
-// Expand returns the model's parameters for what the members have trained: the same slice for a fleet without adapter.
+// Expand returns the model's parameters for the trained vector c: c itself for a fleet without an adapter.
 func (f *File) Expand(c []float32) ([]float32, error) {
 	a, err := f.Adapter()
 	if err != nil || a == nil {
@@ -33,7 +34,8 @@ func expanded(a *adapter.Adapter, c []float32) []float32 {
 	return x
 }
 
-// Adapt makes a source of the model's parameters one of the numbers that the fleet's adapter makes them of.
+// Adapt turns a source of losses of the model's parameters into a source for the vector that the fleet's adapter
+// expands.
 func (f *File) Adapt(s *Source) error {
 	a, err := f.Adapter()
 	if err != nil || a == nil {
@@ -46,7 +48,7 @@ func (f *File) Adapt(s *Source) error {
 	return nil
 }
 
-// adaptedJudge judges a model by what an adapter makes it of.
+// adaptedJudge judges the model that an adapter expands a vector to.
 type adaptedJudge struct {
 	Judge
 	adapter *adapter.Adapter
@@ -58,8 +60,8 @@ func (j *adaptedJudge) Deviations(c []float32) (*Deviations, error) {
 	return j.Judge.Deviations(expanded(j.adapter, c))
 }
 
-// ofProgram checks the parameters and the adapter that a program has in its hello, and adapts the source unless the program
-// expands queries itself.
+// ofProgram checks the dimension and the adapter of a program's hello. It adapts the source unless the program expands
+// queries itself.
 func (f *File) ofProgram(s *Source, dim int, text string) error {
 	fleet, spec := f.Fleet, adapter.Spec{}
 	switch a := fleet.Adapter; {

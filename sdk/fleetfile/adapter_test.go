@@ -12,7 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/adapter"
 )
 
-// adapted is a fleet of 3 numbers from which 20 parameters follow, and the folder with its files.
+// adapted returns a fleet that trains 3 numbers, which its adapter expands to 20 parameters, and the folder of its
+// files.
 func adapted(t *testing.T) (*File, string) {
 	t.Helper()
 	f, dir := sample(), t.TempDir()
@@ -40,7 +41,7 @@ func adapted(t *testing.T) (*File, string) {
 	return read, dir
 }
 
-// lengths is an oracle and a judge whose answer is how many parameters it was given.
+// lengths is an oracle and a judge that returns the number of parameters it got.
 type lengths struct{ Judge }
 
 func (lengths) Loss(_ context.Context, x []float32, _ int) (float64, error) {
@@ -78,7 +79,7 @@ func TestAdaptedSource(t *testing.T) {
 	}
 }
 
-// A program gets parameters, or the numbers of the fleet's own adapter, and nothing else.
+// A program must take the model's parameters or the numbers of the fleet's adapter; others are refused.
 func TestProgramMustFitTheAdapter(t *testing.T) {
 	f, _ := adapted(t)
 	text := f.Fleet.Adapter.String()
@@ -88,7 +89,7 @@ func TestProgramMustFitTheAdapter(t *testing.T) {
 		dim    int
 		text   string
 		asked  int    // how many numbers a query has; 0 if the program is refused
-		reason string // of a refusal
+		reason string // of the refusal
 	}{
 		{f, 20, "", 20, ""},
 		{f, 3, text, 3, ""},

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// From two keys to a file that both members have, and back to what a node needs of it.
+// From two keys to a file that both members have, and back to the parts that a node needs.
 func Example() {
 	dir, err := os.MkdirTemp("", "fleetfile")
 	if err != nil {
@@ -24,7 +24,7 @@ func Example() {
 		Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.9, Delta: 1e-5, EpsilonLimit: 8},
 	}
 	file := &fleetfile.File{Fleet: fleet}
-	for _, name := range fleet.Members { // on two devices: only the public keys travel
+	for _, name := range fleet.Members { // on two devices: only the public keys leave them
 		key, err := fleetfile.CreateKey(filepath.Join(dir, name+".key"))
 		if err != nil {
 			fmt.Println(err)

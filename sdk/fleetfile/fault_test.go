@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// change is a text in which one piece is replaced, and what is then wrong: one fault for each entry of want, no more.
+// change replaces one piece of a text. want has the resulting errors, one entry each.
 type change struct {
 	old, new string
 	want     []string
@@ -21,7 +21,6 @@ type change struct {
 
 func one(old, new, want string) change { return change{old, new, []string{want}} }
 
-// check applies a change to a text and compares the faults.
 func (c change) check(t *testing.T, text string, parse func(string) error) {
 	t.Helper()
 	if strings.Count(text, c.old) < 1 && c.old != "" {
@@ -48,7 +47,7 @@ func (c change) check(t *testing.T, text string, parse func(string) error) {
 	}
 }
 
-// Every fault is told, in its place and with what was wanted, and nothing is told twice.
+// Every error is reported once, with its location and the expected value.
 func TestFleetFaults(t *testing.T) {
 	text, err := sample().Marshal()
 	if err != nil {
@@ -281,7 +280,7 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
-// Faults of noise that neighbors share and of mixing rounds, likewise.
+// The same for errors of pairwise noise and mixing rounds.
 func TestSharingFaults(t *testing.T) {
 	text, err := sharing().Marshal()
 	if err != nil {
@@ -328,7 +327,7 @@ func TestSharingFaults(t *testing.T) {
 			`privacy.non_private is true, want false, or no other setting of privacy: choose one of {NonPrivate:true Clip:0`).
 			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise for a grid to hide in`),
 		one(`"sigma": 0.75`, `"sigma": 0`,
-			`privacy.sigma is 0, want more than 0`), // no consequence is told
+			`privacy.sigma is 0, want more than 0`), // consequences are not reported
 		one(`["a", "c"]`, `["a", "z"]`,
 			`edges[2][1] is "z", want the name of a member`),
 	} {
@@ -339,20 +338,18 @@ func TestSharingFaults(t *testing.T) {
 	}
 }
 
-// and adds a fault to those that are wanted.
 func (c change) and(want string) change {
 	c.want = append(slices.Clone(c.want), want)
 	return c
 }
 
-// mend replaces the last fault that is wanted.
 func (c change) mend(want string) change {
 	c.want = append(slices.Clone(c.want[:len(c.want)-1]), want)
 	return c
 }
 
-// Faults of all sections are told at once, in the order of the format, with the name of the file; of very many the
-// first fifty, and how many more there are.
+// Errors of all sections are reported together, in the order of the format, with the name of the file. Of very many,
+// the first fifty are reported and the rest is counted.
 func TestManyFaults(t *testing.T) {
 	text, err := sample().Marshal()
 	if err != nil {
@@ -386,7 +383,7 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// The ranges told here are those of the fleet itself: what lies on their edge is accepted by both.
+// The ranges in errors are those of the fleet itself: both accept the end points.
 func TestRangesAgree(t *testing.T) {
 	for name, change := range map[string]func(f *File){
 		"rounds": func(f *File) {

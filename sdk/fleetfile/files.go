@@ -28,7 +28,6 @@ func ReadFile(path string, limit int64, want string) ([]byte, error) {
 // loader returns the content of a file of exactly size bytes.
 type loader func(name string, size int64) ([]byte, error)
 
-// folder returns a loader of the files in a folder.
 func folder(dir string) loader {
 	return func(name string, size int64) ([]byte, error) {
 		data, err := ReadFile(filepath.Join(dir, filepath.FromSlash(name)), size, "a start vector")
@@ -39,7 +38,6 @@ func folder(dir string) loader {
 	}
 }
 
-// create writes a new file, durably.
 func create(path string, data []byte, mode os.FileMode) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
@@ -50,17 +48,17 @@ func create(path string, data []byte, mode os.FileMode) error {
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
-		_ = os.Remove(path) // ours, and of no use
+		_ = os.Remove(path) // this call created it, and it is incomplete
 		return fmt.Errorf("fleetfile: %w", err)
 	}
 	return nil
 }
 
-// maxKeyFile bounds a key file; one has 119 bytes.
+// maxKeyFile bounds a key file; a typical one has 119 bytes.
 const maxKeyFile = 16 << 10
 
-// CreateKey makes a node's secret key in a new file that only its owner may read, and returns its public half. The file
-// is PEM, PKCS #8 (RFC 8410), as "openssl genpkey -algorithm ed25519" writes it. CreateKey never replaces a file.
+// CreateKey writes a node's new secret key to a new file that only its owner may read, and returns the public key. The
+// file is PEM, PKCS #8 (RFC 8410), as "openssl genpkey -algorithm ed25519" writes it. CreateKey never replaces a file.
 func CreateKey(path string) (ed25519.PublicKey, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -98,9 +96,9 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	return private, nil
 }
 
-// ReadSecret reads a file with a secret, of at most 16 KiB, without surrounding white space. On systems with file modes
-// it refuses one that others than its owner can read or write. Errors name the kind of file and never contain its
-// content.
+// ReadSecret reads a file with a secret, of at most 16 KiB, without surrounding white space. On systems with file
+// modes it refuses a file that anyone but its owner can read or write. Errors name the kind of file and never contain
+// its content.
 func ReadSecret(path, kind string) (string, error) {
 	data, err := ReadFile(path, maxKeyFile, kind)
 	if err != nil {

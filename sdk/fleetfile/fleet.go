@@ -23,20 +23,21 @@ import (
 type File struct {
 	*sdk.Fleet
 	Members []Member // in the order of Fleet.Members
-	X0File  string   // where Fleet.X0 is kept, relative to the file's folder; empty if the run starts at zero
+	X0File  string   // path of Fleet.X0, relative to the file's folder; empty if the run starts at zero
 
-	dir string // with the files of the adapter
+	dir string // folder of the adapter's files
 }
 
-// Member is one member of the fleet, with its keys and addresses.
+// Member is a member of the fleet, with its keys and addresses.
 type Member struct {
 	Name      string
-	Keys      []ed25519.PublicKey // the current one and, while it is being replaced, the next
-	Retired   []ed25519.PublicKey // at most 8 keys that are refused in connections, but whose past signatures count
+	Keys      []ed25519.PublicKey // the current one and, during a key change, the next
+	Retired   []ed25519.PublicKey // at most 8 keys that connections refuse, but whose past signatures count
 	Addresses []string            // "wss://host:port/path", tried in order; none for a member that only dials out
 }
 
-// fleetForm is a fleet file. When one is read, the parameters are [sdk.Privacy], [sdk.Wire] and memberForm.
+// fleetForm is the JSON form of a fleet file. The reader instantiates it with [sdk.Privacy], [sdk.Wire] and
+// memberForm.
 type fleetForm[Privacy, Wire, Member any] struct {
 	Version int       `json:"version"`
 	Run     string    `json:"run"`
@@ -72,7 +73,7 @@ func Read(path string) (*File, error) {
 	return parseIn(data, path, filepath.Dir(path))
 }
 
-// Parse is [Read] for the content of a fleet file. dir is the folder with its start vector and the files of its adapter.
+// Parse is [Read] for the content of a fleet file. dir is the folder of its start vector and its adapter files.
 func Parse(data []byte, dir string) (*File, error) { return parseIn(data, "", dir) }
 
 func parseIn(data []byte, name, dir string) (*File, error) {
@@ -154,8 +155,8 @@ func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	return x0, nil
 }
 
-// Marshal returns the file's text, with one line for each member, edge and parameter, from which [Parse] makes an equal
-// File. It refuses what Parse would refuse. The start vector is not in the text, see [File.Write].
+// Marshal returns the file's text, with one line for each member, edge and parameter; [Parse] turns it into an equal
+// File. It refuses what Parse would refuse. The text does not contain the start vector, see [File.Write].
 func (f *File) Marshal() ([]byte, error) {
 	if f.Fleet == nil {
 		return nil, errors.New("fleetfile: no fleet")
@@ -204,7 +205,7 @@ func (f *File) text() ([]byte, error) {
 	return text, In("", errors.Join(errs[0], errs[1], err))
 }
 
-// Write writes the start vector, if any, and the fleet file, readable for all. It replaces no file.
+// Write writes the start vector, if any, and the fleet file, readable by everyone. It replaces no file.
 func (f *File) Write(path string) error {
 	text, err := f.Marshal()
 	if err != nil {
@@ -218,7 +219,6 @@ func (f *File) Write(path string) error {
 	return create(path, text, 0o644)
 }
 
-// start returns the bytes of the start vector.
 func (f *File) start() []byte {
 	var b []byte
 	for _, x := range f.Fleet.X0 {
@@ -229,5 +229,4 @@ func (f *File) start() []byte {
 
 func hexSum(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }
 
-// moves reports whether a start is not zero.
 func moves(x0 []float32) bool { return slices.ContainsFunc(x0, func(x float32) bool { return x != 0 }) }

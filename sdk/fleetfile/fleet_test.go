@@ -23,7 +23,6 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files afresh: read the difference before it is committed")
 
-// keyOf returns a key that is always the same for a name.
 func keyOf(name string) ed25519.PrivateKey {
 	seed := sha256.Sum256([]byte(name))
 	return ed25519.NewKeyFromSeed(seed[:])
@@ -31,7 +30,7 @@ func keyOf(name string) ed25519.PrivateKey {
 
 func pinOf(name string) ed25519.PublicKey { return keyOf(name).Public().(ed25519.PublicKey) }
 
-// sample is a private fleet of three in which nothing is left to its default. "b" is about to change its key.
+// sample is a private fleet of three in which no field has its default. "b" is about to change its key.
 func sample() *File {
 	return &File{
 		Fleet: &sdk.Fleet{
@@ -55,8 +54,8 @@ func sample() *File {
 	}
 }
 
-// sharing is sample on a triangle, with noise that neighbors share and mixing rounds. To an adversary who knows what one
-// member knows an edge is left: 0.75*sqrt(1+4/5) = 1.006, of which 1 is claimed.
+// sharing is sample on a triangle, with pairwise noise and mixing rounds. One edge stays hidden from an adversary who
+// has the knowledge of one member: 0.75*sqrt(1+4/5) = 1.006, of which 1 is claimed.
 func sharing() *File {
 	f := sample()
 	f.Fleet.Edges = append(f.Fleet.Edges, [2]string{"a", "c"})
@@ -67,7 +66,6 @@ func sharing() *File {
 	return f
 }
 
-// plain is the smallest fleet there is.
 func plain() *File {
 	return &File{
 		Fleet: &sdk.Fleet{
@@ -79,10 +77,9 @@ func plain() *File {
 	}
 }
 
-// load is the loader of the start vector of sample.
 func load(string, int64) ([]byte, error) { return sample().start(), nil }
 
-// The text of a fleet and its hash never change: nodes of different versions meet.
+// The text of a fleet and its hash never change: nodes of different versions work together.
 func TestGoldenFleet(t *testing.T) {
 	dir := filepath.Join("testdata", "golden")
 	path := filepath.Join(dir, "fleet.json")
@@ -121,7 +118,7 @@ func TestGoldenFleet(t *testing.T) {
 	}
 }
 
-// The same for a fleet whose members share noise.
+// The same for a fleet with pairwise noise.
 func TestGoldenSharing(t *testing.T) {
 	path := filepath.Join("testdata", "golden", "sharing.json")
 	got, err := sharing().Marshal()
@@ -147,7 +144,7 @@ func TestGoldenSharing(t *testing.T) {
 	}
 }
 
-// What is written is read back the same, and writing it again gives the same text.
+// Parsing a marshaled file yields an equal file, and marshaling it again yields the same text.
 func TestRoundTrip(t *testing.T) {
 	for name, f := range map[string]*File{"everything": sample(), "sharing": sharing(), "nothing": plain()} {
 		text, err := f.Marshal()
@@ -187,7 +184,8 @@ func TestMarshalRefuses(t *testing.T) {
 	}
 }
 
-// Neither file nor start vector are replaced, and a start vector that does not fit is told from one that is not there.
+// Write replaces neither the file nor the start vector. A start vector that does not fit and a missing one have
+// different errors.
 func TestWriteAndRead(t *testing.T) {
 	dir := t.TempDir()
 	f := sample()
@@ -242,7 +240,6 @@ func TestWriteAndRead(t *testing.T) {
 	}
 }
 
-// tree returns the golden file as generic JSON.
 func tree(t *testing.T) map[string]any {
 	t.Helper()
 	text, err := sample().Marshal()
@@ -258,7 +255,6 @@ func tree(t *testing.T) map[string]any {
 	return m
 }
 
-// hashOf parses a tree and returns the hash of its fleet.
 func hashOf(t *testing.T, m map[string]any, x0 []byte) [sha256.Size]byte {
 	t.Helper()
 	text, err := json.Marshal(m) // sorted keys, no white space
@@ -279,8 +275,8 @@ func sub(m map[string]any, keys ...string) map[string]any {
 	return m
 }
 
-// The hash is that of what a run depends on: white space, the order of keys, which way an edge is written, keys and
-// addresses do not change it, and everything else does.
+// The hash covers everything that a run depends on. White space, the order of keys, the direction of an edge, member
+// keys and addresses do not change it.
 func TestHash(t *testing.T) {
 	x0 := sample().start()
 	want := sample().Fleet.Hash()
@@ -384,7 +380,6 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// identity checks who a node is.
 func identity(f *File, name string, key ed25519.PrivateKey, listen string) error {
 	return (&Node{Name: name, Listen: listen}).CheckIdentity(f, key)
 }
@@ -427,7 +422,7 @@ func TestPeersAndIdentity(t *testing.T) {
 	}
 }
 
-// A member without an address dials out, whatever its name, and only who has to be dialed has to listen.
+// A member without an address only dials, whatever its name, and only a member that others dial must listen.
 func TestWhoListens(t *testing.T) {
 	for _, test := range []struct {
 		self         string
@@ -436,13 +431,13 @@ func TestWhoListens(t *testing.T) {
 		fleet, found string
 	}{
 		{"b", true, true, true, "", ""},
-		{"b", true, false, true, "", ""}, // c dials out only
+		{"b", true, false, true, "", ""}, // c only dials
 		{"c", true, false, false, "", ""},
 		{"a", true, false, false, "", ""},
 		{"b", true, true, false, "", `listen is missing, want host:port: "a" has no address, so it dials "b"`},
 		{"c", true, true, false, "", `listen is missing, want host:port: "b" dials "c", which has an address`},
 		{"b", false, true, true, `"a" and "b" are neighbors, and neither can be dialed`, ""},
-		{"c", false, false, true, "", ""}, // at a broker
+		{"c", false, false, true, "", ""}, // through a broker
 	} {
 		f := sample()
 		if !test.bHas {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Whatever the bytes are, reading them ends in an error or in a fleet that is valid, has a text of its own, and is the
-// same when that is read. There is one start vector, that of the sample.
+// Parsing any bytes yields an error or a valid fleet, whose text parses to the same fleet. The start vector is always
+// that of the sample.
 func FuzzFleet(f *testing.F) {
 	for _, file := range []*File{sample(), sharing(), rotated(), plain()} {
 		text, err := file.Marshal()

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Peers returns the neighbors of a member for a transport, in the order of the file; none for an unknown member. Slices
-// are shared with f.
+// Peers returns the neighbors of a member for a transport, in the order of the file; none for an unknown member. f
+// owns the slices.
 func (f *File) Peers(self string) []transport.Peer {
 	neighbors := map[string]bool{}
 	for _, e := range f.Fleet.Edges {
@@ -27,7 +27,7 @@ func (f *File) Peers(self string) []transport.Peer {
 	return peers
 }
 
-// SigningKeys returns the keys whose signatures on a member's releases count: the current ones and then the retired
+// SigningKeys returns the keys whose signatures on a member's releases count, the current ones followed by the retired
 // ones; nil for an unknown member.
 func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	for _, m := range f.Members {
@@ -38,8 +38,8 @@ func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	return nil
 }
 
-// CheckIdentity returns why the node cannot be the member that its file names: the fleet has no such member, key is not
-// the member's, or neighbors must dial the node and it does not listen.
+// CheckIdentity returns an error if the node cannot be the member that its file names: the fleet has no such member,
+// key is not the member's, or neighbors must dial the node and it does not listen.
 func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 	i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Name == n.Name })
 	if i < 0 {
@@ -68,13 +68,13 @@ func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 	for _, p := range f.Peers(n.Name) {
 		const missing = "fleetfile: listen is missing, want host:port: "
 		switch {
-		case len(p.Addresses)+len(f.Members[i].Addresses) == 0: // of a fleet that meets at a broker
+		case len(p.Addresses)+len(f.Members[i].Addresses) == 0: // the fleet connects through a broker
 			return fmt.Errorf("fleetfile: %q and %q are neighbors, and neither can be dialed: want an address of one of them, "+
 				"or a broker in transport", n.Name, p.Name)
 		case n.Listen != "":
 		case len(p.Addresses) == 0:
 			return fmt.Errorf(missing+"%q has no address, so it dials %q", p.Name, n.Name)
-		case p.Name < n.Name && len(f.Members[i].Addresses) > 0: // with a higher name this was never asked for
+		case p.Name < n.Name && len(f.Members[i].Addresses) > 0: // only the node with the lower name dials
 			return fmt.Errorf(missing+"%q dials %q, which has an address in the fleet file; without one it only dials out",
 				p.Name, n.Name)
 		}

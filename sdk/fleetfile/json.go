@@ -13,30 +13,27 @@ import (
 // MaxFile bounds a fleet file, a node file or a recipe, in bytes.
 const MaxFile = 16 << 20
 
-// maxFaults is how many errors of a file are reported in full. The rest is counted.
 const maxFaults = 50
 
-// version is the version of both formats.
 const version = 1
 
-// faults are the errors of a file.
 type faults []error
 
-// when adds an error if something is the case.
+// when adds an error if its condition holds.
 func (f *faults) when(is bool, format string, args ...any) {
 	if is {
 		*f = append(*f, fmt.Errorf(format, args...))
 	}
 }
 
-// at adds an error, if there is one, with its place.
+// at adds err, if not nil, with its location.
 func (f *faults) at(place string, err error) {
 	if err != nil {
 		*f = append(*f, fmt.Errorf("%s: %w", place, err))
 	}
 }
 
-// In puts the file before each error in err: "fleetfile: name: error". name may be empty.
+// In adds the file name to each error in err: "fleetfile: name: error". name may be empty.
 func In(name string, err error) error {
 	if err == nil {
 		return nil
@@ -56,7 +53,7 @@ func In(name string, err error) error {
 	return errors.Join(all...)
 }
 
-// Each returns the errors joined in err, none of nil.
+// Each returns the errors joined in err, none for nil.
 func Each(err error) (all []error) {
 	if err == nil {
 		return nil
@@ -89,7 +86,7 @@ func Decode(data []byte, limit, versions int, form any) error {
 	return dpmech.ReadJSON(data, form)
 }
 
-// decodeOwn is Decode for files that people write. They must not contain null.
+// decodeOwn is Decode for files that people write, which must not contain null.
 func decodeOwn(data []byte, form any) error {
 	if err := Decode(data, MaxFile, version, form); err != nil {
 		return err
@@ -97,7 +94,7 @@ func decodeOwn(data []byte, form any) error {
 	return NoNull(data)
 }
 
-// NoNull refuses null in valid JSON text: package json takes it for a missing field.
+// NoNull refuses null in valid JSON text: package json treats it as a missing field.
 func NoNull(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	for token, err := dec.Token(); err == nil; token, err = dec.Token() {
@@ -109,7 +106,7 @@ func NoNull(data []byte) error {
 	return nil
 }
 
-// Encode returns JSON text for people: a line for each field of a long object, and for each element of an array of
+// Encode returns readable JSON text: one line for each field of a long object, and for each element of an array of
 // arrays or objects.
 func Encode(form any) ([]byte, error) {
 	var compact, text bytes.Buffer
@@ -155,7 +152,7 @@ func layOut(to *bytes.Buffer, compact []byte, indent string) {
 	to.WriteByte(compact[len(compact)-1])
 }
 
-// oneLine writes a compact JSON value with a space after commas and colons. A line feed in a string is escaped.
+// oneLine writes a compact JSON value with a space after commas and colons. JSON escapes line feeds in strings.
 func oneLine(to *bytes.Buffer, compact []byte) {
 	var text bytes.Buffer
 	_ = json.Indent(&text, compact, "", "") // it is well formed

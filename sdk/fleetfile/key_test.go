@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// A key file of ours, and one of another program; and what is refused.
+// ReadKey accepts files of CreateKey and of other programs, and refuses invalid ones.
 func TestKeys(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "node.key")
@@ -44,13 +44,13 @@ func TestKeys(t *testing.T) {
 	}
 
 	encode := func(der []byte) string { return string(pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der})) }
-	// The example of RFC 8410, section 10.3, in the form that openssl genpkey writes as well.
+	// The example of RFC 8410, section 10.3, also the form of openssl genpkey.
 	der, err := base64.StdEncoding.DecodeString("MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC")
 	if err != nil {
 		t.Fatal(err)
 	}
 	published := encode(der)
-	// The other one there, with attributes and the public key behind the secret.
+	// The second example of that section, with attributes and the public key after the secret.
 	long, err := base64.StdEncoding.DecodeString(
 		"MHICAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhCoB8w" +
 			"HQYKKoZIhvcNAQkJFDEPDA1DdXJkbGUgQ2hhaXJzgSEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=")
@@ -86,7 +86,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("public key %s", got)
 		}
 	}
-	// What we write is what package x509 writes, which fleet members of other programs may use.
+	// CreateKey writes what package x509 writes, which other programs can read.
 	ours, err := ReadKey(path)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestKeys(t *testing.T) {
 		{published + published, 0o600, "not one PEM block"},
 		{strings.ReplaceAll(published, "PRIVATE", "PUBLIC"), 0o600, `not one PEM block "PRIVATE KEY"`},
 		{strings.Replace(published, "MC4C", "MC4D", 1), 0o600, "does not hold an Ed25519 key"},
-		{strings.Replace(published, "MC4C", "MC8C", 1), 0o600, "does not hold an Ed25519 key"}, // longer than it is
+		{strings.Replace(published, "MC4C", "MC8C", 1), 0o600, "does not hold an Ed25519 key"}, // the length is too large
 		{encode(der[:20]), 0o600, "does not hold an Ed25519 key"},
 		// a byte of the secret is missing
 		{encode([]byte("\x30\x2d" + string(der[2:47]))), 0o600, "does not hold an Ed25519 key"},

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// kinds are the kinds of a section of a node file, by the name of the field that selects each.
+// kinds are the kinds of a section of a node file. The name of a field in the section selects the kind.
 type kinds[T any] struct {
 	section string
 	parse   map[string]func(section json.RawMessage, dir string) (T, error)
@@ -36,7 +36,7 @@ func RegisterTransport(kind string, parse func(section json.RawMessage, dir stri
 	transports.register(kind, parse)
 }
 
-// RegisterTask adds a check for every fleet with a task. Without one a task may be any object.
+// RegisterTask adds a check for every fleet with a task. Without checks, a task may be any object.
 func RegisterTask(check func(fleet *sdk.Fleet) error) { taskChecks = append(taskChecks, check) }
 
 func checkTask(fleet *sdk.Fleet) (errs faults) {
@@ -55,10 +55,8 @@ func (k kinds[T]) register(kind string, parse func(json.RawMessage, string) (T, 
 	k.parse[kind] = parse
 }
 
-// names lists the kinds for an error.
 func (k kinds[T]) names() string { return strings.Join(slices.Sorted(maps.Keys(k.parse)), ", ") }
 
-// read reads a section by its kind.
 func (k kinds[T]) read(section json.RawMessage, dir string) (t T, err error) {
 	var fields map[string]json.RawMessage
 	if err := dpmech.ReadJSON(section, &fields); err != nil || fields == nil {

@@ -36,10 +36,10 @@ func (m Member) MarshalJSON() ([]byte, error) {
 	for _, k := range m.Retired {
 		form.Retired = append(form.Retired, transport.FormatKey(k))
 	}
-	return Encode(form) // which leaves < as it is
+	return Encode(form) // Encode does not escape <
 }
 
-// member reads the member at a place of the file. owner has the place of each earlier key.
+// member validates the member at a location of the file. owner has the location of each earlier key.
 func (m memberForm) member(place string, owner map[string]string) (Member, error) {
 	var errs faults
 	errs.when(len(m.Keys) < 1 || len(m.Keys) > 2,
@@ -67,8 +67,8 @@ func (m memberForm) member(place string, owner map[string]string) (Member, error
 	return out, errors.Join(errs...)
 }
 
-// checkAddresses checks that one of any two neighbors of a valid fleet has an address. A fleet without addresses meets
-// at a broker.
+// checkAddresses checks that at least one of each pair of neighbors of a valid fleet has an address. A fleet without
+// addresses connects through a broker.
 func (f *File) checkAddresses() (errs faults) {
 	some := func(m Member) bool { return len(m.Addresses) > 0 }
 	if !slices.ContainsFunc(f.Members, some) {

@@ -7,18 +7,17 @@ import (
 	"fmt"
 )
 
-// Metrics is where a collector on another machine finds a node's metrics, and how the collector authenticates: by a
-// token, a certificate or both.
+// Metrics is the address at which a collector on another machine reads a node's metrics, and how the collector
+// authenticates: by a token, a certificate or both.
 type Metrics struct {
 	Listen string `json:"listen"` // host:port
 
 	Token          string `json:"token_file"`           // path of a file with the token, of 16 bytes or more; empty for none
-	Certificate    string `json:"certificate_file"`     // path of a PEM file, the node's own for TLS; empty, on loopback only, for none
-	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with its key, likewise
-	ClientCA       string `json:"client_ca_file"`       // path of a PEM file with who signs the collector's certificate; empty for none
+	Certificate    string `json:"certificate_file"`     // path of a PEM file, the node's TLS certificate; may be empty on loopback only
+	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with the certificate's key; may be empty on loopback only
+	ClientCA       string `json:"client_ca_file"`       // path of a PEM file with the CA of the collector's certificate; empty for none
 }
 
-// validate checks the values and resolves the paths, relative to dir.
 func (m *Metrics) validate(dir string) (errs faults) {
 	for _, path := range []*string{&m.Token, &m.Certificate, &m.CertificateKey, &m.ClientCA} {
 		*path = Resolve(dir, *path)
@@ -51,7 +50,7 @@ func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.Certificate == "" {
 		return token, nil, nil
 	}
-	key, err := ReadSecret(m.CertificateKey, "a key file") // nobody else may read it
+	key, err := ReadSecret(m.CertificateKey, "a key file") // with the permission check of secrets
 	if err != nil {
 		return "", nil, err
 	}

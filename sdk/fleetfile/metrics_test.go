@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// Whoever asks for metrics has to show who they are, and no secret crosses a network in the open.
+// A collector must authenticate, and no secret crosses a network unencrypted.
 func TestMetricsFaults(t *testing.T) {
 	dir := t.TempDir()
 	node := func(metrics string) (*Node, error) {
@@ -59,7 +59,7 @@ func TestMetricsFaults(t *testing.T) {
 	if _, _, err := n.Metrics.Open(); err == nil {
 		t.Error("no certificate was enough")
 	}
-	// A certificate goes with its key.
+	// A certificate and its key must match.
 	public, err := CreateKey(n.Metrics.CertificateKey)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestMetricsFaults(t *testing.T) {
 		t.Error(err)
 	}
 	n.Metrics.ClientCA = ""
-	// A key of another kind is as good, if it is the certificate's and the owner's alone.
+	// A key of another type is accepted if it matches the certificate and only its owner can read it.
 	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

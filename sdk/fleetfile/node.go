@@ -17,38 +17,38 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Node is the content of a node file. Its paths are ready to be opened: relative paths in the file are joined to its
+// Node is the content of a node file. Its paths are ready to open: relative paths in the file are joined to its
 // folder.
 type Node struct {
-	Name   string `json:"name"`   // the member that this node is
+	Name   string `json:"name"`   // the member that this node runs
 	Fleet  string `json:"fleet"`  // path of the fleet file
 	Key    string `json:"key"`    // path of the secret key
 	Listen string `json:"listen"` // host:port; empty if this node only dials out
-	State  string `json:"state"`  // path of the folder of the node's state
+	State  string `json:"state"`  // path of the node's state folder
 	Ledger string `json:"ledger"` // path of the lifetime ledger of its data set; empty in a run that is not private
-	Oracle Oracle `json:"-"`      // of a kind of [RegisterOracle]
+	Oracle Oracle `json:"-"`      // of a registered kind, see [RegisterOracle]
 	HTTP   string `json:"http"`   // host:port on loopback; empty for none
 	// Metrics configures metrics for a collector on another machine; nil for none.
 	Metrics   *Metrics `json:"metrics"`
-	Transport any      `json:"-"` // of a kind of [RegisterTransport]; nil for websockets
+	Transport any      `json:"-"` // of a registered kind, see [RegisterTransport]; nil for websockets
 	// Proxy is the URL, http://host:port or https://host:port, of the proxy through which the node dials; empty for
-	// that of the environment. ProxyCredentials is the path of a file with user:password for it; empty for none.
+	// the proxy of the environment. ProxyCredentials is the path of a file with user:password for it; empty for none.
 	Proxy            string `json:"proxy"`
 	ProxyCredentials string `json:"proxy_credentials"`
 
-	// FleetText, if not nil, is the content of the fleet file; Fleet then only gives the folder of its start vector. It
-	// is for programs that have the text, and not in node files.
+	// FleetText, if not nil, is the content of the fleet file; Fleet then only determines the folder of its start
+	// vector. Programs that already have the text set it; it is not part of node files.
 	FleetText []byte `json:"-"`
 
 	SeededTable bool          `json:"-"`       // "table": "seeded", see [sdk.Config]
-	MemoryLimit int64         `json:"-"`       // "memory_limit", in bytes, see [sdk.Config]; 0 if it is not given
+	MemoryLimit int64         `json:"-"`       // "memory_limit", in bytes, see [sdk.Config]; 0 if unset
 	Average     bool          `json:"average"` // keep the running mean of the released models
-	Linger      time.Duration `json:"-"`       // "linger_seconds", see [sdk.Config]; 0 if it is not given
-	ResendAfter time.Duration `json:"-"`       // "resend_seconds", see [sdk.Config]; 0 if it is not given
-	Patience    time.Duration `json:"-"`       // "patience", such as "15m", see [sdk.Config]; 0 if it is not given
+	Linger      time.Duration `json:"-"`       // "linger_seconds", see [sdk.Config]; 0 if unset
+	ResendAfter time.Duration `json:"-"`       // "resend_seconds", see [sdk.Config]; 0 if unset
+	Patience    time.Duration `json:"-"`       // "patience", such as "15m", see [sdk.Config]; 0 if unset
 }
 
-// nodeForm is a node file, with the fields that a [Node] has in another form.
+// nodeForm is the JSON form of a node file. It adds the fields whose type differs in [Node].
 type nodeForm struct {
 	Version int `json:"version"`
 	Node
@@ -138,7 +138,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, " +
 	"since the fleet is private")
 
-// Load reads the fleet file and the key of the node and checks that the three belong together. It reports all errors
+// Load reads the fleet file and the key of the node and checks that they fit the node file. It reports all errors
 // together.
 func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	var file *File
@@ -178,7 +178,7 @@ func (n *Node) Heads() string {
 	return n.Ledger + ".neighbors"
 }
 
-// Resolve returns a path in a file of the folder dir in a form that can be opened. An empty path stays empty.
+// Resolve resolves a path that a file in the folder dir names. An empty path stays empty.
 func Resolve(dir, path string) string {
 	path = filepath.FromSlash(path)
 	if path == "" || filepath.IsAbs(path) {
@@ -187,7 +187,6 @@ func Resolve(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// hostPort reports whether text is a TCP address.
 func hostPort(text string) bool {
 	_, port, err := net.SplitHostPort(text)
 	if err == nil {
@@ -196,7 +195,7 @@ func hostPort(text string) bool {
 	return err == nil
 }
 
-// loopback reports whether a TCP address can be reached from this machine alone.
+// loopback reports whether a TCP address is reachable from this machine only.
 func loopback(address string) bool {
 	host, _, _ := net.SplitHostPort(address)
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
@@ -212,7 +211,7 @@ func seconds(s *float64, field string, errs *faults) time.Duration {
 	return time.Duration(*s * float64(time.Second))
 }
 
-// parseProxy reads a URL without credentials. The error does not contain the URL, which may contain a password.
+// parseProxy reads a URL without credentials. Its error does not contain the URL, which may contain a password.
 func parseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {

@@ -16,7 +16,7 @@ func init() {
 	RegisterTransport("nats", func(json.RawMessage, string) (any, error) { return "a broker", nil })
 }
 
-// A node, its fleet and its key are loaded together; what does not fit between them is told as well, all at once.
+// Load reads a node file, its fleet and its key, and reports all mismatches between them together.
 func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

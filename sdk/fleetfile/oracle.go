@@ -14,7 +14,7 @@ import (
 
 // Oracle is the source of a node's losses.
 type Oracle interface {
-	// Open loads and prepares data, or starts a program and reads its greeting. ctx only bounds that. The caller must
+	// Open loads and prepares data, or starts a program and reads its hello. ctx only bounds that. The caller must
 	// close the source once.
 	Open(ctx context.Context, fleet *File) (*Source, error)
 	String() string // for people
@@ -22,7 +22,7 @@ type Oracle interface {
 
 func init() { RegisterOracle("stream", parseStream) }
 
-// Stream is a program that answers query after query.
+// Stream is a program that answers a stream of queries.
 type Stream scorer.StreamConfig
 
 // parseStream reads a program, which runs in the node file's folder.
@@ -73,23 +73,23 @@ func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
 	return source, nil
 }
 
-// Source is what a node learns from, ready for queries.
+// Source is the opened data of a node, ready for queries.
 type Source struct {
 	Oracle  sdk.Oracle
 	Samples int
-	// Window is how many queries to ask at once; 0 leaves it to the SDK.
+	// Window is the number of concurrent queries; 0 leaves it to the SDK.
 	Window int
 
 	// Test judges models on held-back samples; nil if there are none, or the losses come from a program.
 	Test Judge
-	// Asked returns the mean loss of the queries since its last call, NaN for none; nil if Test says more. It comes
-	// from the data directly.
+	// Asked returns the mean loss of the queries since its last call, NaN if there were none; nil if Test gives more
+	// information. It comes directly from the data.
 	Asked func() float64
-	// Unread has the errors of records that could not be read, for the node's operator alone. They count as records,
-	// and their losses are NaN.
+	// Unread has the errors of records that could not be read; only the node's operator may see them. The records
+	// count, and their losses are NaN.
 	Unread []error
-	// Failure returns why the newest failed query has no loss, nil if none has failed. The function is nil if the
-	// source does not report it.
+	// Failure returns why the latest failed query has no loss, nil if none failed. The function is nil if the source
+	// does not report failures.
 	Failure func() error
 
 	ConditionalOn []string     // the assumptions of a privacy guarantee
@@ -98,10 +98,10 @@ type Source struct {
 
 // Judge judges models on held-back samples.
 type Judge interface {
-	Len() int // how many samples
+	Len() int // number of samples
 	MeanLoss(x []float32) float64
 	Accuracy(x []float32) float64                // NaN where a number is predicted
-	Majority() float64                           // the accuracy of always saying the most frequent class
+	Majority() float64                           // the accuracy of always predicting the most frequent class
 	Deviations(x []float32) (*Deviations, error) // fails where a class is predicted
 }
 
@@ -114,20 +114,19 @@ type Deviations struct {
 	Samples  int     `json:"test_samples"`
 }
 
-// ErrMismatch is wrapped by errors of [Oracle].Open if node file, fleet file and data do not fit together. Its other
-// errors are about unreadable data or a program that does not start.
+// ErrMismatch is wrapped by errors of [Oracle].Open if node file, fleet file and data do not fit together. Other
+// errors of Open are about unreadable data or a program that does not start.
 var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not fit together")
 
-// mismatch is an ErrMismatch with its own text.
 type mismatch struct{ error }
 
 func (m mismatch) Is(target error) bool { return target == ErrMismatch }
 func (m mismatch) Unwrap() error        { return m.error }
 
-// Mismatchf returns an [ErrMismatch] with its own text.
+// Mismatchf returns an [ErrMismatch] with a specific text.
 func Mismatchf(format string, args ...any) error { return mismatch{fmt.Errorf(format, args...)} }
 
-// External is a source whose losses come from a foreign program. Its Close does nothing.
+// External is a source whose losses come from an external program. Its Close does nothing.
 func External(program zoest.BatchOracle, samples int) *Source {
 	meter := &scorer.Meter{BatchOracle: program}
 	return &Source{
@@ -138,7 +137,7 @@ func External(program zoest.BatchOracle, samples int) *Source {
 	}
 }
 
-// ofProgram is a source whose losses come from processes of a node file's program.
+// ofProgram is a source whose losses come from the program that a node file names.
 func ofProgram(program *scorer.Oracle, workers int) *Source {
 	s := External(program, program.Samples())
 	s.Failure, s.Close = program.LastFailure, program.Close

@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// rotated is sample with retired keys.
 func rotated() *File {
 	f := sample()
 	f.Members[0].Retired = []ed25519.PublicKey{pinOf("a before")}
@@ -16,7 +15,7 @@ func rotated() *File {
 	return f
 }
 
-// Retired keys are read as they were written and do not change the hash. They sign, and do not connect.
+// Retired keys survive a round trip and do not change the hash. Their signatures count, but connections refuse them.
 func TestRetiredKeys(t *testing.T) {
 	f := rotated()
 	text, err := f.Marshal()

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Whatever stands in a file of credentials, a key file or a line of keygen: reading it ends in an error that holds nothing of
-// a secret, or in what the file says.
+// Reading any credentials file, key file or keygen line yields its content, or an error that contains nothing of a
+// secret.
 func FuzzSecrets(f *testing.F) {
 	dir := f.TempDir()
 	path := filepath.Join(dir, "secret")

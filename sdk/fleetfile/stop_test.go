@@ -8,7 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// Who may end a run early is in one line of the file, and part of its hash. What cannot be is refused by its place.
+// One line of the file says how many members can end a run early, and the hash covers it. An invalid value is refused
+// with its location.
 func TestStop(t *testing.T) {
 	f := sample()
 	before := f.Fleet.Hash()

@@ -1,5 +1,5 @@
-// Package monitor lets people and programs watch a node while it runs. It keeps what happened, in bounded memory, and
-// serves it over HTTP on this machine.
+// Package monitor lets people and programs watch a node while it runs. It records the run in bounded memory and serves
+// it over HTTP on this machine.
 //
 //	mon, err := monitor.New(monitor.Config{Fleet: fleet, Name: "ward-3"})
 //	node, err := sdk.New(sdk.Config{ /* ... */ Observer: mon.Observer(sdk.Observer{})})
@@ -14,14 +14,15 @@
 //	/history  the numbers of the charts, a [Point] a round
 //	/metrics  for Prometheus, see [Metrics]
 //	/healthz  200 while the run has not failed, otherwise 503 and the error
-//	/readyz   200 while the run is on and a neighbor is connected, if there are any and connections are known
+//	/readyz   200 during the run while a neighbor is connected, if there are any and connections are known
 //
-// Nobody is authenticated, so [Listen] takes loopback addresses alone, and [Guard] refuses requests from elsewhere. Only GET
-// and HEAD are answered. The page loads nothing from elsewhere, and no CORS header lets other pages read it.
+// There is no authentication, so [Listen] accepts only loopback addresses, and [Guard] refuses requests from
+// elsewhere. Only GET and HEAD are allowed. The page loads nothing from other origins, and no CORS header lets other
+// pages read it.
 //
-// Loss and accuracy on the device's own data ([Config.Score]), whether the loss still falls ([Trend]) and the number of failed queries come from the data
-// directly, and the privacy guarantee does not cover them; the number of queries is a multiple of the number of samples.
-// In a private run the page, /status and /history show them, the former marked as not covered; /metrics does not, since
-// metrics are collected elsewhere. All else follows from releases, public parameters, and the times of messages; timing is
-// outside the guarantee.
+// Loss and accuracy on the device's data ([Config.Score]), the trend of the loss ([Trend]) and the number of failed
+// queries come directly from the data, and the privacy guarantee does not cover them; the number of queries is a
+// multiple of the number of samples. In a private run the page, /status and /history show them, the former marked as
+// not covered. /metrics does not, since a collector takes metrics off the machine. Everything else follows from
+// releases, public parameters, and the times of messages; timing is outside the guarantee.
 package monitor

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// A node with a page of its own, asked by a program.
+// A program queries the page of a node.
 func Example() {
 	fleet := &sdk.Fleet{
 		Run: "solo", Dim: 2, Members: []string{"me"},

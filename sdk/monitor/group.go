@@ -8,8 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// Group shows the nodes of one process on one page, with the graph between them. Its methods may be called from any
-// goroutine.
+// Group shows the nodes of one process on one page, with the graph between them. Any goroutine may call its methods.
 type Group struct {
 	fleet *sdk.Fleet
 	nodes []*Monitor
@@ -20,31 +19,30 @@ type Group struct {
 	with []compared
 }
 
-// compared is an accuracy that the nodes' is compared with.
+// compared is an accuracy to compare the nodes' accuracy with.
 type compared struct {
 	Name     string `json:"name"`
 	Accuracy Value  `json:"accuracy"` // share in [0, 1]
 }
 
-// groupReply is what /status serves for a group.
 type groupReply struct {
-	Version    int         `json:"version"` // of this form: 1
+	Version    int         `json:"version"` // of this format: 1
 	Run        string      `json:"run"`
 	NonPrivate bool        `json:"non_private"`
 	Edges      [][2]string `json:"edges"` // never null
 	Nodes      []Status    `json:"nodes"`
-	Scored     string      `json:"scored_on"` // the data of which loss and accuracy in the group's history are
+	Scored     string      `json:"scored_on"` // the data on which the group's history measures loss and accuracy
 	Compared   []compared  `json:"compared"`  // never null
 }
 
-// NewGroup returns the group of a fleet's nodes. scored says in a few words on which samples the group's loss and
+// NewGroup returns the group of a fleet's nodes. scored briefly names the samples on which the group's loss and
 // accuracy are measured.
 func NewGroup(fleet *sdk.Fleet, scored string, nodes ...*Monitor) *Group {
 	return &Group{fleet: fleet, nodes: slices.Clone(nodes), data: scored}
 }
 
-// Add takes in what is known of the network after a round; rounds come in ascending order. Releases that are about to be
-// mixed are passed over.
+// Add records the state of the network after a round; rounds come in ascending order. It ignores releases that are yet
+// to be mixed.
 func (g *Group) Add(p Point) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -53,16 +51,15 @@ func (g *Group) Add(p Point) {
 	}
 }
 
-// Compare takes in an accuracy, in [0, 1], that the page draws a line for, such as that of nodes trained alone. name is
-// a word for it.
+// Compare adds a line to the chart for an accuracy in [0, 1], such as that of nodes trained alone. name labels it.
 func (g *Group) Compare(name string, accuracy float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.with = append(g.with, compared{name, Value(accuracy)})
 }
 
-// Handler serves what the group's monitors know, as [Monitor.Handler] does; /healthz and /readyz answer 200 if those of
-// all nodes do. The metrics of the nodes differ in their label node.
+// Handler serves the state of the group's monitors, as [Monitor.Handler] does; /healthz and /readyz answer 200 if
+// those of all nodes do. The metrics of the nodes differ in their label node.
 func (g *Group) Handler() http.Handler { return handler(g) }
 
 func (g *Group) statuses() []Status {

@@ -15,7 +15,6 @@ import (
 	"strings"
 )
 
-// source is what a handler serves.
 type source interface {
 	statuses() []Status // of every node
 	reply() any         // for /status
@@ -64,12 +63,12 @@ func handler(s source) http.Handler {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.WriteHeader(code)
 		if r.Method == http.MethodGet {
-			_, _ = w.Write(body) // a client that has gone needs no answer
+			_, _ = w.Write(body) // the client may be gone
 		}
 	}))
 }
 
-// join returns what is wrong with each node; nil if nothing is.
+// join joins the errors of all nodes; nil if there are none.
 func join(all []Status, wrong func(Status) string) error {
 	var errs []error
 	for _, one := range all {
@@ -90,7 +89,7 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// The page is one HTML file; style and script are put into it.
+// The page is one HTML file that includes its style and script.
 //
 //go:embed page.html
 var pageHTML string
@@ -103,8 +102,8 @@ var pageJS string
 
 var page = strings.NewReplacer("/*style*/", pageCSS, "/*script*/", pageJS).Replace(pageHTML)
 
-// pagePolicy lets a browser run the page's script and use its style, named by their hashes, ask this origin, and nothing
-// else.
+// pagePolicy allows a browser only the page's script and style, identified by their hashes, and requests to this
+// origin.
 var pagePolicy = "default-src 'none'; script-src " + hashSource(pageJS) + "; style-src " + hashSource(pageCSS) +
 	"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -113,14 +112,14 @@ func hashSource(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Remote serves /metrics, and nothing else, to a collector of metrics on another machine. The collector sends the token
-// ("Authorization: Bearer TOKEN"), which is compared in constant time. An empty token serves everybody: the connection
+// Remote serves only /metrics, to a collector on another machine. The collector sends the token ("Authorization:
+// Bearer TOKEN"), which Remote compares in constant time. With an empty token it serves every client: the connection
 // must then authenticate the collector, as TLS with client certificates does.
 func (m *Monitor) Remote(token string) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-		bearer := strings.EqualFold(scheme, "Bearer") // RFC 9110, 11.1: in any case
+		bearer := strings.EqualFold(scheme, "Bearer") // RFC 9110, 11.1: case-insensitive
 		got := sha256.Sum256([]byte(given))
 		switch {
 		case token != "" && (subtle.ConstantTimeCompare(got[:], want[:]) == 0 || !bearer):
@@ -130,7 +129,7 @@ func (m *Monitor) Remote(token string) http.Handler {
 			http.Error(w, "there is GET /metrics alone", http.StatusNotFound)
 		default:
 			w.Header().Set("Content-Type", metricsType)
-			_, _ = w.Write(Metrics(m.Status())) // a client that has gone needs no answer
+			_, _ = w.Write(Metrics(m.Status())) // the client may be gone
 		}
 	})
 }

@@ -6,34 +6,33 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// Point is what is known of one round. What was not measured is unknown, which is null in JSON.
+// Point is the record of one round. A value that was not measured is unknown, null in JSON.
 type Point struct {
 	Round          int     `json:"round"`
-	Seconds        float64 `json:"seconds"` // since the monitor was made
+	Seconds        float64 `json:"seconds"` // since New
 	Epsilon        Value   `json:"epsilon"` // spent up to this round
 	ConsensusError Value   `json:"consensus_error"`
-	Loss           Value   `json:"loss"`     // in a private run not covered by the guarantee
+	Loss           Value   `json:"loss"`     // not covered by the guarantee of a private run
 	Accuracy       Value   `json:"accuracy"` // likewise; share in [0, 1]
 }
 
-// maxPoints is how many points a history holds at most.
 const maxPoints = 512
 
-// history is what /history serves: the points of a run in bounded memory. When it is full, every second of its rounds
-// is dropped.
+// history is the content of /history: the points of a run in bounded memory. When it is full, it drops every second
+// round.
 type history struct {
-	Stride int     `json:"stride"` // every Stride-th round is kept, and the last one
+	Stride int     `json:"stride"` // it keeps every Stride-th round, and the last one
 	Points []Point `json:"points"` // by round, ascending; never null in a snapshot
 }
 
-// add takes in a round that is newer than all others.
+// add adds a round that is newer than all others.
 func (h *history) add(p Point) {
 	h.Stride = max(h.Stride, 1)
 	if n := len(h.Points); n > 0 {
 		if p.Round <= h.Points[n-1].Round {
 			return
 		}
-		if h.Points[n-1].Round%h.Stride != 0 { // it was kept as the last one
+		if h.Points[n-1].Round%h.Stride != 0 { // it was kept only as the last one
 			h.Points = h.Points[:n-1]
 		}
 	}
@@ -44,7 +43,7 @@ func (h *history) add(p Point) {
 	h.Points = append(h.Points, p)
 }
 
-// set changes the point of a round, unless it has been dropped.
+// set changes the point of a round, unless the history has dropped it.
 func (h *history) set(round int, change func(p *Point)) {
 	at, found := slices.BinarySearchFunc(h.Points, round, func(p Point, round int) int { return p.Round - round })
 	if found {
@@ -52,12 +51,12 @@ func (h *history) set(round int, change func(p *Point)) {
 	}
 }
 
-// snapshot returns a copy.
 func (h *history) snapshot() history {
 	return history{max(h.Stride, 1), append([]Point{}, h.Points...)}
 }
 
-// mixed reports whether what members hold after a release is what the method goes on with: no rounds of mixing follow.
+// mixed reports whether no mixing rounds follow a release, so that the method continues with the members' vectors
+// after it.
 func mixed(f *sdk.Fleet, release int) bool {
 	return release > f.Method.Learning() || release%(1+f.Method.Mixing) == 0
 }

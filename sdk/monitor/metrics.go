@@ -10,11 +10,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// sampler takes one sample of a metric with further labels, names and values in turn; an unknown value is left out. A
-// metric whose name ends in "_total" is a counter, any other a gauge.
+// sampler takes one sample of a metric, with further labels as alternating names and values; it ignores an unknown
+// value. A metric whose name ends in "_total" is a counter, any other a gauge.
 type sampler func(name, help string, v Value, labels ...string)
 
-// samples gives the samples of a status, metric by metric.
+// samples passes the samples of a status to put, metric by metric.
 func (s *Status) samples(put sampler) {
 	put("info", "Always 1; whether the run is private.", 1, "private", strconv.FormatBool(!s.NonPrivate))
 	put("ready", "1 if the node takes part in its run, as /readyz says, else 0.", truth(s.Ready))
@@ -26,7 +26,7 @@ func (s *Status) samples(put sampler) {
 			Value(s.Seconds))
 	}
 	stalled := Value(s.Stalled)
-	if !s.NonPrivate { // coarse enough to say nothing of how long a query takes
+	if !s.NonPrivate { // too coarse to reveal the time of a query
 		stalled = Value(10 * math.Floor(s.Stalled/10))
 	}
 	put("stalled_seconds", "For how long the node has done nothing although it was its turn; whole tens in a private run.", stalled)
@@ -55,7 +55,7 @@ func (s *Status) samples(put sampler) {
 	if s.Privacy != nil {
 		s.Privacy.samples(put)
 	}
-	if s.NonPrivate { // what is a function of the number of samples is about the data
+	if s.NonPrivate { // functions of the number of samples reveal data
 		put("queries_total", "Losses asked for, over all lives of the node in this run; never in a private run.",
 			Value(s.Queries))
 	}
@@ -67,7 +67,7 @@ func (s *Status) samples(put sampler) {
 	}
 }
 
-// samples gives the samples of a neighbor, named without "neighbor_".
+// samples passes the samples of a neighbor to put, with names without "neighbor_".
 func (n *Neighbor) samples(put sampler) {
 	put("round", "The neighbor's last release that has arrived.", Value(n.Round))
 	put("behind_rounds", "How many rounds behind this node's own that is; -1 if it is one ahead.", Value(n.Behind))
@@ -95,10 +95,10 @@ func (n *Neighbor) samples(put sampler) {
 	}
 }
 
-// samples gives each figure with its adversary.
+// samples passes each figure to put, with its adversary.
 func (p *Privacy) samples(put sampler) {
 	of := func(unit sdk.Unit, labels ...string) sampler {
-		if unit == sdk.UnitRecord { // a figure for each client has the labels that it always had
+		if unit == sdk.UnitRecord { // client-level figures keep their original labels
 			labels = append(labels, "unit", unit.String())
 		}
 		return func(name, help string, v Value, _ ...string) { put(name, help, v, labels...) }
@@ -130,9 +130,9 @@ func truth(b bool) Value {
 	return 0
 }
 
-// Metrics returns the metrics of nodes in Prometheus' text format 0.0.4, each sample with the labels run and node. They may
-// leave the device: in a private run they contain nothing that comes from the data directly or depends on the number of
-// samples, such as a count of queries or how long a round of them takes.
+// Metrics returns the metrics of nodes in the Prometheus text format 0.0.4, each sample with the labels run and node.
+// They may leave the device: in a private run they contain nothing that comes directly from the data or depends on the
+// number of samples, such as a count of queries or the duration of a round of them.
 func Metrics(nodes ...Status) []byte {
 	var names []string
 	text := make(map[string]string) // by name

@@ -14,33 +14,35 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Config says what a monitor watches. Fleet and Name are required.
+// Config configures a monitor. Fleet and Name are required.
 type Config struct {
 	Fleet *sdk.Fleet // the run
-	Name  string     // the member that the node is
+	Name  string     // the member that the node runs
 
-	// Score, if not nil, returns a model's mean loss on the device's own data and the share of samples in [0, 1] that
-	// it gets right; NaN for what is not known, as after a panic. x is the callee's. It is called for the newest release,
-	// from the monitor's own goroutine, a tenth of the time at most: releases in between are not scored.
+	// Score, if not nil, returns a model's mean loss on the device's data and the share of samples in [0, 1] that it
+	// gets right; NaN for unknown values, as after a panic. Score owns x. The monitor's goroutine calls it for the
+	// newest release, for at most a tenth of the time: it does not score every release.
 	Score func(x []float32) (loss, accuracy float64)
 
-	// Majority is the accuracy in [0, 1] of always predicting the most frequent class of Score's samples; 0 if not known.
+	// Majority is the accuracy in [0, 1] of always predicting the most frequent class of Score's samples; 0 if
+	// unknown.
 	Majority float64
 
 	// Asked, if not nil, replaces Score where only losses are known: it returns the mean loss of the queries since its
-	// last call, NaN if there were none. It is called at each release; how long it takes must not depend on the losses.
+	// last call, NaN if there were none. The monitor calls it at each release; its duration must not depend on the
+	// losses.
 	Asked func() float64
-	// Failure, if not nil, returns why the newest query that failed has no loss; nil if none has failed.
+	// Failure, if not nil, returns why the latest failed query has no loss; nil if none failed.
 	Failure func() error
 
-	// Links, if not nil, returns the state of the connections. It is called from several goroutines, often.
+	// Links, if not nil, returns the state of the connections. Several goroutines call it, often.
 	Links func() []Link
 
-	// Ledger, if not nil, is asked once a round what all runs on the data have spent.
+	// Ledger, if not nil, returns the cost of all runs on the data. The monitor reads it once a round.
 	Ledger *state.Ledger
 }
 
-// Monitor watches one node. Its methods may be called from any goroutine.
+// Monitor watches one node. Any goroutine may call its methods.
 type Monitor struct {
 	cfg     Config
 	now     func() time.Time
@@ -49,22 +51,22 @@ type Monitor struct {
 	quit    chan struct{}
 	wg      sync.WaitGroup
 
-	mu         sync.Mutex // guards the rest
+	mu         sync.Mutex // guards the fields below
 	node       *sdk.Node
 	ended      bool
 	err        error      // of the run
-	links      []Link     // at its end
+	links      []Link     // at the end of the run
 	last       sdk.Status // as last seen
 	phase      Phase
-	since      time.Time // of phase
-	progressed time.Time // when the node was last seen to work, or to wait with good reason
+	since      time.Time // start of phase
+	progressed time.Time // when the node last worked, or waited with good reason
 	hist       history
 	compared   int   // the last round after mixing whose consensus error is known
-	consensus  Value // of it
-	local      Local // of the newest release that has been scored
+	consensus  Value // of round compared
+	local      Local // of the newest scored release
 	asked      Value // the mean of the answers since the last point of hist
 	lifetime   *dpmech.Lifetime
-	ledgerAt   int // the round after which the ledger was asked, plus 1
+	ledgerAt   int // the round of the last ledger read, plus 1
 }
 
 type scored struct {
@@ -91,7 +93,7 @@ func New(cfg Config) (*Monitor, error) {
 	return m, nil
 }
 
-// Observer returns the observer to make the node with. It passes everything on to next.
+// Observer returns the observer for the node's configuration. It also passes everything to next.
 func (m *Monitor) Observer(next sdk.Observer) sdk.Observer {
 	return sdk.Observer{
 		Released: func(round int, x []float32) {
@@ -111,7 +113,7 @@ func (m *Monitor) Observer(next sdk.Observer) sdk.Observer {
 	}
 }
 
-// Begin starts to watch a node. Call it once, before its Run, and End after it.
+// Begin starts watching a node. Call it once, before the node's Run, and End after it.
 func (m *Monitor) Begin(node *sdk.Node) {
 	m.mu.Lock()
 	m.node = node
@@ -123,8 +125,8 @@ func (m *Monitor) Begin(node *sdk.Node) {
 	}
 }
 
-// End tells the monitor that the node's Run is over and what it returned; a run that was cancelled has not failed. From
-// then on the monitor shows the node's last state.
+// End reports that the node's Run has returned err; a cancelled run has not failed. From then on the monitor shows the
+// node's last state.
 func (m *Monitor) End(err error) {
 	links := m.askLinks()
 	m.mu.Lock()
@@ -147,8 +149,8 @@ func (m *Monitor) End(err error) {
 	m.wg.Wait()
 }
 
-// sample reads the node's state twice a second, to date phases; while the phase stays the same, down to every eight
-// seconds, so that the processor of a waiting node can sleep.
+// sample reads the node's state twice a second, to time phases. While the phase stays the same it slows down to every
+// eight seconds, so that the processor of a waiting node can sleep.
 func (m *Monitor) sample() {
 	const often, seldom = time.Second / 2, 8 * time.Second
 	wait := often
@@ -168,7 +170,7 @@ func (m *Monitor) sample() {
 	}
 }
 
-// refresh reads the node's state. m.mu is held.
+// refresh reads the node's state. The caller holds m.mu.
 func (m *Monitor) refresh() {
 	if m.node == nil || m.ended {
 		return
@@ -210,7 +212,7 @@ func (m *Monitor) released(round int, x []float32) {
 		}
 	}
 	defer m.refresh()
-	if !mixed(m.cfg.Fleet, round) { // a release with noise that is about to be mixed: neither drawn nor scored
+	if !mixed(m.cfg.Fleet, round) { // a noisy release that is yet to be mixed: neither drawn nor scored
 		return
 	}
 	m.hist.add(Point{
@@ -236,7 +238,7 @@ func (m *Monitor) epsilon(rho float64) Value {
 	return Value(p.Accounting.Epsilon(rho, p.Delta))
 }
 
-// score scores releases, always the newest and in any case the last, and rests nine times as long as it has worked.
+// score scores the newest release, and always the last one. After each it rests nine times as long as it worked.
 func (m *Monitor) score() {
 	for s := range m.pending {
 		began := time.Now()
@@ -252,7 +254,8 @@ func (m *Monitor) score() {
 	}
 }
 
-// callScore calls Score. If a panic ended the node, its neighbors would learn something about its data.
+// callScore calls Score and recovers from a panic: if a panic ended the node, its neighbors would learn something
+// about its data.
 func (m *Monitor) callScore(x []float32) (loss, accuracy float64) {
 	defer func() {
 		if recover() != nil {
@@ -269,7 +272,7 @@ func (m *Monitor) askLinks() []Link {
 	return m.cfg.Links()
 }
 
-// Status returns where the node stands.
+// Status returns the current state of the node.
 func (m *Monitor) Status() Status {
 	links := m.askLinks()
 	m.mu.Lock()
@@ -326,10 +329,10 @@ func (m *Monitor) Status() Status {
 	return out
 }
 
-// privacy returns what has been spent. m.mu is held.
+// privacy returns the privacy budget spent. The caller holds m.mu.
 func (m *Monitor) privacy() *Privacy {
 	var spent dpmech.Total
-	var levels []dpmech.Level // which take a while, and the node has them
+	var levels []dpmech.Level // slow to compute, and the node has them
 	if m.node != nil {
 		spent, levels = m.node.Spend(), m.node.Levels()
 	}
@@ -347,8 +350,8 @@ func (m *Monitor) history() history {
 	return m.hist.snapshot()
 }
 
-// obstacle returns what keeps the node from taking part, empty if nothing: its run has not begun or is over, or it is
-// known to be connected with none of its neighbors. m.mu is held.
+// obstacle returns what keeps the node from taking part: its run has not begun or is over, or all its neighbors are
+// known to be disconnected. It is empty if nothing does. The caller holds m.mu.
 func (m *Monitor) obstacle(neighbors []Neighbor) string {
 	connected := func(n Neighbor) bool { return n.Link != nil && n.Link.Connected }
 	switch {
@@ -364,7 +367,7 @@ func (m *Monitor) obstacle(neighbors []Neighbor) string {
 	return ""
 }
 
-// Handler serves what the monitor knows, see the package comment. It is guarded, see [Guard].
+// Handler serves the monitor's data, see the package comment. [Guard] protects it.
 func (m *Monitor) Handler() http.Handler { return handler(m) }
 
 func (m *Monitor) statuses() []Status { return []Status{m.Status()} }

@@ -18,7 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// pair is a fleet of two.
 func pair(change func(f *sdk.Fleet)) *sdk.Fleet {
 	f := &sdk.Fleet{
 		Run: "pair", Dim: 3, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
@@ -31,16 +30,16 @@ func pair(change func(f *sdk.Fleet)) *sdk.Fleet {
 	return f
 }
 
-// world is the two nodes of a fleet, in memory; a is watched.
+// world has the two nodes of a fleet, in memory; a is watched.
 type world struct {
 	fleet *sdk.Fleet
 	nodes [2]*sdk.Node
 	mon   *Monitor
 
-	waiting chan struct{} // has an element when a has waited for a while
+	waiting chan struct{} // receives an element when a has waited for a while
 }
 
-// newWorld makes the nodes. change may alter the monitor's configuration; oracle, if not nil, comes before every answer
+// newWorld makes the nodes. change may alter the monitor's configuration; oracle, if not nil, runs before every answer
 // of a.
 func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ctx context.Context) error) *world {
 	t.Helper()
@@ -86,7 +85,7 @@ func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ct
 	return w
 }
 
-// run runs both nodes to their ends, and returns what a's Run has returned.
+// run runs both nodes to their ends, and returns the result of a's Run.
 func (w *world) run(ctx context.Context) error {
 	w.mon.Begin(w.nodes[0])
 	over := make(chan error)
@@ -97,8 +96,7 @@ func (w *world) run(ctx context.Context) error {
 	return err
 }
 
-// A run from its start to its end, as the monitor tells it: every round, what it has cost, and how far apart the
-// releases were.
+// The monitor reports a run from start to end: every round, its cost, and the distance between the releases.
 func TestRun(t *testing.T) {
 	links := []Link{{Name: "b", Connected: true, Sent: 12, Received: 34}}
 	w := newWorld(t, pair(nil), func(c *Config) {
@@ -153,7 +151,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Two nodes of a fleet that sends messages do not know how far apart they are; one that is not private has no epsilon.
+// Two nodes of a fleet that sends messages do not know the distance between their releases; one that is not private
+// has no epsilon.
 func TestNotPrivate(t *testing.T) {
 	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil, nil)
 	if err := w.run(t.Context()); err != nil {
@@ -171,7 +170,7 @@ func TestNotPrivate(t *testing.T) {
 	}
 }
 
-// A neighbor that is not there is waited for, which is no stall; an oracle that does not answer is one.
+// Waiting for an absent neighbor is not a stall; an oracle that does not answer is.
 func TestWaitingIsNoStall(t *testing.T) {
 	now := time.Unix(1000, 0)
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -217,12 +216,12 @@ func TestWaitingIsNoStall(t *testing.T) {
 	}
 }
 
-// Of a program, the mean of its losses is shown round by round, for this device alone: metrics do not have it.
+// The mean loss of a program's answers is shown for each round, but only on this device: metrics do not have it.
 func TestQueriedLossesStayHere(t *testing.T) {
 	calls := 0.0
 	w := newWorld(t, pair(nil), func(c *Config) {
 		c.Asked = func() float64 {
-			if calls++; calls > 6 { // nothing is asked in cool-down
+			if calls++; calls > 6 { // cool-down sends no queries
 				return math.NaN()
 			}
 			return 1 / calls
@@ -245,8 +244,7 @@ func TestQueriedLossesStayHere(t *testing.T) {
 	}
 }
 
-// Losses that could not be had are counted for this device alone: its status on loopback marks them, and metrics do not
-// have them.
+// Failed queries are counted only for this device: its status on loopback marks them, and metrics do not have them.
 func TestFailedQueriesStayHere(t *testing.T) {
 	asked := 0
 	w := newWorld(t, pair(nil), nil, func(context.Context) error {
@@ -270,7 +268,7 @@ func TestFailedQueriesStayHere(t *testing.T) {
 	}
 }
 
-// A run that fails says why; a Score that panics is a score that is not known.
+// A failed run has its error; a Score that panics yields an unknown score.
 func TestFailure(t *testing.T) {
 	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil,
 		func(context.Context) error { return errors.New("no scale") })
@@ -279,7 +277,7 @@ func TestFailure(t *testing.T) {
 	w.mon.Begin(w.nodes[0])
 	err := w.nodes[0].Run(ctx)
 	w.mon.End(err)
-	w.mon.End(nil) // once is enough
+	w.mon.End(nil) // the second call has no effect
 	st := w.mon.Status()
 	if err == nil || st.Fault != err.Error() || st.Phase != Failed || !strings.Contains(st.Fault, "no scale") {
 		t.Errorf("%v, status %+v", err, st)
@@ -298,7 +296,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// Evidence against a neighbor is told once, and is no fault of the node that holds it.
+// Evidence against a neighbor is reported once, and is not an error of the node that holds it.
 func TestEvidence(t *testing.T) {
 	w := newWorld(t, pair(nil), nil, nil)
 	w.mon.last.Evidence = []signed.Evidence{{Member: "b", Round: 3, First: signed.Statement{Round: 3}}, {Member: "b", Round: 3},
@@ -320,7 +318,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// What speaks against a neighbor is told where the fleet bounds what neighbors do, and is no fault of the node.
+// Indications against a neighbor are reported if the fleet bounds influence, and are not an error of the node.
 func TestSuspicion(t *testing.T) {
 	for q, want := range map[float64]string{0: `"link":null,"refused_frames":3}]`, 2: `"link":null,"influence":{"clipped":4,` +
 		`"clipped_round":9,"distance":2.5,"bound":0.5,"set_aside":true,"outside_round":0,` +
@@ -373,7 +371,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// Values that are not known are null, and come back as that.
+// Unknown values are null, and survive a round trip.
 func TestValue(t *testing.T) {
 	for _, v := range []Value{0, -2.5, 1e-300, 1e300, Unknown(), Value(math.Inf(1))} {
 		text, err := json.Marshal(v)
@@ -394,7 +392,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// A status says if the node's own loss still falls, and what more rounds cost.
+// A status says whether the node's loss still falls, and what more rounds cost.
 func TestTrend(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		w := newWorld(t, pair(func(f *sdk.Fleet) {
@@ -432,8 +430,8 @@ func TestTrend(t *testing.T) {
 	}
 }
 
-// With rounds of mixing, charts, scores and the consensus error are of what the method goes on with, and never of a release whose
-// noise is about to be mixed away; status and history say the same.
+// With rounds of mixing, charts, scores and the consensus error only show mixed vectors, never a release whose noise
+// is yet to be mixed away. Status and history agree.
 func TestMixing(t *testing.T) {
 	f := pair(func(f *sdk.Fleet) { f.Method.Mixing, f.Method.Cooldown = 2, 1 })
 	scored := map[float32]bool{}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Every metric that the dashboard and the alert rules of examples/monitoring name is one that a node has, and Prometheus'
-// own tool takes the rules, where it is at hand.
+// Every metric that the dashboard and the alert rules of examples/monitoring name exists, and promtool accepts the
+// rules, if it is installed.
 func TestMonitoringExamples(t *testing.T) {
 	known := map[string]bool{}
 	text, err := os.ReadFile("testdata/metrics.txt")

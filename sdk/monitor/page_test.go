@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// request asks a handler as this machine would; change may alter it.
+// request calls a handler with a request from this machine, which change may alter.
 func request(h http.Handler, path string, change func(r *http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.RemoteAddr, r.Host = "127.0.0.1:40000", "127.0.0.1:8080"
@@ -22,7 +22,7 @@ func request(h http.Handler, path string, change func(r *http.Request)) *httptes
 	return w
 }
 
-// Who may ask what, and what they get.
+// The answers to allowed and to refused requests.
 func TestHandler(t *testing.T) {
 	w := newWorld(t, pair(nil), func(c *Config) {
 		c.Score = func(x []float32) (float64, float64) { return 0.5, 0.75 }
@@ -105,7 +105,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// The page's policy names its own script and style, and no other source of anything.
+// The page's policy names its script and style, and no other source.
 func TestPage(t *testing.T) {
 	var parts [3]string
 	for i, name := range []string{"page.html", "page.css", "page.js"} {
@@ -145,7 +145,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Only loopback is listened on.
+// Only loopback addresses are accepted.
 func TestListen(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:80", "example.com:80", "127.0.0.1", "",
 		"127.0.0.1.evil.example:0"} {

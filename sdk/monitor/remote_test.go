@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A collector has metrics if it sends the token, and nothing else of the node.
+// A collector that sends the token gets metrics, and nothing else of the node.
 func TestRemoteToken(t *testing.T) {
 	m := newWorld(t, pair(nil), nil, nil).mon
 	h := m.Remote("0123456789abcdef")
@@ -48,7 +48,7 @@ func TestRemoteToken(t *testing.T) {
 	}
 }
 
-// issue makes a certificate that a parent has signed, or itself.
+// issue makes a certificate signed by parent, or self-signed.
 func issue(t *testing.T, parent *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	public, key, err := ed25519.GenerateKey(rand.Reader)
@@ -74,7 +74,7 @@ func issue(t *testing.T, parent *tls.Certificate) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{text}, PrivateKey: key, Leaf: leaf}
 }
 
-// Over TLS a collector is served that has a certificate of the right authority, and no other.
+// Over TLS only a collector with a certificate of the right authority is served.
 func TestRemoteTLS(t *testing.T) {
 	authority, stranger := issue(t, nil), issue(t, nil)
 	trusted := x509.NewCertPool()
@@ -109,8 +109,8 @@ func TestRemoteTLS(t *testing.T) {
 	}
 }
 
-// What a collector has of a private run does not depend on how many samples the node has: not on counts of queries, and
-// not on how long they take.
+// In a private run a collector learns nothing about the number of samples, neither from counts of queries nor from
+// their duration.
 func TestRemoteHidesSamples(t *testing.T) {
 	of := func(private bool, samples int) string {
 		st := NewStatus(pair(nil), "a")

@@ -14,17 +14,17 @@ import (
 	"time"
 )
 
-// Limits of connections. Few are needed: a page asks once a second, and a collector of metrics less often.
+// Limits of connections. Few are needed: a page sends one request a second, and a collector fewer.
 const (
-	maxConns    = 32               // open at a time; a further one ends the oldest
-	maxRequest  = 16 << 10         // bytes of a request's header, and as many of its body
-	requestTime = 10 * time.Second // to receive the header, and as much to receive the body
+	maxConns    = 32               // open connections; a further one closes the oldest
+	maxRequest  = 16 << 10         // bytes of a request's header, and of its body
+	requestTime = 10 * time.Second // to receive the header, and again to receive the body
 	answerTime  = time.Minute      // from then until the client has the answer
 )
 
 // Serve answers requests until ctx ends, when it closes the listener and every connection, or until the listener is
-// closed, when open connections finish. It returns when all are closed. A connection has one request, of bounded length
-// and duration.
+// closed, when open connections finish. It returns when all are closed. A connection has one request, of bounded
+// length and duration.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 	var open conns
 	server := newServer(h, open.changed)
@@ -36,7 +36,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Server {
 	s := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.ContentLength != 0 { // without a body there is no deadline: when it passes, the request's context ends
+			if r.ContentLength != 0 { // without a body there is no deadline, which would cancel the request's context
 				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(requestTime))
 				r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
 			}
@@ -53,14 +53,15 @@ func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Ser
 	return s
 }
 
-// conns are the open connections, oldest first, bounded so that clients that do not read keep nobody waiting.
+// conns are the open connections, oldest first. Their number is bounded, so that clients that do not read block no
+// others.
 type conns struct {
 	wait sync.WaitGroup
 	mu   sync.Mutex
 	all  []net.Conn
 }
 
-// changed is told of every connection when it begins and when it is over.
+// changed is the server's hook for the start and the end of every connection.
 func (s *conns) changed(c net.Conn, state http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +79,7 @@ func (s *conns) changed(c net.Conn, state http.ConnState) {
 	}
 }
 
-// CheckAddress returns why [Listen] refuses an address, nil if it does not: it wants "host:port" with a host on loopback,
+// CheckAddress returns why [Listen] refuses an address, or nil. An address must be "host:port" with a loopback host,
 // "localhost" or a number such as 127.0.0.1 or [::1].
 func CheckAddress(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
@@ -103,16 +104,16 @@ func Listen(addr string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
 	}
-	// A name is looked up, and may mean anything.
+	// A name such as localhost may resolve to any address.
 	if tcp, ok := l.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		return nil, errors.Join(fmt.Errorf("monitor: %q is %v, want loopback", addr, l.Addr()), l.Close())
 	}
 	return l, nil
 }
 
-// Guard passes on only requests of this machine: from a loopback address, not forwarded by a proxy, with "localhost" or a
-// loopback address as Host, which a web page whose name resolves to 127.0.0.1 does not have. It answers others with 403 and
-// the reason, and sets headers that keep browsers from guessing types, from framing the answer, and from storing it.
+// Guard passes on only requests from this machine: from a loopback address, not forwarded by a proxy, with "localhost"
+// or a loopback address as Host (which excludes web pages whose name resolves to 127.0.0.1). It answers others with
+// 403 and the reason. Its headers keep browsers from guessing types, from framing the answer, and from storing it.
 func Guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()
@@ -131,7 +132,7 @@ func Guard(h http.Handler) http.Handler {
 	})
 }
 
-// foreign returns why a request is not one of this machine; empty if it is.
+// foreign returns why a request is not from this machine; empty if it is.
 func foreign(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err != nil || !isLoopback(host) || host == "localhost" {
 		return "only this machine is served: the request comes from elsewhere"

@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// serve answers with a handler until the test is over, and returns where.
 func serve(t *testing.T, h http.HandlerFunc) (address string, stop func()) {
 	t.Helper()
 	l, err := Listen("127.0.0.1:0")
@@ -35,7 +34,6 @@ func serve(t *testing.T, h http.HandlerFunc) (address string, stop func()) {
 	return l.Addr().String(), stop
 }
 
-// dial connects, and writes a text.
 func dial(t *testing.T, address, text string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -50,7 +48,7 @@ func dial(t *testing.T, address, text string) net.Conn {
 	return c
 }
 
-// answerOf returns the response to a text, and what comes behind it before the connection ends.
+// answerOf returns the response to a text, and the bytes after it until the connection closes.
 func answerOf(t *testing.T, address, text string) (resp *http.Response, body, rest string) {
 	t.Helper()
 	c := dial(t, address, text)
@@ -71,7 +69,7 @@ func answerOf(t *testing.T, address, text string) (resp *http.Response, body, re
 	return resp, string(all), string(more)
 }
 
-// Each connection has one answer, and ends with it, whatever else was asked for.
+// Each connection has one answer, and closes after it, even if it has more requests.
 func TestServeOnce(t *testing.T) {
 	address, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -135,8 +133,8 @@ func TestServeOnce(t *testing.T) {
 	}
 }
 
-// Who connects and goes, or says nothing to the end, gets no answer; a handler that panics loses its connection, and
-// the next one is answered.
+// A client that connects and leaves, or never sends a complete request, gets no answer. A handler that panics loses
+// its connection, and the next one is answered.
 func TestServeNothing(t *testing.T) {
 	address, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/panic" {
@@ -157,12 +155,12 @@ func TestServeNothing(t *testing.T) {
 	}
 }
 
-// A client cannot hold a connection by sending, or by reading, as slowly as it likes. The deadlines are looked at, not
-// waited for.
+// A slow client cannot hold a connection, neither by sending nor by reading. The test checks the deadlines without
+// waiting for them.
 func TestServeDeadlines(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
-		fail       string // which deadline passes
+		fail       string // the deadline that passes
 		want       string
 	}{
 		{"says nothing", "", "read", ""},
@@ -189,13 +187,13 @@ func TestServeDeadlines(t *testing.T) {
 	}
 }
 
-// slowConn is a connection one of whose deadlines has passed when the other end would be waited for.
+// slowConn is a connection in which one deadline passes instead of a wait for the other end.
 type slowConn struct {
 	net.Conn
 	in          io.Reader
 	out         strings.Builder
 	fail        string
-	read, write time.Duration // until the deadlines, as they were first set
+	read, write time.Duration // until the deadlines, as first set
 	closed      bool
 }
 
@@ -236,14 +234,14 @@ func (c *slowConn) Close() error {
 	return nil
 }
 
-// One connection more than may be open is let in at once, and ends the oldest; when the context ends all end, and nobody
-// is listened to.
+// One connection more than the maximum is accepted at once, and closes the oldest. When the context ends, all are
+// closed, and new ones are refused.
 func TestServeBound(t *testing.T) {
 	stays := make(chan struct{})
 	address, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/stay" {
 			w.(http.Flusher).Flush()
-			stays <- struct{}{} // what is flushed is with the client, whatever ends the connection
+			stays <- struct{}{} // flushed data reaches the client even if the connection is then closed
 			<-r.Context().Done()
 		}
 		_, _ = io.WriteString(w, "here")
@@ -261,7 +259,7 @@ func TestServeBound(t *testing.T) {
 	}
 	stop()
 	for _, c := range conns[1:] {
-		got, err := io.ReadAll(c) // those that have stayed have a head, and no more
+		got, err := io.ReadAll(c) // the remaining ones have a head, and no more
 		if !strings.HasPrefix(string(got), "HTTP/1.1 200 OK\r\n") || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -271,7 +269,7 @@ func TestServeBound(t *testing.T) {
 	}
 }
 
-// A listener that fails for a while is asked again; one that is closed is not, and what is open comes to its own end.
+// A listener that fails temporarily is retried; one that is closed is not, and open connections finish.
 func TestServeListener(t *testing.T) {
 	far, near := net.Pipe()
 	defer far.Close()

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// What a fleet costs whose members share noise is told against both adversaries; of another fleet nothing is told twice.
+// The cost of a fleet with pairwise noise is reported against both adversaries; other fleets have one figure.
 func TestPrivacyAgainstAll(t *testing.T) {
 	f := &sdk.Fleet{
 		Method: sdk.Method{Rounds: 10, Mixing: 3, Cooldown: 5},
@@ -64,7 +64,7 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	}
 }
 
-// Where a run is, in releases and in rounds of learning.
+// Progress counts releases and rounds of learning.
 func TestProgress(t *testing.T) {
 	mixed := Status{Rounds: 200, Mixing: 3, Cooldown: 30}
 	for round, want := range map[int]string{

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Clients that say nothing, or read nothing of a long answer, keep no other one waiting.
+// Clients that send nothing, or do not read a long answer, block no others.
 func TestSlowClients(t *testing.T) {
 	l, err := Listen("127.0.0.1:0")
 	if err != nil {
@@ -18,7 +18,7 @@ func TestSlowClients(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})
-	long := make([]byte, 16<<20) // more than the buffers of the system take
+	long := make([]byte, 16<<20) // more than the system buffers
 	go func() {
 		defer close(over)
 		Serve(ctx, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

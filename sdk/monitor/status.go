@@ -13,32 +13,32 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Phase is what a node is doing.
+// Phase is the current activity of a node.
 type Phase string
 
 // The phases of a running node.
 const (
 	Starting Phase = "starting" // its run has not begun
-	Querying Phase = "querying" // it asks its oracle, and makes its release
+	Querying Phase = "querying" // it queries its oracle, and makes its release
 	Waiting  Phase = "waiting"  // a neighbor's message is missing
-	Cooling  Phase = "cooling"  // in the cool-down: no data is touched and nothing is spent
+	Cooling  Phase = "cooling"  // in the cool-down, which touches no data and spends nothing
 	Serving  Phase = "serving"  // its model is final; it waits until its neighbors have what they need
 	Ended    Phase = "ended"    // its run is over
-	Failed   Phase = "failed"   // its run has ended with an error
+	Failed   Phase = "failed"   // its run ended with an error
 )
 
-// The phases of a node that does not run, read from what it has left on disk.
+// The phases of a node that does not run, read from disk.
 const (
-	Fresh    Phase = "fresh"    // nothing was ever released
-	Stopped  Phase = "stopped"  // it would go on if it were run
+	Fresh    Phase = "fresh"    // it has made no release
+	Stopped  Phase = "stopped"  // it would continue if it were run
 	Finished Phase = "finished" // its last release is made
-	Damaged  Phase = "damaged"  // it would refuse to go on, see Status.Fault
+	Damaged  Phase = "damaged"  // it would refuse to continue, see Status.Fault
 )
 
 // Value is a number that may be unknown, which is NaN: null in JSON.
 type Value float64
 
-// Unknown is the value of what is not known.
+// Unknown returns the unknown value.
 func Unknown() Value { return Value(math.NaN()) }
 
 // Known reports whether v is a finite number.
@@ -54,36 +54,36 @@ func (v Value) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *Value) UnmarshalJSON(text []byte) error {
-	*v = Unknown() // which null leaves as it is
+	*v = Unknown() // package json ignores null
 	return json.Unmarshal(text, (*float64)(v))
 }
 
-// Status is where a node stands: what /status serves, and what "spade-edge status -json" prints.
+// Status is the state of a node: the content of /status, and the output of "spade-edge status -json".
 type Status struct {
-	Version    int    `json:"version"` // of this form: 1
+	Version    int    `json:"version"` // of this format: 1
 	Run        string `json:"run"`
 	Name       string `json:"name"`
 	NonPrivate bool   `json:"non_private"`
 
-	Running bool    `json:"running"` // the rest comes from the node itself, not from what it has left on disk
-	Ready   bool    `json:"ready"`   // as /readyz has it
+	Running bool    `json:"running"` // the rest comes from the node, not from disk
+	Ready   bool    `json:"ready"`   // as in /readyz
 	Phase   Phase   `json:"phase"`
-	Seconds float64 `json:"phase_seconds"` // for how long; 0 if that is not known
-	// Stalled is how long the node has done nothing although it was its turn: its oracle does not answer, or its disk does
-	// not take a release. It is 0 while the node waits for a neighbor, and where there is no run.
+	Seconds float64 `json:"phase_seconds"` // for how long; 0 if unknown
+	// Stalled is how long the node has made no progress although it was its turn: its oracle does not answer, or its
+	// disk does not store a release. It is 0 while the node waits for a neighbor, and without a run.
 	Stalled float64  `json:"stalled_seconds"`
-	Uptime  float64  `json:"uptime_seconds"`  // since the monitor was made
-	Waiting []string `json:"waiting_for"`     // neighbors whose messages hold the round up; never null
-	Fault   string   `json:"fault,omitempty"` // why the run has failed, or the state is damaged
+	Uptime  float64  `json:"uptime_seconds"`  // since New
+	Waiting []string `json:"waiting_for"`     // neighbors whose messages the round waits for; never null
+	Fault   string   `json:"fault,omitempty"` // why the run failed, or how the state is damaged
 
 	Round    int `json:"round"`            // releases made, cool-down included
 	Rounds   int `json:"rounds"`           // of learning, mixing included
-	Cooldown int `json:"cooldown"`         // C, further ones
+	Cooldown int `json:"cooldown"`         // C, additional rounds
 	Mixing   int `json:"mixing,omitempty"` // rounds of pure consensus after each round of learning
 
-	Queries       int64 `json:"queries"`          // losses asked for: a multiple of the samples, so for this device alone
+	Queries       int64 `json:"queries"`          // losses requested: a multiple of the samples, so it must stay on this device
 	FrameBytes    int64 `json:"frame_bytes_sent"` // of encoded frames handed to the transport, since the process began
-	RefusedFrames int64 `json:"refused_frames"`   // that neighbors have sent and that could not be right
+	RefusedFrames int64 `json:"refused_frames"`   // invalid frames that neighbors sent
 
 	// ConsensusError is the mean, over the neighbors, of the squared distance between the neighbor's release and this
 	// node's, in round Compared, which is one after mixing; unknown where the payload is "message", see [sdk.Status].
@@ -92,15 +92,15 @@ type Status struct {
 
 	Neighbors []Neighbor `json:"neighbors"`          // in the order of the fleet's members; never null
 	Privacy   *Privacy   `json:"privacy"`            // null if the fleet is not private
-	Local     *Local     `json:"local"`              // null if nothing of the kind is known
-	Trend     *Trend     `json:"trend,omitempty"`    // nil before 24 rounds with data, and where the node does not run
-	Stop      *Stop      `json:"stop,omitempty"`     // nil until a member asks for an early end of the run
-	Evidence  []Evidence `json:"evidence,omitempty"` // against members; no fault of the node
+	Local     *Local     `json:"local"`              // null if unknown
+	Trend     *Trend     `json:"trend,omitempty"`    // nil before 24 rounds with data, and if the node does not run
+	Stop      *Stop      `json:"stop,omitempty"`     // nil until a member requests an early stop
+	Evidence  []Evidence `json:"evidence,omitempty"` // against members; not an error of the node
 
-	obstacle string // why it is not ready, empty if it is
+	obstacle string // why it is not ready, or empty
 }
 
-// NewStatus returns the status of a member of which nothing is known but its fleet.
+// NewStatus returns the status of a member of which only the fleet is known.
 func NewStatus(f *sdk.Fleet, name string) Status {
 	return Status{
 		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: []string{},
@@ -123,17 +123,17 @@ func (s *Status) Progress() string {
 	return text
 }
 
-// Evidence says that a member's key has signed two different releases of one round. The node keeps the releases, see
-// [signed.Evidence].
+// Evidence says that a member's key signed two different releases of one round (equivocation). The node keeps the
+// releases, see [signed.Evidence].
 type Evidence struct {
 	Member string `json:"member"`
 	Round  int    `json:"round"`
 }
 
-// String says what the evidence shows.
+// String says what the evidence proves.
 func (e Evidence) String() string { return signed.Evidence{Member: e.Member, Round: e.Round}.String() }
 
-// NewEvidence returns the form that evidence has in a status, each member and round once.
+// NewEvidence returns the status form of evidence, with each member and round once.
 func NewEvidence(list []signed.Evidence) []Evidence {
 	var out []Evidence
 	for i := range list {
@@ -148,31 +148,31 @@ func NewEvidence(list []signed.Evidence) []Evidence {
 type Neighbor struct {
 	Name    string `json:"name"`
 	Round   int    `json:"round"`   // its last release that has arrived; 0 for none
-	Behind  int    `json:"behind"`  // how many rounds behind this node's own that is; -1 if the neighbor is one ahead
-	Missing bool   `json:"missing"` // its message holds the round up
-	Link    *Link  `json:"link"`    // null if nothing is known of the connection
+	Behind  int    `json:"behind"`  // rounds behind this node; -1 if the neighbor is one ahead
+	Missing bool   `json:"missing"` // the round waits for its message
+	Link    *Link  `json:"link"`    // null if the connection is unknown
 
 	Influence  *Influence  `json:"influence,omitempty"`      // nil without Method.Robust
-	Refused    int64       `json:"refused_frames,omitempty"` // its frames that could not be right, since the process began
-	Quarantine *Quarantine `json:"quarantine,omitempty"`     // nil while the two work together
+	Refused    int64       `json:"refused_frames,omitempty"` // its invalid frames, since the process began
+	Quarantine *Quarantine `json:"quarantine,omitempty"`     // nil unless the node excluded it
 }
 
-// Quarantine says since when, and why, the node works no more with a neighbor.
+// Quarantine says since when, and why, the node has excluded a neighbor.
 type Quarantine struct {
-	Release int    `json:"release"` // the node's first one that is made without the neighbor
+	Release int    `json:"release"` // the node's first one without the neighbor
 	Reason  string `json:"reason"`
 }
 
-// Influence is how far a neighbor moves this node, and what was refused of that, since the process began; see
-// [admm.Influence]. The lengths are in the units of the model.
+// Influence is how far a neighbor moves this node, and how much of that was clipped, since the process began; see
+// [admm.Influence]. Lengths are in the units of the model.
 type Influence struct {
-	Clipped   int     `json:"clipped"`             // rounds in which it was cut back
+	Clipped   int     `json:"clipped"`             // rounds in which its influence was clipped
 	Last      int     `json:"clipped_round"`       // the last of them; 0 for none
 	Distance  float64 `json:"distance"`            // from the median of the neighbors, in the last round
-	Bound     float64 `json:"bound"`               // what Distance may be
-	Aside     bool    `json:"set_aside"`           // it does not follow the method, and counts no more
+	Bound     float64 `json:"bound"`               // the maximum Distance that is not clipped
+	Aside     bool    `json:"set_aside"`           // excluded: it violates the method
 	Outside   int     `json:"outside_round"`       // of a release that no member's noise explains; 0 for none
-	Suspicion string  `json:"suspicion,omitempty"` // what speaks against the neighbor, for people
+	Suspicion string  `json:"suspicion,omitempty"` // indications against the neighbor, for people
 }
 
 // Link is the state of the connection with a neighbor.
@@ -182,33 +182,33 @@ type Link struct {
 	Seconds   float64 `json:"seconds"`           // since Connected last changed, or since the start
 	Sent      int64   `json:"bytes_sent"`        // over all connections since the start, with all overhead
 	Received  int64   `json:"bytes_received"`    // likewise
-	Fault     string  `json:"fault,omitempty"`   // why the last connection ended or could not be made, see [InWords]
-	Refusal   string  `json:"refusal,omitempty"` // why one end refuses the other, until one is changed
+	Fault     string  `json:"fault,omitempty"`   // why the last connection ended or failed, see [InWords]
+	Refusal   string  `json:"refusal,omitempty"` // why one end permanently refuses the other
 	How       string  `json:"how,omitempty"`     // if connected: "dialed" by this node, or "accepted"; unknown with a broker
 	Address   string  `json:"address,omitempty"` // of the other end, or of the broker, if connected
-	Proxy     string  `json:"proxy,omitempty"`   // through which this node has dialed
-	Lost      int     `json:"lost"`              // connections that have ended since the start
-	LostBy    string  `json:"lost_by,omitempty"` // why the last of them has
+	Proxy     string  `json:"proxy,omitempty"`   // through which this node dialed
+	Lost      int     `json:"lost"`              // connections that ended since the start
+	LostBy    string  `json:"lost_by,omitempty"` // why the last of them ended
 }
 
-// Privacy is what a run has spent, and may spend: against the adversary that the fleet names, and, where neighbors
-// share noise, against all other members together.
+// Privacy is the privacy budget that a run has spent and may spend, against the adversary that the fleet names, and,
+// with pairwise noise, against all other members together.
 type Privacy struct {
-	Adversary string   `json:"adversary"`        // against whom the figures of Against hold
-	Unit      sdk.Unit `json:"unit,omitzero"`    // what is protected: record, or left out for client
-	Places    int      `json:"places,omitempty"` // of a person, where that is the record
+	Adversary string   `json:"adversary"`        // of the figures of Against
+	Unit      sdk.Unit `json:"unit,omitzero"`    // what is protected: record, or omitted for client
+	Places    int      `json:"places,omitempty"` // of a person, if the record is a person
 	Against
 	Delta      float64   `json:"delta"`
 	Accounting string    `json:"accounting"`
 	Lifetime   *Lifetime `json:"lifetime"`              // null without a ledger
-	AgainstAll *Against  `json:"against_all,omitempty"` // against all other members together; nil unless noise is shared
+	AgainstAll *Against  `json:"against_all,omitempty"` // against all other members together; nil without pairwise noise
 
-	Bars        []Bar  `json:"bars"`         // what is spent against each adversary, the weakest first; one unless noise is shared
+	Bars        []Bar  `json:"bars"`         // cost against each adversary, the weakest first; one without pairwise noise
 	Text        string `json:"text"`         // what is spent, for people
 	TextPlanned string `json:"text_planned"` // what all rounds cost
 }
 
-// Bar is what a run has spent against one adversary, for people.
+// Bar is the cost of a run against one adversary, for people.
 type Bar struct {
 	dpmech.Bar
 	Planned Value `json:"epsilon_planned"` // what all rounds cost
@@ -217,31 +217,31 @@ type Bar struct {
 // Against is what a run has spent, and may spend, against one adversary; see [Privacy].
 type Against struct {
 	Rho     float64 `json:"rho"`             // zCDP
-	Epsilon Value   `json:"epsilon"`         // of the releases made, at Delta, as Accounting reads it
-	Limit   Value   `json:"epsilon_limit"`   // what this run may spend; unknown if only its rounds limit it
+	Epsilon Value   `json:"epsilon"`         // of the releases made, at Delta, as Accounting defines
+	Limit   Value   `json:"epsilon_limit"`   // the budget of this run; unknown if only its rounds limit it
 	Planned Value   `json:"epsilon_planned"` // what all its rounds cost
 }
 
-// Lifetime is what all runs on the data set have spent together. Its adversary is the weakest that these runs name,
-// which need not be that of the present one.
+// Lifetime is the total cost of all runs on the data set. Its adversary is the weakest that these runs name, which may
+// differ from that of the current run.
 type Lifetime struct {
 	Dataset   string   `json:"dataset"`
-	Unit      sdk.Unit `json:"unit,omitzero"` // what Epsilon protects: record if any run protects records alone
+	Unit      sdk.Unit `json:"unit,omitzero"` // what Epsilon protects: record if any run protects only records
 	Runs      int      `json:"runs"`
-	Adversary string   `json:"adversary"` // against whom Epsilon holds
+	Adversary string   `json:"adversary"` // of Epsilon
 	LifetimeAgainst
-	AgainstAll *LifetimeAgainst `json:"against_all,omitempty"` // against all other members together; nil unless noise was shared
-	Text       string           `json:"text"`                  // both for people
+	AgainstAll *LifetimeAgainst `json:"against_all,omitempty"` // against all other members together; nil without pairwise noise
+	Text       string           `json:"text"`                  // both figures, for people
 }
 
 // LifetimeAgainst is what all runs have spent against one adversary; see [Lifetime].
 type LifetimeAgainst struct {
-	Epsilon Value `json:"epsilon"`       // at Privacy.Delta, as Privacy.Accounting reads it
-	Limit   Value `json:"epsilon_limit"` // at a delta and accounting of its own; unknown without a limit
+	Epsilon Value `json:"epsilon"`       // at Privacy.Delta, as Privacy.Accounting defines
+	Limit   Value `json:"epsilon_limit"` // with its own delta and accounting; unknown without a limit
 }
 
-// NewPrivacy returns what a run of a private fleet has spent. levels are those of [sdk.Fleet.Levels], and life is what the
-// ledger has, or nil.
+// NewPrivacy returns what a run of a private fleet has spent. levels are those of [sdk.Fleet.Levels]; life is the
+// content of the ledger, or nil.
 func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *dpmech.Lifetime) *Privacy {
 	p := f.Privacy
 	epsilon := func(rho float64) Value { return Value(p.Accounting.Epsilon(rho, p.Delta)) }
@@ -285,29 +285,28 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 	return out
 }
 
-// Local comes from the device's own data directly: no privacy guarantee covers it. It is for loopback alone; in a
-// private run [Metrics], which leave the device, have none of it.
+// Local comes directly from the device's data: no privacy guarantee covers it. It is for loopback only; the [Metrics]
+// of a private run, which leave the device, do not contain it.
 type Local struct {
 	Covered       bool   `json:"covered_by_privacy"` // false
-	Round         int    `json:"round"`              // of the release that Loss and Accuracy are of; 0 for none yet
+	Round         int    `json:"round"`              // of the release that Loss and Accuracy describe; 0 for none yet
 	Loss          Value  `json:"loss"`
 	Accuracy      Value  `json:"accuracy"`               // share in [0, 1]
-	Majority      Value  `json:"majority"`               // the accuracy of always saying the most frequent class
-	OfQueries     bool   `json:"of_queries"`             // Loss is the mean of what a program has answered up to the release
+	Majority      Value  `json:"majority"`               // the accuracy of always predicting the most frequent class
+	OfQueries     bool   `json:"of_queries"`             // Loss is the mean of a program's answers up to the release
 	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses a public constant instead
-	LastFailure   string `json:"last_failure,omitempty"` // why the newest query that failed has no loss, in the program's words
+	LastFailure   string `json:"last_failure,omitempty"` // why the latest failed query has no loss, in the program's words
 }
 
-// Stop is what members have asked for: that the run end early.
+// Stop has the early-stop requests of members.
 type Stop struct {
 	Asked   []sdk.Wish `json:"asked"`   // by round, the earliest first
-	Members int        `json:"members"` // how many have to ask
-	Round   int        `json:"round"`   // the last with data, counted from 1 and without mixing; 0 until enough have asked
-	Text    string     `json:"text"`    // all that for people
+	Members int        `json:"members"` // number of requests needed
+	Round   int        `json:"round"`   // the last with data, counted from 1 and without mixing; 0 until there are enough requests
+	Text    string     `json:"text"`    // a summary for people
 }
 
-// EndEarly takes into a status who has asked for an early end, and with which round of data the run ends: 0 if it goes
-// on as planned.
+// EndEarly adds early-stop requests to a status. end is the last round with data, 0 if the run continues as planned.
 func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 	if f.Stop == nil || len(asked) == 0 && end == 0 {
 		return
@@ -326,12 +325,11 @@ func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 		s.Stop.Text = fmt.Sprintf("asked for by %s: %d of the %d that it takes", names, len(asked), f.Stop.Members)
 	case s.Round >= s.Rounds:
 		s.Stop.Text = fmt.Sprintf("asked for too late by %s", names)
-	default: // the node is about to find out
+	default: // the node will notice soon
 		s.Stop.Text = fmt.Sprintf("after round %d of %d, as asked by %s", asked[f.Stop.Members-1].Last, f.Method.Rounds, names)
 	}
 }
 
-// early returns the fleet with the end that its run has.
 func early(f *sdk.Fleet, end int) *sdk.Fleet {
 	if end == 0 {
 		return f

@@ -5,22 +5,22 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/losses"
 )
 
-// Trend says if the losses of the node's own queries still fall, and what further rounds would cost. It is for loopback
-// alone, as [Local] is. The costs are public: they follow from the fleet.
+// Trend says whether the losses of the node's queries still fall, and what further rounds would cost. It is for
+// loopback only, like [Local]. The costs are public: they follow from the fleet.
 type Trend struct {
-	Covered bool    `json:"covered_by_privacy"` // false: neither the losses nor a decision made by looking at them
-	Rounds  int     `json:"rounds"`             // see [losses.Trend], which the next three come from, too
+	Covered bool    `json:"covered_by_privacy"` // false: neither the losses nor a decision based on them
+	Rounds  int     `json:"rounds"`             // see [losses.Trend], as for the next three
 	Falling bool    `json:"falling"`
 	Before  float64 `json:"loss_before"`
 	Last    float64 `json:"loss"`
 	Spread  float64 `json:"spread"`
 
-	More    int   `json:"more_rounds"`       // half as many as the run has
+	More    int   `json:"more_rounds"`       // half of the run's rounds
 	Planned Value `json:"epsilon_planned"`   // of all rounds of the run; unknown without privacy
 	Longer  Value `json:"epsilon_with_more"` // of these and More, at the same noise; likewise
 }
 
-// NewTrend returns the form that a trend has in a status; nil for nil. f has the end that the run has.
+// NewTrend returns the status form of a trend; nil for nil. f has any early end of the run applied.
 func NewTrend(f *sdk.Fleet, t *losses.Trend) *Trend {
 	if t == nil {
 		return nil

@@ -12,7 +12,7 @@ const (
 	far    = "the network of ADDRESS cannot be reached from here"
 )
 
-// reasons are the ends of errors of connections, and what they mean.
+// reasons are the endings of common connection errors, and their meaning.
 var reasons = [][2]string{
 	{"refused", "nothing listens at ADDRESS (connection refused): its node does not run"}, {"unreachable", far}, {"no route to host", far},
 	{"no such host", "the name in ADDRESS is not known: check it in the fleet file"},
@@ -22,8 +22,8 @@ var reasons = [][2]string{
 
 var addressIn = regexp.MustCompile(`(?:dial tcp |lookup |://)([^\s/]+?)(?:: |/| on )`)
 
-// InWords returns the error of a connection as a clause for people, with the address it names; the error itself if it is not one
-// of those that everybody meets.
+// InWords turns a common connection error into a clause for people, with the address in it. It returns other errors
+// unchanged.
 func InWords(fault string) string {
 	for _, r := range reasons {
 		if strings.HasSuffix(fault, r[0]) {

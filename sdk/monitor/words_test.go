@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What everybody meets is a clause with the address in it; all else stays as it is.
+// A common error becomes a clause with the address in it; others are unchanged.
 func TestInWords(t *testing.T) {
 	for fault, want := range map[string]string{
 		"wss://b.example:47654/: dial tcp 192.0.2.17:47654: connect: connection refused":                            "nothing listens at b.example:47654 (connection refused): its node does not run",
@@ -26,7 +26,7 @@ func TestInWords(t *testing.T) {
 			t.Errorf("%q: %q, want %q", fault, got, want)
 		}
 	}
-	// The system's own words, whatever it is.
+	// The real error text of the operating system.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// What a query costs beside the program's own work: the program here, this test binary, does nothing but read and add
-// 1,000 parameters.
+// The cost of a query without the program's work: the program here, this test binary, only reads and adds 1,000
+// parameters.
 func BenchmarkStream(b *testing.B) {
 	for _, format := range []scorer.Format{scorer.CBOR, scorer.JSON} {
 		for _, size := range []int{1, 16, 64} {

@@ -11,14 +11,13 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// cborFrames is the codec of [CBOR].
 var cborFrames = codec{
 	appendQuery: appendFrame, next: nextFrame, unmarshal: unmarshalFrame, show: shownFrame,
 	wantHello:  "a hello, a map of the keys 1 (version), 2 (dim), 3 (samples) and perhaps 4 (adapter)",
 	wantAnswer: "an answer, a map of the keys 1 (id) and 2 (loss) or 3 (error)",
 }
 
-// strict refuses anything that neither a hello nor an answer has.
+// strict refuses anything that cannot be in a hello or an answer.
 var strict = func() cbor.DecMode {
 	mode, err := cbor.DecOptions{
 		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, MaxNestedLevels: 4,
@@ -33,7 +32,7 @@ var strict = func() cbor.DecMode {
 // queryHead is the size of a query without its parameters.
 const queryHead = 29
 
-// appendFrame encodes a query by hand: every field has a fixed place.
+// appendFrame encodes a query by hand: every field has a fixed offset.
 func appendFrame(dst []byte, id uint64, sample int, x []float32) []byte {
 	size := 4 * len(x)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(queryHead+size))

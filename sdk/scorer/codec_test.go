@@ -15,7 +15,6 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// said is an answer as a caller gets it.
 type said struct {
 	id   uint64
 	loss float64
@@ -37,7 +36,7 @@ func floatBytes(x []float32) (b []byte) {
 	return b
 }
 
-// A query is where the documentation says, and any CBOR library reads it.
+// A query has the documented layout, and any CBOR library reads it.
 func TestCBORQuery(t *testing.T) {
 	x := []float32{1, -2.5, float32(math.Pi)}
 	frame := cborFrames.appendQuery(nil, 1<<40+7, 12, x)
@@ -62,7 +61,7 @@ func TestCBORQuery(t *testing.T) {
 	}
 }
 
-// The frames that the page for authors of programs spells out are what is sent and understood.
+// The documented frames of examples/scorer/README.md are what the package sends and understands.
 func TestDocumentedFrames(t *testing.T) {
 	page, err := os.ReadFile("../../examples/scorer/README.md")
 	if err != nil {
@@ -107,7 +106,7 @@ func TestDocumentedFrames(t *testing.T) {
 	}
 }
 
-// A reader of JSON that knows float64 only has the numbers that round to the very float32, in their shortest form.
+// A JSON reader that parses only float64 gets numbers that round to the exact float32. They have the shortest form.
 func TestJSONQuery(t *testing.T) {
 	x := []float32{0.1, -2.5e-7, math.MaxFloat32, math.SmallestNonzeroFloat32, 0, 1}
 	const want = `{"id":7,"sample":12,"x":[0.1,-2.5e-07,3.4028235e+38,1e-45,0,1]}` + "\n"
@@ -132,7 +131,7 @@ func TestJSONQuery(t *testing.T) {
 	}
 }
 
-// Whatever a library writes is read.
+// An answer is read whatever CBOR encoding a library chooses.
 func TestCBORAnswers(t *testing.T) {
 	for _, loss := range []any{0, 1, -3, 0.5, 0.1, -2.25, float32(0.75), 1e-300, uint64(1 << 60)} {
 		for _, mode := range []cbor.EncOptions{{}, cbor.CanonicalEncOptions(), cbor.CTAP2EncOptions()} {
@@ -223,7 +222,7 @@ func TestJSONAnswers(t *testing.T) {
 	}
 }
 
-// What is read as an answer in JSON is the answer that the standard library reads, where it is JSON at all.
+// A JSON answer is read exactly as the standard library reads it, if it is valid JSON.
 func FuzzJSONAnswer(f *testing.F) {
 	for _, line := range []string{`{"id":1,"loss":0.5}`, `{"loss":-1e-7,"id":12}`, `{"id":1,"error":"why \" not"}`, `{"id":1,"loss":NaN}`, `{"hello":1,"dim":3,"samples":20}`,
 		`{"hello":1,"dim":3,"samples":20,"adapter":{"form":"random"}}`,
@@ -257,7 +256,7 @@ func FuzzJSONAnswer(f *testing.F) {
 	})
 }
 
-// What is read as an answer in CBOR is the answer that a library reads.
+// A CBOR answer is read exactly as a library reads it.
 func FuzzCBORAnswer(f *testing.F) {
 	for _, m := range []any{map[int]any{1: 7, 2: 0.5}, map[int]any{1: 7, 3: "why not"}, map[int]any{1: 7, 2: nil}, map[int]any{1: 1, 2: 3, 3: 20}, 7, "text"} {
 		frame, err := cbor.Marshal(m)
@@ -293,7 +292,7 @@ func FuzzCBORAnswer(f *testing.F) {
 	})
 }
 
-// A stream of bytes is cut into messages, none longer than allowed, and every byte is accounted for.
+// A byte stream is cut into messages, none longer than allowed, and every byte is accounted for.
 func FuzzNext(f *testing.F) {
 	f.Add([]byte("{}\n\n{\n"))
 	f.Add([]byte("\x01\x00\x00\x00\xa0\x02\x00\x00\x00\xa1"))

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Limits of what a program may write.
+// Limits on a program's output.
 const (
 	maxMessage = 64 << 10 // bytes of a line or a frame
-	maxStderr  = 2 << 10  // bytes kept of what a process writes to standard error
+	maxStderr  = 2 << 10  // bytes kept of a process's standard error
 	maxDim     = 1 << 28
 	maxSamples = math.MaxInt32
 	maxWorkers = 1024
@@ -27,20 +27,20 @@ type Program struct {
 	// Command is the program and its arguments. A bare name is looked up in PATH; any other relative path starts from
 	// Dir.
 	Command []string
-	Dir     string // the folder in which it runs; empty means that of this process
-	Workers int    // how many processes run side by side, up to 1024; 0 means 1
+	Dir     string // the working directory; empty means that of this process
+	Workers int    // number of concurrent processes, up to 1024; 0 means 1
 
 	// Environment names the variables of this process that the program gets besides PATH, HOME, USER, LANG, LC_ALL,
 	// LC_CTYPE, TZ, TMPDIR, TMP, TEMP, SYSTEMROOT and USERPROFILE.
 	Environment []string
 
-	// Timeout is the time limit of an answer, counted from the process's previous one; 0 means 30 s.
+	// Timeout limits the time for an answer, counted from the process's previous one; 0 means 30 s.
 	Timeout time.Duration
-	// Backoff is the longest pause before a program that fails repeatedly is started again; 0 means 30 s.
+	// Backoff is the longest pause before a program that fails repeatedly is restarted; 0 means 30 s.
 	Backoff time.Duration
-	// Apart is for runs that protect each record: a process that fails after its hello costs only the loss of a query
-	// that it alone held, and does not make the program count as broken. A program that fails at every query then takes
-	// a time limit for each.
+	// Apart is for runs that protect each record. A process that fails after its hello then costs only the loss of a
+	// query that it alone held, and does not count towards a broken program. A program that fails at every query then
+	// takes a time limit for each.
 	Apart bool
 }
 
@@ -49,15 +49,15 @@ type Format string
 
 // The formats of a stream.
 const (
-	JSON Format = "json" // a line of JSON each
-	CBOR Format = "cbor" // a length of four bytes and a map of CBOR each
+	JSON Format = "json" // one line of JSON per message
+	CBOR Format = "cbor" // a four-byte length and a CBOR map per message
 )
 
 // StreamConfig configures a program that keeps running.
 type StreamConfig struct {
 	Program
 	Format Format        // empty means JSON
-	Start  time.Duration // how long a process may take until its hello; 0 means 30 s
+	Start  time.Duration // time limit for the hello of a process; 0 means 30 s
 }
 
 // Validate reports all errors of the configuration together.
@@ -115,15 +115,14 @@ func (p Program) ready() (Program, error) {
 	return p, nil
 }
 
-// markName is the variable that marks a process, and its children, as an oracle's.
+// markName is the variable that marks the processes of an oracle, and their children.
 const markName = "SPADE_EDGE_SCORER"
 
-// passed are the variables that every program gets. Others, such as a proxy's credentials, must be named.
+// passed lists the variables that every program gets. Others, such as a proxy's credentials, must be named.
 var passed = []string{
 	"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "USERPROFILE",
 }
 
-// environment returns the environment of a program.
 func environment(named []string) (env []string) {
 	for _, name := range slices.Concat(passed, named) {
 		if value, ok := os.LookupEnv(name); ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 )
 
-// A program gets what every program needs and what is named, and nothing else of the node's environment.
+// A program gets the standard variables and the named ones, and nothing else of the node's environment.
 func TestEnvironment(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a shell's")
@@ -42,13 +42,13 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// What a program has started outside of its group, and left to the first process of the system, ends with it.
+// A daemon that a program started outside of its group, and that init adopted, ends with the program.
 func TestDaemonOfProgram(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("only Linux tells whom a process belongs to")
 	}
 	written := filepath.Join(t.TempDir(), "pid")
-	// Until it has left the group it would end with that.
+	// Before it has left the group it would end with the group.
 	daemon := fmt.Sprintf(`(setsid sh -c 'echo $$ > %[1]s; exec sleep 1000' < /dev/null > /dev/null 2>&1 &)
 		until [ -s %[1]s ]; do sleep 0.01; done`, written)
 	pid := func() string {

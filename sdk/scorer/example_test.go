@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// A shell script with two samples, whose loss is the square of the distance of x to the sample's number.
+// A shell script with two samples. The loss is the squared distance of x to the sample's number.
 func ExampleOpenStream() {
 	const script = `
 		echo '{"hello":1,"dim":1,"samples":2}'

@@ -15,7 +15,6 @@ func hang() {
 	}
 }
 
-// misbehave is what the program does instead of an answer.
 func misbehave(p *program, how, path string, q question) {
 	good := map[string]any{"id": q.ID, "loss": lossOf(q.X, q.Sample)}
 	p.flush()
@@ -110,7 +109,7 @@ func misbehave(p *program, how, path string, q question) {
 	p.flush()
 }
 
-// child starts a process that holds on to all pipes, and notes its number.
+// child starts a process that holds all pipes open, and writes its process ID to a file.
 func child(path string, elsewhere bool) {
 	cmd := exec.Command(os.Args[0], asScorer, "json", "no hello")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr

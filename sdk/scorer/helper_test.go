@@ -23,8 +23,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 )
 
-// asScorer, as the first argument, makes the test binary a scoring program. What follows is its format, how it
-// misbehaves, and a path that it may need for that.
+// asScorer, as the first argument, makes the test binary a scoring program. The arguments after it are the format, the
+// kind of misbehavior, and a path that it may need.
 const asScorer = "as-scorer"
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Setenv("GORACE", "atexit_sleep_ms=0") // of the programs; under the race detector each would otherwise take a second to end
 	flag.Parse()
 	if p := flag.Lookup("test.parallel").Value; p.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		_ = p.Set(strconv.Itoa(8 * runtime.GOMAXPROCS(0))) // most tests wait for a limit of time
+		_ = p.Set(strconv.Itoa(8 * runtime.GOMAXPROCS(0))) // most tests wait for a time limit
 	}
 	before := runtime.NumGoroutine()
 	code := m.Run()
@@ -56,7 +56,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// children lists this process's children, where the system tells them.
 func children() string {
 	var all []byte
 	tasks, _ := os.ReadDir("/proc/self/task")
@@ -67,14 +66,13 @@ func children() string {
 	return string(all)
 }
 
-// The size of the program's problem, and the coordinate that makes a program misbehave if it is told how.
+// The size of the program's problem, and the coordinate that triggers misbehavior.
 const (
 	dim     = 3
 	samples = 5
 	trigger = 13
 )
 
-// lossOf is what the program computes.
 func lossOf(x []float32, sample int) float64 {
 	sum := float64(sample) / 8
 	for i, v := range x {
@@ -84,14 +82,13 @@ func lossOf(x []float32, sample int) float64 {
 	return sum
 }
 
-// question and reply are the messages of a stream, all formats in one.
+// question and reply are the messages of a stream, for all formats.
 type question struct {
 	ID     uint64    `json:"id"`
 	Sample int       `json:"sample"`
 	X      []float32 `json:"x"`
 }
 
-// program is a scoring program at work.
 type program struct {
 	format string
 	in     *bufio.Reader
@@ -153,7 +150,7 @@ func (p *program) receive() (q question, ok bool) {
 	return q, true
 }
 
-// decode reads parameters as any reader of JSON would, as float64, and insists that they have the digits of a float32.
+// decode parses parameters as float64, as any JSON reader would, and insists on the digits of a float32.
 func decode(line []byte, q *question) error {
 	var wide struct {
 		ID     uint64    `json:"id"`
@@ -255,7 +252,7 @@ func scoring(args []string) {
 	}
 }
 
-// fast answers queries with the sum of the parameters, and takes no longer than need be.
+// fast answers queries with the sum of the parameters, as fast as possible.
 func (p *program) fast(d int) {
 	x := make([]float32, d)
 	frame := make([]byte, 4+29+4*d)
@@ -296,7 +293,6 @@ func (p *program) fast(d int) {
 	}
 }
 
-// total returns the sum of the numbers in b, as many as x has.
 func total(b []byte, x []float32) (sum float64) {
 	for i := range x {
 		sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))

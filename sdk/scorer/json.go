@@ -13,14 +13,13 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// jsonLines is the codec of [JSON].
 var jsonLines = codec{
 	appendQuery: appendLine, next: nextLine, unmarshal: unmarshalLine, show: shown,
 	wantHello: `a hello such as {"hello":1,"dim":3,"samples":20}`, wantAnswer: `an answer such as {"id":1,"loss":0.5}`,
 }
 
-// twice is the only float32, with its negative, whose fewest digits give another one to a reader who rounds to float64
-// first and then to float32. All float32 were tried.
+// twice is the only float32 (with its negative) that double rounding, first to float64 and then to float32, does not
+// recover from its fewest digits. An exhaustive search over all float32 found no other.
 const twice = 0x15ae43fd
 
 // appendLine writes a query, each parameter with the fewest digits that give the same float32.
@@ -52,7 +51,7 @@ func nextLine(r *bufio.Reader) ([]byte, int, error) {
 	return line[:len(line)-1], 0, nil
 }
 
-// bare finds the words that some languages print in place of a number. JSON has none of them.
+// bare finds the words that some languages print in place of a number and that JSON does not allow.
 var bare = regexp.MustCompile(`("loss"\s*:\s*)([-+]?(?i:nan|inf|infinity))(\s*[,}])`)
 
 func unmarshalLine(line []byte, v any) error {

@@ -10,17 +10,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// version of the protocol.
 const version = 1
 
-// codec is an encoding of a stream's messages.
 type codec struct {
-	// appendQuery appends a query, as it is sent. Its parameters are finite.
+	// appendQuery appends an encoded query. Its parameters are finite.
 	appendQuery func(dst []byte, id uint64, sample int, x []float32) []byte
-	// next takes the next message off a reader with a buffer of maxMessage bytes. The message is valid until the
-	// next call. With io.EOF, rest is the length of an incomplete message.
-	next func(r *bufio.Reader) (message []byte, rest int, err error)
-	// unmarshal reads a hello or an answer.
+	// next reads the next message from a reader with a buffer of maxMessage bytes. The message is valid until the next
+	// call. With io.EOF, rest is the length of an incomplete message.
+	next      func(r *bufio.Reader) (message []byte, rest int, err error)
 	unmarshal func(message []byte, v any) error
 	show      func(message []byte) string // for people
 	// The expected messages, for people.
@@ -37,7 +34,7 @@ type hello struct {
 	Adapter object `json:"adapter" cbor:"4,keyasint"`
 }
 
-// object is an object in JSON, which stands as it is in a line, and as text in a frame.
+// object is a JSON object: a line contains it verbatim, a frame as text.
 type object string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -46,21 +43,20 @@ func (o *object) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// answer is what a process says to a query: a loss, or why there is none.
+// answer is the answer of a process to a query: a loss, or the reason why there is none.
 type answer struct {
 	ID    *uint64 `json:"id" cbor:"1,keyasint"`
 	Loss  loss    `json:"loss" cbor:"2,keyasint"`
 	Error *string `json:"error" cbor:"3,keyasint"`
 }
 
-// loss is a number, or what a program writes in its place.
+// loss is a number, or the word that a program writes in its place.
 type loss struct {
 	value float64
 	given bool
 	word  string // such as null or -nan; empty if there is a number
 }
 
-// readHello reads and checks a hello.
 func (c *codec) readHello(message []byte) (h hello, err error) {
 	if err := c.unmarshal(message, &h); err != nil {
 		return h, fmt.Errorf("begins with %s, want %s: %w", c.show(message), c.wantHello, err)
@@ -76,7 +72,7 @@ func (c *codec) readHello(message []byte) (h hello, err error) {
 	return h, nil
 }
 
-// readAnswer reads an answer. It has an id and either a loss or a reason.
+// readAnswer reads an answer, which has an id and either a loss or a reason.
 func (c *codec) readAnswer(message []byte) (answer, error) {
 	var a answer
 	err := c.unmarshal(message, &a)
@@ -92,12 +88,12 @@ func (c *codec) readAnswer(message []byte) (answer, error) {
 	return a, fmt.Errorf("says %s, want %s: %w", c.show(message), c.wantAnswer, err)
 }
 
-// Said is why a program has no loss for a query, in its own words, such as a traceback of several lines. Error quotes them.
+// Said is the program's text on why it has no loss for a query, such as a traceback of several lines. Error quotes it.
 type Said struct{ Text string }
 
 func (s Said) Error() string { return fmt.Sprintf("has no loss: %q", s.Text) }
 
-// why says why an answer has no loss to build on; nil if it has.
+// why returns the reason why an answer has no usable loss; nil if it has one.
 func (a *answer) why() error {
 	if a.Error != nil {
 		return Said{*a.Error}
@@ -130,7 +126,6 @@ func (l *loss) parse(text string) (err error) {
 	return nil
 }
 
-// shown quotes a program's output for an error.
 func shown(b []byte) string {
 	const most = 60
 	if len(b) > most {

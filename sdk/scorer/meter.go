@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Meter is an oracle that keeps the mean of another one's losses. The mean comes from the data directly: it is for the
-// device alone, and no privacy guarantee covers it.
+// Meter is an oracle that tracks the mean of another oracle's losses. The mean comes directly from the data: it must
+// stay on the device, and no privacy guarantee covers it.
 type Meter struct {
 	zoest.BatchOracle
 
@@ -17,7 +17,7 @@ type Meter struct {
 	count int
 }
 
-// Loss asks the other oracle.
+// Loss queries the other oracle.
 func (m *Meter) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
 	loss, err := m.BatchOracle.Loss(ctx, x, sample)
 	if err == nil {
@@ -26,7 +26,7 @@ func (m *Meter) Loss(ctx context.Context, x []float32, sample int) (float64, err
 	return loss, err
 }
 
-// Losses asks the other oracle.
+// Losses queries the other oracle.
 func (m *Meter) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	err := m.BatchOracle.Losses(ctx, queries, losses)
 	if err == nil {
@@ -46,7 +46,7 @@ func (m *Meter) add(losses ...float64) {
 	}
 }
 
-// Mean returns the mean of the losses since its last call, NaN for none.
+// Mean returns the mean of the losses since its last call, NaN if there were none.
 func (m *Meter) Mean() float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// A query that kills the program has no loss, and takes no other with it, whatever else is in flight.
+// A query that kills the program has no loss, and does not affect other queries in flight.
 func TestOneQueryKillsTheProgram(t *testing.T) {
 	t.Parallel()
 	for _, workers := range []int{1, 2, 5} {
@@ -42,14 +42,14 @@ func TestOneQueryKillsTheProgram(t *testing.T) {
 	}
 }
 
-// A query that kills the program each time that it is asked costs the others their losses, once the program counts as
-// broken; not so where queries are kept apart.
+// A query that always kills the program costs other queries their losses once the program counts as broken, but not if
+// queries are kept apart.
 func TestQueriesAreKeptApart(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []bool{false, true} {
 		cfg := config(t, scorer.CBOR, "exits")
 		cfg.Apart = apart
-		cfg.Backoff = time.Second // the queries of Ask come before the next chance
+		cfg.Backoff = time.Second // the queries of Ask come before the next retry
 		s := open(t, cfg)
 		queries := mixed(40)
 		for range 12 {
@@ -70,7 +70,7 @@ func TestQueriesAreKeptApart(t *testing.T) {
 	}
 }
 
-// Everything that a program has been seen to do, and how it is called.
+// Kinds of misbehavior of programs, and their errors.
 func TestMisbehavior(t *testing.T) {
 	t.Parallel()
 	both := []scorer.Format{scorer.JSON, scorer.CBOR}
@@ -133,7 +133,7 @@ func TestMisbehavior(t *testing.T) {
 	}
 }
 
-// What a process does after a good answer comes out with the next query at the latest.
+// A failure after a good answer is reported with the next query at the latest.
 func TestLateMisbehavior(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
@@ -152,7 +152,7 @@ func TestLateMisbehavior(t *testing.T) {
 	}
 }
 
-// A program that does not even begin well is an error of OpenStream.
+// A program that fails before its hello is an error of OpenStream.
 func TestBadStart(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
@@ -207,7 +207,7 @@ func TestNoSuchProgram(t *testing.T) {
 	}
 }
 
-// A process that says something else than its predecessor is not believed.
+// A process whose hello differs from that of its predecessor is refused.
 func TestOtherSamplesAfterRestart(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.JSON, "other samples", filepath.Join(t.TempDir(), "flag")))
@@ -219,7 +219,6 @@ func TestOtherSamplesAfterRestart(t *testing.T) {
 	awaitFailure(t, s, want)
 }
 
-// awaitFailure waits until the newest failure has some words.
 func awaitFailure(t *testing.T, s *scorer.Oracle, want string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {

@@ -17,21 +17,20 @@ import (
 
 const (
 	maxDepth = 64        // queries that a process may hold
-	maxGroup = 256 << 10 // parameters that these have together, but for a single query
+	maxGroup = 256 << 10 // total parameters of these, unless there is a single query
 )
 
-// errClosed is the error of a closed oracle.
 var errClosed = errors.New("scorer: the oracle is closed")
 
 // Oracle is an oracle whose losses come from a program. It is safe for concurrent use.
 type Oracle struct {
 	cfg          StreamConfig // with defaults
-	name         string       // of the program, as it was given
+	name         string       // of the program, as given
 	codec        *codec
-	mark         string // in the environment of all that it starts: how the variable begins
+	mark         string // beginning of the variable in the environment of all processes that it starts
 	dim, samples int
 	ids          atomic.Uint64 // the newest number of a query
-	opened       chan error    // one from each worker: how its first process has begun
+	opened       chan error    // the result of each worker's first start
 
 	tasks   chan *task
 	ctx     context.Context // ends with Close
@@ -39,16 +38,15 @@ type Oracle struct {
 	workers sync.WaitGroup
 	close   func()
 
-	mu       sync.Mutex // guards what follows
-	first    hello      // what the first process said, and all others have to
+	mu       sync.Mutex // guards the fields below
+	first    hello      // hello of the first process, which all others must repeat
 	serving  int        // processes that have said hello
-	failures int        // processes that have failed since the last answer
-	last     error      // of these
-	retry    time.Time  // when the program is tried again if it is broken
-	newest   error      // likewise, or why the newest query that failed has no loss
+	failures int        // processes that failed since the last answer
+	last     error      // the latest of these failures
+	retry    time.Time  // when a broken program is tried again
+	newest   error      // the latest failure, or why the latest failed query has no loss
 }
 
-// newOracle makes an oracle without its workers.
 func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
 	o := &Oracle{name: cfg.Command[0], codec: codecs[cmp.Or(cfg.Format, JSON)], tasks: make(chan *task)}
 	if cfg.Program, err = cfg.ready(); err != nil {
@@ -69,14 +67,14 @@ func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
 // Dim returns how many numbers a query has.
 func (o *Oracle) Dim() int { return o.dim }
 
-// Adapter returns the text of the adapter that the program expands queries with, an object in JSON; empty if it gets parameters
-// as they are.
+// Adapter returns the JSON object of the adapter with which the program expands queries; empty if the program gets
+// parameters as they are.
 func (o *Oracle) Adapter() string { return string(o.first.Adapter) }
 
 // Samples returns the number of samples, m.
 func (o *Oracle) Samples() int { return o.samples }
 
-// Loss asks for one loss; see [zoest.Oracle].
+// Loss queries one loss; see [zoest.Oracle].
 func (o *Oracle) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
 	var loss [1]float64
 	if err := o.Losses(ctx, []zoest.Query{{Point: x, Sample: sample}}, loss[:]); err != nil {
@@ -85,13 +83,13 @@ func (o *Oracle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return loss[0], nil
 }
 
-// Losses asks for several losses, see [zoest.BatchOracle]. A loss that cannot be obtained is NaN; if all of them are,
+// Losses queries several losses, see [zoest.BatchOracle]. A loss that cannot be obtained is NaN; if all of them are,
 // Losses fails with the error of the first.
 func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	if len(queries) != len(losses) {
 		return fmt.Errorf("scorer: %d queries and room for %d losses", len(queries), len(losses))
 	}
-	either, cancel := context.WithCancel(ctx) // ends with the oracle as well
+	either, cancel := context.WithCancel(ctx) // also ends with the oracle
 	defer cancel()
 	defer context.AfterFunc(o.ctx, cancel)()
 	all := make([]query, len(queries))
@@ -142,7 +140,6 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 	return all[0].err
 }
 
-// check returns what is wrong with a query, nil for nothing.
 func (o *Oracle) check(q zoest.Query) error {
 	if len(q.Point) != o.dim {
 		return fmt.Errorf("scorer: %d parameters, want %d", len(q.Point), o.dim)
@@ -158,7 +155,7 @@ func (o *Oracle) check(q zoest.Query) error {
 	return nil
 }
 
-// add encodes a query of a task. Its point, which is the caller's, is not read afterwards.
+// add encodes a query of a task. It does not read the point, which the caller owns, afterwards.
 func (o *Oracle) add(t *task, q *query) {
 	q.id, q.start = o.ids.Add(1), len(t.messages)
 	t.messages = o.codec.appendQuery(t.messages, q.id, q.Sample, q.Point)
@@ -174,21 +171,20 @@ func (o *Oracle) share(n int) int {
 	return max(1, min(n, maxDepth, maxGroup/o.dim))
 }
 
-// LastFailure returns why the newest failed query has no loss, or why the newest failed process was ended; nil if
-// nothing has failed. It may name a sample and quote the program: it is for the device alone.
+// LastFailure returns why the latest failed query has no loss, or why the latest failed process ended; nil without
+// failures. It may name a sample and quote the program: it must stay on the device.
 func (o *Oracle) LastFailure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.newest
 }
 
-// Close ends the program, see [OpenStream], and waits for its end. Pending calls fail. Further calls do nothing.
+// Close stops the program, see [OpenStream], and waits for its end. Pending calls fail. Further calls do nothing.
 func (o *Oracle) Close() error {
 	o.close()
 	return nil
 }
 
-// failed records the failure of a process.
 func (o *Oracle) failed(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -196,7 +192,7 @@ func (o *Oracle) failed(err error) {
 	o.last, o.newest, o.retry = err, err, time.Now().Add(o.pause(o.failures))
 }
 
-// answered records that the program works, even if its answer is err, why there is no loss.
+// answered records that the program works. err, if not nil, is the program's reason for not having a loss.
 func (o *Oracle) answered(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -205,11 +201,10 @@ func (o *Oracle) answered(err error) {
 	}
 }
 
-// patience is how many failures in a row make a program count as broken, more than one fatal query can cause.
+// patience is how many failures in a row make a program count as broken: more than one fatal query can cause.
 const patience = 8
 
-// broken returns the error of a query while the program counts as broken and it is not time to try again; nil
-// otherwise.
+// broken returns the error of a query while the program counts as broken and it is not time to retry; nil otherwise.
 func (o *Oracle) broken() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -227,25 +222,23 @@ func (o *Oracle) pause(failures int) time.Duration {
 	return min(o.cfg.Backoff, 10*time.Millisecond<<min(failures-2, 20))
 }
 
-// task is a group of queries for one process. Losses makes it; then it belongs to a worker.
+// task is a group of queries for one process. Losses makes it; then a worker owns it.
 type task struct {
-	ctx      context.Context // of the caller; ends with the oracle as well
+	ctx      context.Context // of the caller; also ends with the oracle
 	messages []byte          // the encoded queries
 	left     []*query        // those without an answer
-	alone    bool            // they were in a process that failed; to find out which it was, each is asked alone
+	alone    bool            // their process failed; to find the cause, each is asked alone
 	done     chan struct{}   // closed when none is left
 }
 
-// query is one of a task.
 type query struct {
 	zoest.Query
 	id         uint64 // its number for the program
-	start, end int    // where its message stands
+	start, end int    // bounds of its encoded message
 	loss       float64
 	err        error
 }
 
-// settle stores the answer to the i-th open query.
 func (t *task) settle(i int, loss float64, err error) {
 	t.left[i].loss, t.left[i].err = loss, err
 	t.left = slices.Delete(t.left, i, i+1)
@@ -254,7 +247,6 @@ func (t *task) settle(i int, loss float64, err error) {
 	}
 }
 
-// fail fails every open query.
 func (t *task) fail(err error) {
 	for len(t.left) > 0 {
 		t.settle(0, 0, err)

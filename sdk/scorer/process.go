@@ -14,35 +14,35 @@ import (
 	"time"
 )
 
-// Time limits for what should take no time.
+// Time limits for steps that should take no time.
 const (
-	grace = time.Second            // to end when it is asked to, or after it has closed its output
-	drain = 500 * time.Millisecond // until its pipes are read to their end, after it has ended
-	limbo = 5 * time.Second        // to be gone after it was killed
+	grace = time.Second            // to end when asked to, or after it closed its output
+	drain = 500 * time.Millisecond // to read its pipes to the end after it ended
+	limbo = 5 * time.Second        // to disappear after it was killed
 )
 
-// process is a running program in its own process group, with its three pipes.
+// process is a running program in its own process group.
 type process struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    io.ReadCloser
-	err    io.ReadCloser // its standard error, which is read here
+	err    io.ReadCloser // its standard error, which this package reads
 	errors tail
-	read   chan struct{} // closed by the reader of out when it is done
+	read   chan struct{} // closed when the reader of out is done
 	exited chan struct{} // closed when the process has ended
-	killed chan struct{} // closed when it was killed from here
-	over   chan struct{} // closed when nothing is left of it, here either
-	mark   string        // in its environment, and in that of what it starts
+	killed chan struct{} // closed when this package killed the process
+	over   chan struct{} // closed when the process and its goroutines are gone
+	mark   string        // in its environment, and in that of its children
 
-	unfinished int // bytes of a message that breaks off; known when read is closed
+	unfinished int // bytes of an incomplete message; known when read is closed
 
 	once sync.Once  // closes killed
 	mu   sync.Mutex // guards gone
-	gone bool       // its number may belong to another by now
+	gone bool       // the process ID may belong to another process by now
 }
 
-// start starts a program with a ready configuration. A dedicated thread starts it and waits for its end: on Linux a
-// process can be killed with its parent, but the parent is the thread.
+// start starts a program with a ready configuration. A dedicated thread starts it and waits for its end: Linux can
+// kill a process with its parent, but the parent is the thread.
 func start(p Program, mark string) (*process, error) {
 	cmd := exec.Command(p.Command[0], p.Command[1:]...)
 	cmd.Dir = p.Dir
@@ -72,8 +72,8 @@ func start(p Program, mark string) (*process, error) {
 	return out, nil
 }
 
-// wait waits for the end of the process. A process that it leaves behind may hold the pipes open, so they are closed
-// from this side.
+// wait waits for the end of the process. A process that it leaves behind may hold the pipes open, so wait closes this
+// side.
 func (p *process) wait() {
 	heard := make(chan struct{})
 	go func() {
@@ -83,7 +83,7 @@ func (p *process) wait() {
 	p.cmd.ProcessState, _ = p.cmd.Process.Wait() // Cmd.Wait would close the pipes before they are read
 	p.mu.Lock()
 	p.gone = true
-	signalGroup(p.cmd.Process.Pid, syscall.SIGKILL) // those that it left in its group
+	signalGroup(p.cmd.Process.Pid, syscall.SIGKILL) // processes that it left in its group
 	p.mu.Unlock()
 	close(p.exited)
 	enough, cancel := context.WithTimeout(context.Background(), drain)
@@ -102,7 +102,6 @@ func (p *process) wait() {
 	close(p.over)
 }
 
-// signal sends a signal to the group of the process unless the process has ended.
 func (p *process) signal(signal syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +110,7 @@ func (p *process) signal(signal syscall.Signal) {
 	}
 }
 
-// kill ends the process and its group at once. It may be called again.
+// kill kills the process and its group. It may be called again.
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
 	_ = p.cmd.Process.Kill() // where there are no groups
@@ -119,7 +118,7 @@ func (p *process) kill() {
 	p.in.Close()
 }
 
-// end asks the process to end, by the end of its input and then by a signal, and finally kills it.
+// end asks the process to end, first by closing its input and then by a signal, and finally kills it.
 func (p *process) end() {
 	p.in.Close()
 	if p.exits(grace) {
@@ -131,7 +130,6 @@ func (p *process) end() {
 	}
 }
 
-// exits reports whether the process ends within some time.
 func (p *process) exits(within time.Duration) bool {
 	select {
 	case <-p.exited:
@@ -141,8 +139,8 @@ func (p *process) exits(within time.Duration) bool {
 	}
 }
 
-// left waits until the process has ended, or was killed, and nothing is left of it. It returns false if the system
-// cannot kill it, for example while it waits for a disk.
+// left waits until the process has ended, or was killed, and everything of it is gone. It returns false if the system
+// cannot kill the process, for example while it waits for a disk.
 func (p *process) left() bool {
 	select {
 	case <-p.exited:
@@ -160,7 +158,7 @@ func (p *process) left() bool {
 	return true
 }
 
-// lost returns why a process reads or writes no more; what describes one that is alive.
+// lost returns why a process no longer reads or writes; what describes one that is alive.
 func (p *process) lost(what string) error {
 	if p.exits(grace) {
 		return fmt.Errorf("has ended: %v", p.cmd.ProcessState)
@@ -168,7 +166,6 @@ func (p *process) lost(what string) error {
 	return errors.New(what + " and goes on running")
 }
 
-// lastWords returns the process's last output to standard error, for the end of an error.
 func (p *process) lastWords() string {
 	text, cut := p.errors.text()
 	switch {
@@ -180,7 +177,6 @@ func (p *process) lastWords() string {
 	return fmt.Sprintf("; standard error: %q", text)
 }
 
-// tail keeps the end of its input.
 type tail struct {
 	mu  sync.Mutex
 	end []byte

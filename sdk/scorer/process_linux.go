@@ -8,22 +8,21 @@ import (
 	"time"
 )
 
-// ownGroup starts a new process group that ends with this process.
+// ownGroup makes a process the first of a group; the process is killed when this process ends.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// signalGroup sends a signal to a process group whose members may be gone.
 func signalGroup(pid int, signal syscall.Signal) { _ = syscall.Kill(-pid, signal) }
 
 // sweep kills every process with a variable in its environment that begins with mark. It does not find a process that
 // removed the variable or belongs to another user.
 func sweep(mark string) {
 	marked := func(environ string) bool {
-		env, err := os.ReadFile(environ) // empty of a process that has ended
+		env, err := os.ReadFile(environ) // empty for a process that has ended
 		return err == nil && (bytes.HasPrefix(env, []byte(mark)) || bytes.Contains(env, []byte("\x00"+mark)))
 	}
-	// A process may start others before it is killed, and remains visible for a moment after.
+	// A process may start others before it is killed, and stays visible for a moment.
 	for range 10 {
 		found := false
 		all, _ := os.ReadDir("/proc")
@@ -33,7 +32,7 @@ func sweep(mark string) {
 			if err != nil || pid == os.Getpid() || !marked(environ) {
 				continue
 			}
-			p, err := os.FindProcess(pid) // from here on the number cannot come to mean another
+			p, err := os.FindProcess(pid) // from here on the process ID cannot be reused
 			if err == nil && marked(environ) {
 				found = true
 				_ = p.Kill()

@@ -4,7 +4,6 @@ package scorer
 
 import "syscall"
 
-// ownGroup makes a process the first of a group.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func signalGroup(pid int, signal syscall.Signal) { _ = syscall.Kill(-pid, signal) }

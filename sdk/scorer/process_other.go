@@ -4,7 +4,7 @@ package scorer
 
 import "syscall"
 
-// ownGroup does nothing: only the process itself is killed here, not what it has started.
+// ownGroup does nothing: on this system only the process is killed, not its children.
 func ownGroup() *syscall.SysProcAttr { return nil }
 
 func signalGroup(int, syscall.Signal) {}

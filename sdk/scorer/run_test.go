@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// node makes a node that is a fleet by itself, with an oracle whose program has just died for good.
+// node makes a node that is a fleet by itself, with an oracle whose program has just died permanently.
 func node(t *testing.T, privacy sdk.Privacy) *sdk.Node {
 	t.Helper()
 	s := open(t, config(t, scorer.JSON, "dies for good", filepath.Join(t.TempDir(), "flag")))
@@ -49,7 +49,7 @@ func TestPrivateRunGoesOn(t *testing.T) {
 	}
 }
 
-// A node that is not private ends, and says why.
+// A node that is not private ends with the error.
 func TestOtherRunEnds(t *testing.T) {
 	t.Parallel()
 	err := node(t, sdk.Privacy{NonPrivate: true}).Run(t.Context())

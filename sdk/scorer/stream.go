@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// OpenStream starts the program's processes and waits for their hellos; ctx only bounds that. After an error nothing is
-// left running. Close of the oracle closes the processes' standard input, after a second sends them SIGTERM, and after
-// another kills them.
+// OpenStream starts the program's processes and waits for their hellos; ctx only bounds that wait. After an error
+// nothing is left running. Close of the oracle closes the processes' standard input, sends them SIGTERM after a
+// second, and kills them after another.
 func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	return o, nil
 }
 
-// tell reports the first result of a worker to OpenStream. Later ones are dropped.
+// tell reports the first result of a worker to OpenStream. It drops later ones.
 func (o *Oracle) tell(err error) {
 	select {
 	case o.opened <- err:
@@ -52,17 +52,16 @@ func (o *Oracle) tell(err error) {
 type worker struct {
 	*Oracle
 	number int
-	fails  int   // processes that have failed since the last answer of one
-	task   *task // what it is at work on; nil for nothing
-	served bool  // the process that has failed last had said its hello
-	asked  int   // how many of the task's queries, the first that are left, the process has
+	fails  int   // processes that failed since the last answer
+	task   *task // current task, or nil
+	served bool  // the process that failed last had sent its hello
+	asked  int   // how many of the task's first open queries the process has
 }
 
-// message is the output of a process.
 type message struct {
 	hello  hello
 	answer answer
-	err    error // why there is nothing, and never will be
+	err    error // why there is no message and will never be one
 }
 
 // work runs process after process until the oracle is closed.
@@ -107,7 +106,7 @@ func (w *worker) bury(err error) {
 	}
 }
 
-// rest waits before the next process. Without a task of its own, a worker fails new tasks while the program is broken.
+// rest waits before the next process. If the worker has no task, it fails new tasks while the program is broken.
 func (w *worker) rest() {
 	over := time.After(w.pause(w.fails))
 	for {
@@ -139,7 +138,7 @@ func (w *worker) live() error {
 		return fmt.Errorf("scorer: worker %d (%s): %w", w.number, w.name, err)
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
-	stop := context.AfterFunc(w.ctx, p.end) // then it has time to end by itself
+	stop := context.AfterFunc(w.ctx, p.end) // gives it time to end by itself
 	heard := make(chan message, maxDepth)
 	var writing sync.WaitGroup
 	go p.listen(ctx, w.codec, heard)
@@ -152,12 +151,11 @@ func (w *worker) live() error {
 	if p.left() && p.unfinished > 0 {
 		rest = fmt.Sprintf("; %d bytes of an unfinished message have come", p.unfinished)
 	}
-	sweep(p.mark + "\x00") // what it has started in sessions or groups of its own
+	sweep(p.mark + "\x00") // children in other sessions or groups
 	writing.Wait()
 	return fmt.Errorf("scorer: worker %d (%s, pid %d): %w%s%s", w.number, w.name, p.cmd.Process.Pid, err, rest, p.lastWords())
 }
 
-// listen reads what the process writes, until it ends.
 func (p *process) listen(ctx context.Context, c *codec, to chan<- message) {
 	defer close(p.read)
 	r := bufio.NewReaderSize(p.out, maxMessage)
@@ -246,7 +244,8 @@ func (w *worker) leave() {
 	w.serving--
 }
 
-// ask gives the process the rest of the task, or its first query if they are asked alone, and takes the answers.
+// ask sends the process the rest of the task, or only its first query if queries are asked alone, and takes the
+// answers.
 func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing *sync.WaitGroup) error {
 	t := w.task
 	if w.asked = len(t.left); t.alone {
@@ -288,7 +287,6 @@ func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing
 	return nil
 }
 
-// settle delivers an answer.
 func (w *worker) settle(p *process, a *answer) error {
 	held := w.task.left[:w.asked]
 	i := slices.IndexFunc(held, func(q *query) bool { return q.id == *a.ID })
@@ -307,7 +305,6 @@ func (w *worker) settle(p *process, a *answer) error {
 	return nil
 }
 
-// stray is the error of an answer to a query that the process does not hold.
 func stray(id uint64) error {
 	return fmt.Errorf("answered query %d, which it does not hold: it was never asked, or has answered", id)
 }

@@ -50,7 +50,6 @@ func open(t testing.TB, cfg scorer.StreamConfig) *scorer.Oracle {
 	return s
 }
 
-// works asks questions with known answers.
 func works(t *testing.T, o zoest.Oracle) {
 	t.Helper()
 	for h := range samples {
@@ -96,7 +95,7 @@ func mixed(n int) []zoest.Query {
 	return queries
 }
 
-// A program that ends with a child in its stead, which holds the pipes open.
+// A program ends and leaves a child that holds the pipes open.
 func TestChildrenLeft(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks into /proc")
@@ -120,7 +119,7 @@ func TestChildrenLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if how == "leaves a child elsewhere" { // in a session of its own it is out of reach
+			if how == "leaves a child elsewhere" { // it has its own session, out of reach
 				killProcess(pid)
 			}
 			gone(t, pid)
@@ -128,7 +127,7 @@ func TestChildrenLeft(t *testing.T) {
 	}
 }
 
-// gone waits until a process is no more, or dead and nobody has asked for its status.
+// gone waits until a process has disappeared, or is a zombie.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -142,7 +141,7 @@ func gone(t *testing.T, pid int) {
 	}
 }
 
-// TestMain finds processes that Close has left.
+// TestMain finds processes that Close left.
 func TestCloseIsFirm(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.JSON, "ignores SIGTERM"))
@@ -177,7 +176,7 @@ func TestCloseFailsWhatWaits(t *testing.T) {
 	}
 }
 
-// The points are the caller's again as soon as a call is over, and an answer that comes later has no effect.
+// The caller owns the points again as soon as a call returns. A late answer has no effect.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.CBOR, "hangs"))
@@ -189,7 +188,7 @@ func TestContext(t *testing.T) {
 		cancel()
 		err := <-done
 		for _, q := range queries {
-			clear(q.Point) // a race if anybody still reads it
+			clear(q.Point) // a race if anything still reads it
 		}
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -198,7 +197,7 @@ func TestContext(t *testing.T) {
 	works(t, s)
 }
 
-// A node that is killed takes its programs with it, even those that pay no attention to the end of their input.
+// A node that is killed takes its programs with it, even those that ignore the end of their input.
 func TestDiesWithTheNode(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux promises that")
@@ -263,18 +262,17 @@ func TestBadQueries(t *testing.T) {
 	}
 }
 
-// A program that dies again and again counts as broken; then queries fail at once, and it is given another chance now
-// and then.
+// A program that dies repeatedly counts as broken. Queries then fail at once, except an occasional retry.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")
 	cfg := config(t, scorer.JSON, "dies for good", flag)
-	cfg.Backoff = time.Second // the second question below comes before the next chance
+	cfg.Backoff = time.Second // the second question below comes before the next retry
 	s := open(t, cfg)
 	works(t, s)
 	losses := make([]float64, 40)
 	err := s.Losses(t.Context(), mixed(40), losses)
-	if err == nil { // some were answered before that which is the end
+	if err == nil { // some were answered before the fatal one
 		err = s.Losses(t.Context(), mixed(5), losses[:5])
 	}
 	if err == nil || !strings.Contains(err.Error(), "scorer: broken, 8 failures and no answer since; the last: scorer: worker 1 (") ||
@@ -287,7 +285,7 @@ func TestBroken(t *testing.T) {
 	if err := os.Remove(flag); err != nil {
 		t.Fatal(err)
 	}
-	for { // until the next chance
+	for { // until the next retry
 		if _, err = s.Loss(t.Context(), make([]float32, dim), 0); err == nil {
 			break
 		}

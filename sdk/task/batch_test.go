@@ -12,7 +12,7 @@ import (
 
 var _ zoest.BatchOracle = (*Model)(nil)
 
-// Every model answers a window of queries with the bits of single answers, whatever its size.
+// Every model answers a batch of any size with the same bits as single queries.
 func TestLosses(t *testing.T) {
 	ctx := context.Background()
 	for i, c := range []struct{ dim, classes, hidden int }{
@@ -59,7 +59,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// A query that has no loss leaves the others theirs, and a model that has none says why.
+// A query without a loss does not affect the others, and a model without losses says why.
 func TestLossesThatCannotBe(t *testing.T) {
 	ctx, d := context.Background(), random(5, 3, 2, 1)
 	for _, m := range []*Model{NewSoftmax(d), ModelSpec{PerceptronModel, 2}.New(d)} {

@@ -14,8 +14,8 @@ var nan = float32(math.NaN()) // a missing number
 
 func isNaN(x float32) bool { return x != x }
 
-// blank reports whether a cell says that there is no value: it is empty, or has a usual marker in large or small
-// letters. What may well be a category counts in columns of numbers only.
+// blank reports whether a cell is empty or holds a usual marker of a missing value, in upper or lower case. Markers
+// that could also be a category count only in columns of numbers.
 func blank(cell string, number bool) bool {
 	switch strings.ToLower(cell) {
 	case "", "na", "n/a", "#n/a", "nan", "null", "?":
@@ -26,7 +26,6 @@ func blank(cell string, number bool) bool {
 	return false
 }
 
-// absent reports whether a cell is one of those that stand for a missing value in this file.
 func (r *csvFile) absent(cell string) bool {
 	return slices.ContainsFunc(r.na, func(text string) bool {
 		a, err := strconv.ParseFloat(text, 64)
@@ -35,18 +34,19 @@ func (r *csvFile) absent(cell string) bool {
 	})
 }
 
-// numbers reads the numbers of a file, which have decimal points, or all of them decimal commas. 1,234 may be either, and
-// other numbers of the file then decide. Each text describes the first number of its kind, and is empty if there is none.
+// numbers parses the numbers of one file, which all have decimal points or all have decimal commas. A number such as
+// 1,234 is ambiguous, and the other numbers decide. Each text describes the first number of its kind and is empty if
+// there is none.
 type numbers struct {
 	point, comma, either string
 
 	alone  bool // each number decides for itself, and 1,234 is an error
-	commas bool // with alone: a comma is a decimal comma, in 1,234 as well
+	commas bool // with alone: a comma is a decimal comma, also in 1,234
 }
 
 const eitherFault = "has a decimal comma or a thousands separator"
 
-// parse returns the number in a cell, and what is wrong with the cell.
+// parse returns the number in a cell, or a text that says what is wrong with the cell.
 func (n *numbers) parse(cell string, line int, column string) (_ float32, fault string) {
 	comma, point := strings.IndexByte(cell, ','), strings.IndexByte(cell, '.')
 	text := cell
@@ -74,7 +74,7 @@ func (n *numbers) parse(cell string, line int, column string) (_ float32, fault 
 	return float32(f), ""
 }
 
-// fault returns what is wrong with the numbers of a file together.
+// fault returns an error if the numbers of the file contradict each other.
 func (n *numbers) fault(file string) error {
 	switch {
 	case n.alone:
@@ -94,7 +94,6 @@ const (
 	timeFault  = "is a date or a time, want a number: leave the column out, or write a number of days or years"
 )
 
-// wrongNumber says why a cell is no number.
 func wrongNumber(cell string) string {
 	switch {
 	case isTime(cell):
@@ -107,7 +106,7 @@ func wrongNumber(cell string) string {
 	return noNumber
 }
 
-// grouped reports whether a cell looks like 1,234 or 1.234.567,5 or 1 234: digits in groups of three.
+// grouped reports whether a cell has digits in groups of three, as in 1,234 or 1.234.567,5 or 1 234.
 func grouped(cell string) bool {
 	digit := func(r rune) bool { return r >= '0' && r <= '9' }
 	groups := strings.FieldsFunc(cell, func(r rune) bool { return !digit(r) })

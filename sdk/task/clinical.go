@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	clinicalPatients = 4000 // of synthetic:clinical
-	clinicalSlope    = 2    // the log odds that one unit of risk adds
+	clinicalPatients = 4000 // the number in synthetic:clinical
+	clinicalSlope    = 2    // log odds per unit of risk
 )
 
-// clinicalColumns are mean, standard deviation and range as in a cardiology outpatient clinic, the precision of the
-// record, and how far the column, in standard deviations, follows the severity of disease and adds to the risk.
+// clinicalColumns resemble the records of a cardiology outpatient clinic. step is the precision of a column, severity
+// the effect of disease severity on it in standard deviations, and risk its effect on the risk.
 var clinicalColumns = [...]struct {
 	name                 string
 	mean, std, low, high float64
@@ -27,13 +27,13 @@ var clinicalColumns = [...]struct {
 	{name: "hdl_mmol_l", mean: 1.3, std: 0.35, low: 0.4, high: 2.8, step: 0.01, severity: -0.30, risk: -1},
 }
 
-// Clinical generates records of n patients (none if n is negative): age in years, systolic blood pressure in mmHg, body
-// mass index in kg/m², fasting glucose and HDL cholesterol in mmol/l, and whether a cardiovascular event followed
-// (class 0 no, 1 yes), as it does for about half of them.
+// Clinical generates records of n patients (none if n is negative): age in years, systolic blood pressure in mmHg,
+// body mass index in kg/m², fasting glucose and HDL cholesterol in mmol/l, and whether a cardiovascular event followed
+// (class 0 no, 1 yes). About half of the patients have an event.
 //
-// A severity of disease moves all columns together a little. The risk of an event is logistic in their sum, HDL against
-// the others: one column alone is right for two thirds, the best linear rule for near 90 %. Patient i depends on seed
-// and i alone, and describes nobody.
+// Disease severity shifts all columns together a little. The risk of an event is logistic in the sum of the columns;
+// HDL lowers it. One column alone classifies two thirds of the patients correctly, the best linear rule about 90 %.
+// Patient i depends only on seed and i, and describes no real person.
 func Clinical(n int, seed uint64) *Data {
 	d := &Data{Dim: len(clinicalColumns), Classes: 2, ClassNames: []string{"no", "yes"}}
 	for _, c := range clinicalColumns {

@@ -5,7 +5,6 @@ import (
 	"sync"
 )
 
-// newMatrix returns rows of width zeros.
 func newMatrix(rows, width int) [][]float64 {
 	m, flat := make([][]float64, rows), make([]float64, rows*width)
 	for i := range m {
@@ -14,10 +13,10 @@ func newMatrix(rows, width int) [][]float64 {
 	return m
 }
 
-// projector computes scalar products of rows, less their mean, with a few vectors.
+// projector computes scalar products of centered rows with a few vectors.
 type projector struct {
-	columns [][]float64 // for each column of the data its number in every vector
-	start   []float64   // scalar products of the mean, less than zero
+	columns [][]float64 // for each column of the data, its entry in every vector
+	start   []float64   // scalar products of the mean, negated
 }
 
 func newProjector(mean []float64, vectors [][]float64) projector {
@@ -31,7 +30,6 @@ func newProjector(mean []float64, vectors [][]float64) projector {
 	return p
 }
 
-// project stores the products of a row in z.
 func (p *projector) project(z []float64, row []float32) {
 	copy(z, p.start)
 	for j, x := range row {
@@ -41,9 +39,9 @@ func (p *projector) project(z []float64, row []float32) {
 	}
 }
 
-// covariance returns the products of the covariance matrix of a data set, whose column means are given, with vectors. It
-// never forms the matrix, and works on as many processors as there are. The order of each sum is that of the rows, or of
-// the columns.
+// covariance returns the products of the covariance matrix of d, with column means mean, and vectors. It never forms
+// the matrix, and uses all processors. Each sum runs in the order of the rows or of the columns, so the number of
+// processors does not change the result.
 func covariance(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	p, z, out := newProjector(mean, vectors), newMatrix(d.Len(), len(vectors)), newMatrix(d.Dim, len(vectors))
 	share(d.Len(), func(from, to int) {
@@ -60,7 +58,7 @@ func covariance(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 			}
 		}
 	})
-	sum := make([]float64, len(vectors)) // of the rows' products; zero but for rounding
+	sum := make([]float64, len(vectors)) // of the rows' products; zero up to rounding
 	for _, row := range z {
 		addMultiple(sum, 1, row)
 	}
@@ -73,7 +71,7 @@ func covariance(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	return products
 }
 
-// share calls f for pieces of [0, n), side by side.
+// share divides [0, n) into pieces and calls f for them concurrently.
 func share(n int, f func(from, to int)) {
 	var all sync.WaitGroup
 	piece := max(1, (n-1)/runtime.GOMAXPROCS(0)+1)

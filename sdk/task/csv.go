@@ -12,28 +12,28 @@ import (
 	"unicode/utf8"
 )
 
-// maxFaults is how many faulty cells of a file are described before the rest is only counted.
+// maxFaults limits how many wrong cells of a file are described; the rest is only counted.
 const maxFaults = 10
 
-// column is one column of a CSV file that is read. Its Categories are in the order of their numbers.
+// column is a column of a CSV file. Its Categories are in the order of their numbers.
 type column struct {
 	Column
-	at     int            // its place in the file
+	at     int            // position in the file
 	number map[string]int // of each category, and with fold of its lower case; nil for a column of numbers
-	fold   bool           // case does not distinguish categories unless they are given in both
-	fixed  bool           // there are no other categories
+	fold   bool           // case does not distinguish categories unless the list of categories has both
+	fixed  bool           // no other category is allowed
 
-	ignored bool                      // every cell is the first category, whatever it holds
-	unknown func(column, cell string) // is called for a cell that is no category, which becomes -1; nil if that is an error
+	ignored bool                      // every cell counts as the first category
+	unknown func(column, cell string) // called for a cell that is not a category, which becomes -1; nil makes such a cell an error
 
-	timed bool // a date or time in it has been reported: all others are like it
+	timed bool // a date or time was reported; further ones are not
 
-	texts []error  // that its first cells are no numbers, while the rest may show that it holds text
-	count int      // of such cells
+	texts []error  // errors of the first cells that are not numbers; the column may turn out to hold text
+	count int      // number of such cells
 	some  []string // up to three different ones
 }
 
-// labels makes a column one of categories of which some are known. Case does not distinguish the others.
+// labels makes a column one of categories, some of which are known. Case does not distinguish the others.
 func (c *column) labels(known []string) *column {
 	c.number, c.fold, c.Categories = numbered(known), true, slices.Clone(known)
 	for i, v := range known {
@@ -42,14 +42,14 @@ func (c *column) labels(known []string) *column {
 	return c
 }
 
-// folded makes the lower case of a category another name of it, unless it has a meaning.
+// folded makes the lower case of a category an alias of it, unless that already has a meaning.
 func (c *column) folded(category string, number int) {
 	if _, ok := c.number[strings.ToLower(category)]; c.fold && !ok {
 		c.number[strings.ToLower(category)] = number
 	}
 }
 
-// category returns the number of the category in a cell, and what is wrong with the cell.
+// category returns the number of the category in a cell, or a text that says what is wrong with the cell.
 func (c *column) category(cell string) (_ int, fault string) {
 	n, ok := c.number[cell]
 	if !ok && c.fold {
@@ -67,46 +67,46 @@ func (c *column) category(cell string) (_ int, fault string) {
 		return 0, "is not in UTF-8: save the file as CSV (UTF-8)"
 	}
 	n = len(c.Categories)
-	c.Categories = append(c.Categories, strings.Clone(cell)) // a cell is a part of its line
+	c.Categories = append(c.Categories, strings.Clone(cell)) // a cell is a substring of its line
 	c.number[c.Categories[n]] = n
 	c.folded(c.Categories[n], n)
 	return n, ""
 }
 
-// csvFile is a CSV file that is read: its header, then its cells, and what is wrong with either.
+// csvFile is a CSV file while it is read: its header, its cells, and the errors in both.
 type csvFile struct {
 	*csv.Reader
 	name    string
 	names   []string       // of all columns
-	where   map[string]int // of each name, the first one
-	columns []*column      // those that are learned from, and the label behind them
-	person  *column        // says whose a row is; nil for none
-	id      *column        // likewise, for people alone
+	where   map[string]int // first column of each name
+	columns []*column      // the features, then the label
+	person  *column        // column that identifies the person of a row; nil for none
+	id      *column        // column that identifies a row to the user; nil for none
 	rule    string         // for missing cells, "" for none; see [Missing]
-	na      []string       // what else stands for one; see [Spec].NA
+	na      []string       // further markers of a missing cell; see [Spec].NA
 	numbers numbers
 
-	cells  []float32      // of columns, row by row
-	people []int          // whose each row is
-	ids    []string       // of the column id
-	known  map[string]int // the number of each person
-	lost   []bool         // which rows could not be read, where rows are lines
-	unread []error        // why, where rows may be lost
+	cells  []float32      // values of columns, row by row
+	people []int          // person of each row
+	ids    []string       // cells of the column id
+	known  map[string]int // number of each person
+	lost   []bool         // rows that could not be read, where each row is a line
+	unread []error        // errors of the lost rows
 
 	faults []error
-	stop   error // why the rest is not read; nil if it is
-	count  int   // of faulty cells
-	told   int   // of these
-	open   bool  // which columns are numbers is not settled by a recipe
-	lax    bool  // lines that cannot be read are lost, each with its fault
+	stop   error // why reading stopped early; nil if it did not
+	count  int   // number of wrong cells
+	told   int   // number of wrong cells described
+	open   bool  // no recipe determines which columns are numbers
+	lax    bool  // a line that cannot be read is lost instead of an error
 	lacks  bool  // a column is missing
-	bad    bool  // the present row has a fault
-	width  int   // of the present row
-	at     int   // the line of the present row; 0 if the Reader knows it
+	bad    bool  // the current row has an error
+	width  int   // cells in the current row
+	at     int   // line of the current row; 0 if the Reader knows it
 }
 
-// header reads the names of columns, up to the last one that is not empty. A column without a name before it is called
-// "column 3" after its place.
+// header reads the names of columns, up to the last one that is not empty. An earlier column without a name is called
+// by its position, such as "column 3".
 func (r *csvFile) header(record []string) {
 	r.where = make(map[string]int, len(record))
 	for i, name := range filled(record) {
@@ -124,15 +124,13 @@ func (r *csvFile) header(record []string) {
 	}
 }
 
-// label returns the column of the label or the target.
 func (r *csvFile) label() *column { return r.columns[len(r.columns)-1] }
 
-// wrong notes a fault.
 func (r *csvFile) wrong(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Errorf(format, args...))
 }
 
-// filled returns the cells of a record up to the last one with anything in it.
+// filled returns the cells of a record up to the last one that is not empty.
 func filled(record []string) []string {
 	last := len(record)
 	for last > 0 && strings.TrimSpace(record[last-1]) == "" {
@@ -141,7 +139,7 @@ func filled(record []string) []string {
 	return record[:last]
 }
 
-// column returns the column of a name. If there is none, missing is the fault.
+// column returns the named column. If there is none, it records the error missing.
 func (r *csvFile) column(name string, missing error) *column {
 	at, there := r.where[name]
 	if !there {
@@ -151,10 +149,10 @@ func (r *csvFile) column(name string, missing error) *column {
 	return &column{Column: Column{Name: name}, at: at}
 }
 
-// layout picks the columns, in their order, and may set person and rule.
+// layout picks the columns of a file, in order. It may set person and rule.
 type layout func(r *csvFile) (columns []*column)
 
-// marked is a layout of files in which na stand for missing cells, too.
+// marked returns the layout with na as further markers of missing cells.
 func (l layout) marked(na []string) layout {
 	return func(r *csvFile) []*column {
 		r.na = na
@@ -162,7 +160,6 @@ func (l layout) marked(na []string) layout {
 	}
 }
 
-// columns is the layout of a Spec: all columns but Label, Person and Drop are learned from.
 func (s Spec) columns(r *csvFile) (columns []*column) {
 	r.rule, _ = s.missing()
 	r.open = true
@@ -195,10 +192,10 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	return append(columns, found[s.Target])
 }
 
-// readCSV reads a CSV file with a header line. Spaces around a cell are not part of it. A column of categories becomes
-// one column of zeros and ones for each (an empty cell is a category, 1 and 1.0 are two); every other cell must be a
-// number that a float32 can hold. What separates cells, and decimals, is found out. Rows without anything in them are
-// passed over, and so are empty cells behind the last column with a name.
+// readCSV reads a CSV file with a header line. It trims cells. A column of categories becomes one column of zeros and
+// ones for each category (an empty cell is a category; 1 and 1.0 are two). Every other cell must be a number that fits
+// a float32. readCSV detects the separator and the decimal mark. It skips empty rows, and empty cells behind the last
+// named column.
 func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error) {
 	r, below, err := openCSV(in, name, rule, l)
 	if err != nil {
@@ -224,7 +221,6 @@ func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error
 	return r, errors.Join(r.faults...)
 }
 
-// records reads the rows of a file as CSV has them.
 func (r *csvFile) records() {
 	for r.stop == nil {
 		record, err := r.Read()
@@ -238,7 +234,6 @@ func (r *csvFile) records() {
 	}
 }
 
-// fault notes a fault of a cell of the present row.
 func (r *csvFile) fault(cell int, format string, args ...any) {
 	r.bad = true
 	if r.count++; r.count <= maxFaults {
@@ -247,7 +242,7 @@ func (r *csvFile) fault(cell int, format string, args ...any) {
 	}
 }
 
-// line returns where a cell of the present row is, or would be.
+// line returns the line of a cell of the current row, even if the row has no such cell.
 func (r *csvFile) line(cell int) int {
 	if r.at > 0 {
 		return r.at
@@ -256,7 +251,6 @@ func (r *csvFile) line(cell int) int {
 	return line
 }
 
-// row reads a row.
 func (r *csvFile) row(record []string) {
 	r.width = len(record)
 	last := len(filled(record))
@@ -283,7 +277,6 @@ func (r *csvFile) row(record []string) {
 	}
 }
 
-// whose notes whose the present row is.
 func (r *csvFile) whose(cell string) {
 	if cell == "" {
 		r.fault(r.person.at, "column %s: empty, want whose row this is", short(r.person.Name))
@@ -299,8 +292,8 @@ func (r *csvFile) whose(cell string) {
 	r.people = append(r.people, n)
 }
 
-// cell returns what a column reads from a cell of the present row: a number, or that of its category, or NaN for a missing
-// cell where a rule says what stands for it.
+// cell returns the value of a cell for a column: the number, the number of its category, or NaN for a missing cell if
+// there is a rule for missing cells.
 func (r *csvFile) cell(c *column, cell string) (v float32) {
 	_, known := c.number[cell]
 	wrong := ""
@@ -337,7 +330,6 @@ func (r *csvFile) cell(c *column, cell string) (v float32) {
 	return v
 }
 
-// text notes a cell that is no number.
 func (r *csvFile) text(c *column, cell string) {
 	c.count++
 	if r.count++; r.count <= maxFaults {
@@ -348,7 +340,7 @@ func (r *csvFile) text(c *column, cell string) {
 	}
 }
 
-// reportTexts notes the cells that are no numbers, or of a column that holds text, that it does.
+// reportTexts records the errors of cells that are not numbers, or one error for a column that holds text.
 func (r *csvFile) reportTexts() {
 	for _, c := range r.columns {
 		if c.count <= 3 || 2*c.count*len(r.columns) < len(r.cells) {
@@ -369,7 +361,7 @@ func (r *csvFile) reportTexts() {
 	}
 }
 
-// end notes the faults that a file shows once it has been read.
+// end records the errors that are known only when the whole file has been read.
 func (r *csvFile) end() {
 	if r.stop != nil {
 		r.faults = append(r.faults, r.stop)
@@ -386,7 +378,7 @@ func (r *csvFile) end() {
 	}
 }
 
-// table makes one column of each category, in the order that is fixed, or sorted.
+// table makes one column of each category, in the fixed order if any, and otherwise sorted.
 func (r *csvFile) table() *table {
 	t := &table{name: r.name, names: r.names, person: r.people, ids: r.ids, lost: r.lost, unread: r.unread}
 	label, cells, width := r.label(), r.cells, len(r.columns)

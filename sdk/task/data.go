@@ -10,24 +10,25 @@ import (
 	"strings"
 )
 
-// Data is a labelled data set: Len samples of Dim numbers, each of one of Classes classes. One with targets has a
-// number for each sample, and two classes, "low" and "high", which tell on what side of the middle of the range it is.
+// Data is a labelled data set: Len samples of Dim numbers, each in one of Classes classes. A data set with targets
+// also has a number for each sample; its two classes, "low" and "high", say whether the target is below the middle of
+// the range.
 type Data struct {
 	X       []float32 // the samples one after the other, Len x Dim
 	Y       []int     // the class of each sample, in [0, Classes)
 	Dim     int
 	Classes int
 
-	Features   []string // the name of each column, or nil where columns have none
-	ClassNames []string // the label that each class stands for in the source, or nil
+	Features   []string // the name of each column, or nil
+	ClassNames []string // the label of each class in the source, or nil
 
-	Target []float32 // what is to be predicted of each sample, in the unit of the source; nil for its class
+	Target []float32 // the number to predict for each sample, in the unit of the source; nil for classes
 	Range  *Range    // of the targets
 
-	Person []int // whose each sample is, a number for each person; nil if nothing says so
+	Person []int // number of the person of each sample; nil if unknown
 
-	lost []bool // which records could not be read; nil for none
-	file []int  // that each sample is from, of several; nil for one
+	lost []bool // records that could not be read; nil for none
+	file []int  // number of the file of each sample; nil for one file
 }
 
 // Len returns the number of samples.
@@ -36,7 +37,7 @@ func (d *Data) Len() int { return len(d.Y) }
 // Row returns sample i: a view into X, not a copy.
 func (d *Data) Row(i int) []float32 { return d.X[i*d.Dim : (i+1)*d.Dim : (i+1)*d.Dim] }
 
-// Select returns a copy of the samples at the given indices, in that order. Names are shared.
+// Select returns a copy of the samples at the given indices, in that order. The copy shares the names.
 func (d *Data) Select(idx []int) *Data {
 	s := *d
 	s.Y, s.Target, s.Person = pick(d.Y, idx), pick(d.Target, idx), pick(d.Person, idx)
@@ -48,7 +49,7 @@ func (d *Data) Select(idx []int) *Data {
 	return &s
 }
 
-// pick returns the entries of a list at some indices; nil for no list.
+// pick returns list[idx], or nil for a nil list.
 func pick[T any](list []T, idx []int) []T {
 	if list == nil {
 		return nil
@@ -60,7 +61,7 @@ func pick[T any](list []T, idx []int) []T {
 	return picked
 }
 
-// WithBias returns a copy with one more column, the constant 1, behind the others: the intercept of a linear model.
+// WithBias returns a copy with the constant 1 as an additional last column: the intercept of a linear model.
 func (d *Data) WithBias() *Data {
 	b := d.mapped(d.Dim+1, func(to, from []float32) { to[copy(to, from)] = 1 })
 	if d.Features != nil {
@@ -69,7 +70,7 @@ func (d *Data) WithBias() *Data {
 	return b
 }
 
-// mapped returns a copy with rows of dim numbers: f stores what it makes of a row in a row of zeros.
+// mapped returns a copy with rows of dim numbers. f writes each new row, which starts as zeros.
 func (d *Data) mapped(dim int, f func(to, from []float32)) *Data {
 	out := d.blank(dim)
 	for i := range d.Y {
@@ -78,14 +79,13 @@ func (d *Data) mapped(dim int, f func(to, from []float32)) *Data {
 	return out
 }
 
-// blank returns a copy with rows of dim zeros.
 func (d *Data) blank(dim int) *Data {
 	out := *d
 	out.Dim, out.X = dim, make([]float32, d.Len()*dim)
 	return &out
 }
 
-// check returns what is wrong with the shape of a data set that a caller may have made.
+// check validates the shape of a data set that a caller may have built.
 func (d *Data) check() error {
 	if d == nil || d.Len() == 0 {
 		return errors.New("task: data set without samples")
@@ -93,7 +93,7 @@ func (d *Data) check() error {
 	return d.checkColumns(d.Dim)
 }
 
-// checkColumns is check for a data set that may be empty, and must have so many columns.
+// checkColumns is check for a data set that may be empty and must have a given number of columns.
 func (d *Data) checkColumns(want int) error {
 	if d.Dim != want {
 		return fmt.Errorf("task: data set of %d columns, want the %d of the training set", d.Dim, want)
@@ -108,7 +108,6 @@ func (d *Data) checkColumns(want int) error {
 	return checkLabels(d.Y, d.Classes)
 }
 
-// checkLabels returns an error if there are fewer than two classes or a label is not one of them.
 func checkLabels(y []int, classes int) error {
 	if classes < 2 {
 		return fmt.Errorf("task: data set of %d classes, want at least 2", classes)
@@ -121,30 +120,30 @@ func checkLabels(y []int, classes int) error {
 	return nil
 }
 
-// maxValues is the most distinct values that a label or one-hot column may have. One with more is a measurement or an
-// identifier, whose categories would fill the memory.
+// maxValues limits the distinct values of a label or one-hot column. A column with more is a measurement or an
+// identifier, and its categories would exhaust memory.
 const maxValues = 1000
 
-// table is the content of a source before classes are chosen: rows of numbers, each with the label of the source.
+// table is the content of a source before classes are chosen.
 type table struct {
 	name     string   // the file or folder, for errors
 	names    []string // of all columns of a CSV file
 	labels   []string
 	targets  []float32 // in place of labels
 	scale    *Range    // of the targets
-	person   []int     // whose each row is; nil if nothing says so
-	ids      []string  // of each row, for people; nil if nothing tells
-	file     []int     // that each row is from, of several; nil for one
-	lost     []bool    // rows that could not be read, which stay; nil if there can be none
-	unread   []error   // why, for the first of them
+	person   []int     // number of the person of each row; nil if unknown
+	ids      []string  // identifier of each row for the user; nil if none
+	file     []int     // number of the file of each row; nil for one file
+	lost     []bool    // rows that could not be read but keep their place; nil if no row can be lost
+	unread   []error   // errors of the first of them
 	dim      int
 	features []string
-	columns  []Column                   // where the features come from; nil for pixels
-	fill     func(row []float32, i int) // stores row i in a row of zeros; safe for concurrent use
+	columns  []Column                   // origin of the features; nil for pixels
+	fill     func(row []float32, i int) // writes row i into a row of zeros; safe for concurrent use
 }
 
-// data returns the rows whose label is one of the classes, or all rows with a target. Where rows can be lost it returns
-// all, and the others are.
+// data returns the rows whose label is one of the classes, or all rows if there is a target. If rows can be lost, it
+// returns all rows and marks those without one of the classes as lost.
 func (t *table) data(classes []string) *Data {
 	if t.targets != nil {
 		classes = sides
@@ -177,7 +176,6 @@ func (t *table) data(classes []string) *Data {
 	return d
 }
 
-// numbered returns the place of each of a list of distinct values.
 func numbered(values []string) map[string]int {
 	places := make(map[string]int, len(values))
 	for i, v := range values {
@@ -186,8 +184,8 @@ func numbered(values []string) map[string]int {
 	return places
 }
 
-// classNames returns the labels that become classes 0, 1, ...: those wanted, or all that occur in the tables, sorted.
-// test may be nil.
+// classNames returns the labels of classes 0, 1, ...: wanted, or else all labels of the tables, sorted. test may be
+// nil.
 func classNames(wanted []string, train, test *table) ([]string, error) {
 	found := slices.Clone(train.labels)
 	if test != nil {
@@ -210,7 +208,7 @@ func classNames(wanted []string, train, test *table) ([]string, error) {
 	return wanted, nil
 }
 
-// sortValues sorts distinct values by size if all of them are finite numbers, and as strings otherwise.
+// sortValues sorts distinct values as numbers if all are finite numbers, and as strings otherwise.
 func sortValues(values []string) {
 	number := make(map[string]float64, len(values))
 	for _, v := range values {
@@ -224,7 +222,7 @@ func sortValues(values []string) {
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(number[a], number[b]), cmp.Compare(a, b)) })
 }
 
-// short quotes what a file holds, for an error: at most 80 characters of it.
+// short quotes at most 80 characters of the content of a file, for an error.
 func short(s string) string {
 	const most = 80
 	if cut := fmt.Sprintf("%.*s", most, s); len(cut) < len(s) {
@@ -233,7 +231,7 @@ func short(s string) string {
 	return strconv.Quote(s)
 }
 
-// quoted lists values for an error message, at most 50 of them.
+// quoted lists at most 50 values, for an error.
 func quoted(values []string) string {
 	const most = 50
 	if n := len(values) - most; n > 0 {

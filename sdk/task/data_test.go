@@ -22,7 +22,6 @@ func random(n, dim, classes int, seed uint64) *Data {
 	return d
 }
 
-// digest condenses numbers into one, bit by bit.
 func digest[T float32 | float64 | int](values ...T) uint64 {
 	h := fnv.New64a()
 	var b [8]byte

@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	separators  = ",;\t|"  // what may stand between two cells, the likeliest first
-	headerBytes = 64 << 10 // of the file's start, which the separator is found in
+	separators  = ",;\t|"  // possible separators, the likeliest first
+	headerBytes = 64 << 10 // how much of the file is searched for the separator
 )
 
-// openCSV finds the separator of a file and reads its header: the first separator with which the header has all columns
-// that the layout asks for, and otherwise the one that makes most columns of it. The reader stands below the header. If
-// rows are lines, it depends on the lines of the header alone, and all lines after them are in below.
+// openCSV detects the separator of a file and reads its header. It picks the first separator with which the header has
+// all columns of the layout, or else the one that yields most columns. It leaves the Reader below the header. If rows
+// are lines, the separator depends only on the header, and below holds all later lines.
 func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, below *bufio.Reader, err error) {
 	below = bufio.NewReaderSize(in, headerBytes)
 	start, _ := below.Peek(headerBytes)
@@ -53,10 +53,10 @@ func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, bel
 	return r, below, err
 }
 
-const byteOrderMark = "\ufeff" // some programs put it in front of UTF-8
+const byteOrderMark = "\ufeff" // some programs write it at the start of UTF-8
 
-// headerLength returns the length of the lines that hold the header: the first one that is not empty, or the next one if
-// that names the separator.
+// headerLength returns the length of the lines that hold the header: up to the first line that is not empty, or up to
+// the next one if that line names the separator.
 func headerLength(start []byte) (length int) {
 	for named := false; ; {
 		line, _, more := bytes.Cut(start[length:], []byte("\n"))
@@ -78,12 +78,12 @@ func newReader(r io.Reader, separator rune) *csv.Reader {
 	cr := csv.NewReader(r)
 	cr.Comma = separator
 	cr.ReuseRecord = true
-	cr.FieldsPerRecord = -1                 // counted by who reads, where the message can say more
-	cr.TrimLeadingSpace = separator != '\t' // it would take tabs for space
+	cr.FieldsPerRecord = -1                 // the caller counts the fields, and its error says more
+	cr.TrimLeadingSpace = separator != '\t' // the Reader would trim tabs as well
 	return cr
 }
 
-// readHeader reads the header line, and a line before it that names the separator ("sep=;", as Excel has it).
+// readHeader reads the header line, and a line before it that names the separator (Excel writes "sep=;").
 func readHeader(cr *csv.Reader, name string, l layout) (*csvFile, error) {
 	record, err := cr.Read()
 	if err == nil && len(record) <= 2 && strings.HasPrefix(strings.ToLower(record[0]), "sep=") {
@@ -103,7 +103,6 @@ func readHeader(cr *csv.Reader, name string, l layout) (*csvFile, error) {
 	return r, nil
 }
 
-// foreign returns what is wrong with a file that is no CSV file in UTF-8, as far as its start shows.
 func foreign(start []byte) string {
 	has := func(prefix string) bool { return bytes.HasPrefix(start, []byte(prefix)) }
 	switch {

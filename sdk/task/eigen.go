@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	eigenSpare  = 8     // vectors iterated beyond those asked for
+	eigenSpare  = 8     // vectors iterated in addition to those requested
 	eigenDepth  = 6     // blocks of a Krylov basis
-	eigenRounds = 100   // restarts at most
+	eigenRounds = 100   // maximum number of restarts
 	eigenTol    = 1e-10 // residual relative to the largest eigenvalue
 )
 
 // topEigen returns unit eigenvectors of the n largest eigenvalues of a symmetric positive semidefinite matrix, and the
 // eigenvalues, largest first. mul multiplies each of its vectors, of length dim, by the matrix.
 //
-// It is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015): an orthonormal
-// basis of V, AV, A²V, ... is built, the matrix is diagonalised inside that space (Rayleigh and Ritz), and the best of
-// its vectors are the next V. It ends when every |Av - λv| is within eigenTol of the largest eigenvalue, or after
-// eigenRounds, with vectors that mix neighbours of nearly the same eigenvalue. The start is fixed.
+// The method is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015). Each
+// round builds an orthonormal basis of V, AV, A²V, ..., diagonalises the matrix in that space (Rayleigh and Ritz), and
+// takes the best vectors as the next V. It stops when every |Av - λv| is within eigenTol of the largest eigenvalue, or
+// after eigenRounds; the vectors may then mix neighbours with nearly equal eigenvalues. The start is fixed.
 func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
 	block := min(n+eigenSpare, dim)
 	start := make([][]float64, block)
@@ -72,8 +72,8 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 	}
 }
 
-// extend appends to an orthonormal basis what the vectors add to it, scaled to unit length. Projecting twice makes it
-// orthogonal to rounding.
+// extend appends to an orthonormal basis the components of vectors outside its span, scaled to unit length. Projecting
+// twice makes them orthogonal up to rounding.
 func extend(basis, vectors [][]float64) [][]float64 {
 	for _, v := range vectors {
 		v = slices.Clone(v)
@@ -93,7 +93,6 @@ func extend(basis, vectors [][]float64) [][]float64 {
 	return basis
 }
 
-// combine returns the linear combinations of the vectors that the rows of mix give.
 func combine(vectors, mix [][]float64) [][]float64 {
 	out := newMatrix(len(mix), len(vectors[0]))
 	for l, row := range mix {
@@ -131,7 +130,8 @@ func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
 				}
 				c := 1 / math.Sqrt(float64(t*t)+1)
 				s := float64(t * c)
-				// Rows p and q, then columns p and q, of which the symmetry gives all but the four crossings.
+				// Rotate rows p and q, then columns p and q. By symmetry only the four entries at the crossings
+				// need computing; the others are copied.
 				rotate(a[p], a[q], c, s)
 				for i, row := range a {
 					if i == p || i == q {
@@ -157,7 +157,6 @@ func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
 	return values, vectors
 }
 
-// rotate replaces x and y by c*x - s*y and s*x + c*y.
 func rotate(x, y []float64, c, s float64) {
 	y = y[:len(x)]
 	for i, xi := range x {
@@ -178,7 +177,6 @@ func dot(x, y []float64) float64 {
 	return sum
 }
 
-// addMultiple adds a*x to y.
 func addMultiple(y []float64, a float64, x []float64) {
 	y = y[:len(x)]
 	for i, xi := range x {

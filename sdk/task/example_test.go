@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Patients are generated, prepared and dealt to four hospitals with label shares of their own; each hospital's share is
+// Patients are generated, prepared and dealt to four hospitals with different label shares. Each hospital's share is
 // then an oracle that scores parameters.
 func Example() {
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 1})
@@ -37,7 +37,7 @@ func Example() {
 		}
 		fmt.Printf("hospital %d: %d patients, %d with an event; a loss at zero %v\n", i, oracle.Len(), events, loss)
 	}
-	// The sum of the columns, HDL against the others, is nearly the best rule.
+	// The sum of the columns, with HDL negative, is nearly the best rule.
 	rule := []float32{1, 1, 1, 1, -1, 0}
 	fmt.Printf("test accuracy %.3f\n", task.NewSoftmax(set.Test).Accuracy(rule))
 	// Output:
@@ -49,7 +49,7 @@ func Example() {
 	// test accuracy 0.891
 }
 
-// What is fitted on public data prepares the data of a device, and says for which model.
+// A recipe fitted on public data prepares the data of a device, and names the model.
 func ExampleRecipe() {
 	public := task.Spec{Source: "synthetic:clinical", Seed: 1}
 	recipe, err := task.Fit(public, task.ModelSpec{Name: task.PerceptronModel, Hidden: 4}, "generated patients")

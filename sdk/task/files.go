@@ -11,9 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// ClientFiles returns the files that a source names, each of which is what one client has: "csv:" and two names or more
-// with commas between them, or with stars in them as [filepath.Match] has it, or both. It returns nil if the source is one
-// file, or none, and that file's own name may have a comma or a star in it.
+// ClientFiles returns the files that a source names, one for each client. Such a source is "csv:" and two or more
+// names separated by commas, or names with stars as in [filepath.Match], or both. It returns nil if the source has
+// neither a comma nor a star, or is the name of an existing file.
 func ClientFiles(source string) (files []string, err error) {
 	list, isCSV := strings.CutPrefix(source, "csv:")
 	if _, err := os.Lstat(list); !isCSV || err == nil || !strings.ContainsAny(list, ",*?[") {
@@ -43,10 +43,10 @@ func ClientFiles(source string) (files []string, err error) {
 	return files, nil
 }
 
-// LoadFiles is [Load] for the data of several clients, each in a CSV file of its own; s.Source is not used. Preprocessing is
-// fitted on the training samples of all files together, classes and categories on all of their rows. Every file has all
-// columns but dropped ones, in any order, and a test part of its own. all has the samples of all files, one after the
-// other, and each[i] those of files[i]. Errors name the file.
+// LoadFiles is [Load] for several clients, each with a CSV file; s.Source is not used. Preprocessing is fitted on the
+// training samples of all files together; classes and categories come from all rows. Every file must have all columns
+// except dropped ones, in any order, and has its own test part. all has the samples of all files in sequence, and
+// each[i] those of files[i]. Errors name the file.
 func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
 	if all, err = Load(s); err != nil {
@@ -55,7 +55,7 @@ func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	return all, all.each(), nil
 }
 
-// ApplyFiles is [Recipe.Apply] for the data of several clients, as [LoadFiles] is Load.
+// ApplyFiles is [Recipe.Apply] for several clients, as [LoadFiles] is Load for several clients.
 func (r *Recipe) ApplyFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
 	if all, err = r.Apply(s); err != nil {
@@ -64,7 +64,6 @@ func (r *Recipe) ApplyFiles(s Spec, files []string) (all *Set, each []*Set, err 
 	return all, all.each(), nil
 }
 
-// each returns the samples of each file.
 func (set *Set) each() (each []*Set) {
 	for i, file := range set.Spec.files {
 		one := *set
@@ -75,7 +74,6 @@ func (set *Set) each() (each []*Set) {
 	return each
 }
 
-// inFile returns the samples from a file.
 func (d *Data) inFile(file int) (samples []int) {
 	for i := range d.Y {
 		if d.file == nil || d.file[i] == file {
@@ -85,13 +83,13 @@ func (d *Data) inFile(file int) (samples []int) {
 	return samples
 }
 
-// readFiles reads CSV files that have the columns of the first one, in any order. Categories are collected over all of
+// readFiles reads CSV files that have the columns of the first one, in any order. It collects categories from all of
 // them.
 func readFiles(files []string, rule rowRule, l layout) (*table, error) {
 	var all *csvFile
 	var faults []error
-	var file []int // that each row is from
-	persons := 0   // of the files so far
+	var file []int // number of the file of each row
+	persons := 0   // number of persons in the files so far
 	for i, name := range files {
 		r, err := openFile(name, rule, l.like(all))
 		if err != nil {
@@ -121,10 +119,8 @@ func readFiles(files []string, rule rowRule, l layout) (*table, error) {
 	return t, nil
 }
 
-// mostData is the most bytes of a file of data.
 const mostData = 1 << 36
 
-// openFile is readCSV for the file of a path.
 func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
 	f, err := regular.Open(path, os.O_RDONLY, 0, mostData)
 	if err != nil {
@@ -134,8 +130,8 @@ func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
 	return readCSV(f, path, rule, l)
 }
 
-// like is the layout of another file with the columns of the first one, nil for the first file. It may be called several
-// times for one file.
+// like returns the layout of a further file, which must have the columns of the first one; first is nil for the first
+// file. It may be called several times for one file.
 func (l layout) like(first *csvFile) layout {
 	return func(r *csvFile) []*column {
 		columns := l(r)

@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// hospitals writes files of some rows each, by the text of their headers and rows, and returns their names.
 func hospitals(t *testing.T, texts ...string) (files []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -23,7 +22,7 @@ func hospitals(t *testing.T, texts ...string) (files []string) {
 	return files
 }
 
-// lines returns n rows of a format with two places, a number and a label.
+// lines returns n rows of a format with two placeholders, a number and a label.
 func lines(n int, format string, label ...string) string {
 	var b strings.Builder
 	for i := range n {
@@ -32,8 +31,8 @@ func lines(n int, format string, label ...string) string {
 	return b.String()
 }
 
-// Files that differ in separator, decimal mark, order of columns, letters and categories make one set, as one file with
-// all rows would: same classes, categories, means. Each has a test part of its own.
+// Files that differ in separator, decimal mark, order of columns, case and categories make the same set as one file
+// with all rows: same classes, categories, means. Each has its own test part.
 func TestLoadFiles(t *testing.T) {
 	files := hospitals(t,
 		"x,ward,y\n"+lines(20, "%d.5,west,%s", "no", "yes"),
@@ -73,7 +72,7 @@ func TestLoadFiles(t *testing.T) {
 		t.Errorf("x has mean %v over the training samples of all files", mean)
 	}
 
-	// What was fitted, applied to the same files, gives the same bits.
+	// The fitted recipe, applied to the same files, gives the same bits.
 	r, err := all.Recipe(ModelSpec{Name: SoftmaxModel}, "three files")
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +87,7 @@ func TestLoadFiles(t *testing.T) {
 	}
 }
 
-// One file of many is the file by itself.
+// Loading one of several files gives the same set as loading it alone.
 func TestLoadOneOfFiles(t *testing.T) {
 	file := filepath.FromSlash("../../examples/patients.csv")
 	spec := Spec{Source: "csv:" + file, Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}, Seed: 5}
@@ -112,7 +111,7 @@ func TestLoadOneOfFiles(t *testing.T) {
 	}
 }
 
-// Names are told from lists of names.
+// ClientFiles distinguishes names from lists of names.
 func TestClientFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.csv", "b.csv", "c,d.csv"} {
@@ -148,7 +147,7 @@ func TestClientFiles(t *testing.T) {
 	}
 }
 
-// Separators behind the last cell, as spreadsheets leave them, are no column in any of the files.
+// Separators behind the last cell, as spreadsheets leave them, do not make a column.
 func TestLoadFilesTrailing(t *testing.T) {
 	plain, trailing := "x,y\n"+lines(10, "%d,%s", "a", "b"), "x,y,,\n"+lines(10, "%d,%s,,", "a", "b")
 	for _, texts := range [][]string{{plain, trailing}, {trailing, plain}, {trailing, trailing}} {
@@ -175,7 +174,7 @@ func TestLoadFilesTarget(t *testing.T) {
 	}
 }
 
-// Errors name the file, all of the faulty ones.
+// Errors name all files with errors.
 func TestLoadFilesFaults(t *testing.T) {
 	good := "x,y\n" + lines(10, "%d,%s", "a", "b")
 	for _, c := range []struct {

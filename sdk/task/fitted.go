@@ -6,11 +6,11 @@ import (
 	"math"
 )
 
-// Standardizer brings columns to mean 0 and variance 1, and then to the scale that was declared.
+// Standardizer brings columns to mean 0 and variance 1, and then to the declared scale.
 type Standardizer struct {
 	Mean  []float64 `json:"mean"`
-	Std   []float64 `json:"std"`             // population standard deviation; 0 for a column that is constant
-	Scale []float64 `json:"scale,omitempty"` // what each column is multiplied by then; nil for 1 throughout
+	Std   []float64 `json:"std"`             // population standard deviation; 0 for a constant column
+	Scale []float64 `json:"scale,omitempty"` // factor of each column after standardization; nil for 1 throughout
 }
 
 // FitStandardizer measures the columns of a training set.
@@ -29,14 +29,14 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 	}
 	for j, square := range std {
 		std[j] = 0
-		if varies[j] { // a constant column may have a tiny square left from the rounding of its mean
+		if varies[j] { // rounding of the mean can leave a tiny square in a constant column
 			std[j] = math.Sqrt(square / float64(train.Len()))
 		}
 	}
 	return &Standardizer{Mean: mean, Std: std}, nil
 }
 
-// tell keeps the columns from one on, which tell where cells are missing, as they are if none are where it was fitted.
+// tell makes Apply keep constant columns from first on as they are. They mark missing cells; the fitted data has none.
 func (s *Standardizer) tell(first int) {
 	for j := first; j < len(s.Std); j++ {
 		if s.Std[j] == 0 {
@@ -45,7 +45,7 @@ func (s *Standardizer) tell(first int) {
 	}
 }
 
-// Apply returns a standardised copy: Scale*(x - Mean)/Std in each column, and 0 throughout a column whose Std is 0.
+// Apply returns a standardised copy: Scale*(x - Mean)/Std in each column, and 0 in a column whose Std is 0.
 func (s *Standardizer) Apply(d *Data) (*Data, error) {
 	if err := errors.Join(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
 		return nil, err
@@ -79,15 +79,15 @@ func columnMeans(d *Data) []float64 {
 // PCA projects a data set on the directions in which a training set varies most (Pearson 1901; Hotelling 1933).
 type PCA struct {
 	Mean       []float64   `json:"mean"`       // of the training columns
-	Components [][]float64 `json:"components"` // orthonormal, by falling variance; the entry of largest magnitude is positive
+	Components [][]float64 `json:"components"` // orthonormal, by decreasing variance; the entry of largest magnitude is positive
 	Variances  []float64   `json:"-"`          // of the training set along each component, before scaling
 	Scale      float64     `json:"scale"`      // one factor for all components
 }
 
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
 //
-// Scale gives the projected training rows a mean squared norm of n, and keeps the relative size of the components. It
-// fails if the training set does not vary. Components beyond the directions in which it does are arbitrary.
+// Scale gives the projected training rows a mean squared norm of n and keeps the relative size of the components.
+// FitPCA fails if the training set does not vary. Components beyond the directions in which it varies are arbitrary.
 func FitPCA(train *Data, n int) (*PCA, error) {
 	if err := train.check(); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 	total := 0.0
 	for k, v := range p.Components {
 		orient(v)
-		p.Variances[k] = max(p.Variances[k], 0) // rounding can take a zero below itself
+		p.Variances[k] = max(p.Variances[k], 0) // rounding can make a zero negative
 		total += p.Variances[k]
 	}
 	if !(total > 0) {
@@ -131,7 +131,7 @@ func (p *PCA) Apply(d *Data) (*Data, error) {
 	return out, nil
 }
 
-// orient turns a vector so that its entry of largest magnitude, the first of several, is positive.
+// orient flips a vector so that its entry of largest magnitude (the first of several) is positive.
 func orient(v []float64) {
 	at := 0
 	for j, x := range v {

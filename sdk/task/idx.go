@@ -15,9 +15,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// The two kinds of file of the IDX format of LeCun, Cortes and Burges, "The MNIST database of handwritten digits": a
-// magic number (two zero bytes, the element type, the number of dimensions), one big-endian 32-bit size for each
-// dimension, then the elements. Both kinds hold unsigned bytes (type 8).
+// The two file types of the IDX format (LeCun, Cortes and Burges, "The MNIST database of handwritten digits"). A file
+// has a magic number (two zero bytes, the element type, the number of dimensions), a big-endian 32-bit size for each
+// dimension, and the elements. Both types hold unsigned bytes (type 8).
 const (
 	imagesMagic = 0x00000803
 	labelsMagic = 0x00000801
@@ -40,7 +40,7 @@ func loadIDX(dir string) (train, test *table, err error) {
 	return train, test, err
 }
 
-// findIDX returns the path of a file, plain or with .gz behind its name, or "" if it does not exist.
+// findIDX returns the path of a file, plain or with .gz appended, or "" if neither exists.
 func findIDX(dir, name string) string {
 	for _, end := range []string{"", ".gz"} {
 		path := filepath.Join(dir, name+end)
@@ -51,7 +51,7 @@ func findIDX(dir, name string) string {
 	return ""
 }
 
-// loadIDXPair reads the images and labels whose names begin with one of two prefixes. It returns nil if there are none.
+// loadIDXPair reads the images and labels with one of two name prefixes. It returns nil if there are none.
 func loadIDXPair(dir, prefix, other string) (*table, error) {
 	exists := func(p string) bool {
 		return findIDX(dir, p+"images-idx3-ubyte") != "" || findIDX(dir, p+"labels-idx1-ubyte") != ""
@@ -85,7 +85,6 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 	return t, nil
 }
 
-// loadIDXFile returns the elements of a file, its sizes in each dimension, and its path.
 func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, path string, err error) {
 	if path = findIDX(dir, name); path == "" {
 		return nil, nil, "", fmt.Errorf("task: %s: no %s there, plain or with .gz", dir, name)
@@ -101,8 +100,8 @@ func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, 
 	return elements, shape, path, err
 }
 
-// readIDX reads one IDX file, plain or gzipped as its first bytes say. It allocates by what it reads, not by what the
-// header claims.
+// readIDX reads one IDX file, plain or gzipped according to its first bytes. It allocates by what it reads, not by
+// what the header claims.
 func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error) {
 	br := bufio.NewReader(r)
 	r = br

@@ -12,7 +12,6 @@ import (
 	"testing"
 )
 
-// idxFile returns the bytes of an IDX file.
 func idxFile(magic uint32, shape []uint32, elements ...byte) []byte {
 	b := binary.BigEndian.AppendUint32(nil, magic)
 	for _, s := range shape {
@@ -29,7 +28,6 @@ func gzipped(b []byte) []byte {
 	return out.Bytes()
 }
 
-// folder writes files into a new folder.
 func folder(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()

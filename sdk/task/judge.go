@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Judge measures parameters on all samples, which must have classes. It fails where Loss would fail, and if a
-// probability is NaN.
+// Judge measures the quality of parameters on all samples, which must have classes. It fails where Loss would fail,
+// and if a probability is NaN.
 func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 	said, ones, err := m.said(x)
 	if err != nil {
@@ -18,7 +18,7 @@ func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
 }
 
-// said returns the class that is said of each sample, and of two classes the probabilities of class 1.
+// said returns the predicted class of each sample, and for two classes the probabilities of class 1.
 func (m *Model) said(x []float32) (said []int, ones []float64, err error) {
 	if err := m.check(x); err != nil {
 		return nil, nil, err
@@ -35,13 +35,13 @@ func (m *Model) said(x []float32) (said []int, ones []float64, err error) {
 	return said, ones, nil
 }
 
-// tooLarge is the error of a sample for which the model computes no number.
+// tooLarge is the error for a sample whose output is not a number.
 func (m *Model) tooLarge(sample int) error {
 	return fmt.Errorf("task: sample %d has numbers too large for the model", sample+1)
 }
 
-// Errors compares predictions with the targets of all samples, in their unit. It fails where Loss would fail, without a
-// target, and if a prediction is NaN.
+// Errors compares predictions with the targets of all samples, in the unit of the targets. It fails where Loss would
+// fail, without a target, and if a prediction is NaN.
 func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 	if err := m.check(x); err != nil {
 		return nil, err
@@ -59,11 +59,11 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 	return JudgeNumbers(is, said)
 }
 
-// MeanLoss returns the mean of the loss over all samples, and NaN where Loss would fail.
+// MeanLoss returns the mean loss over all samples, and NaN where Loss would fail.
 func (m *Model) MeanLoss(x []float32) float64 { return m.mean(x, m.loss) }
 
-// Accuracy returns the share of samples, in [0, 1], whose most probable class is their own. Of equally probable classes
-// the first counts, and a NaN is never right. It returns NaN where Loss would fail, and for a target.
+// Accuracy returns the share of samples, in [0, 1], whose most probable class is the true one. Of equally probable
+// classes the first counts; a NaN is never correct. It returns NaN where Loss would fail, and for a target.
 func (m *Model) Accuracy(x []float32) float64 {
 	if m.goal != nil {
 		return math.NaN()
@@ -87,7 +87,7 @@ func (m *Model) mean(x []float32, f func(x []float32, sample int) float64) float
 	return sum / float64(m.data.Len())
 }
 
-// Majority returns the accuracy of always saying the most frequent class, in [0, 1]; 0 without classes.
+// Majority returns the accuracy of always predicting the most frequent class, in [0, 1]; 0 without classes.
 func (m *Model) Majority() float64 {
 	if m.err != nil || m.goal != nil {
 		return 0

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is judged of a model is what its accuracy and its losses say, for each kind.
+// Judge agrees with Accuracy and the losses of the model, for each kind.
 func TestJudge(t *testing.T) {
 	for _, spec := range []ModelSpec{{SoftmaxModel, 0}, {PerceptronModel, 4}} {
 		for classes := 2; classes <= 4; classes++ {

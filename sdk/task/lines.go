@@ -9,13 +9,12 @@ import (
 	"strings"
 )
 
-// rowRule says what a row of a CSV file is.
 type rowRule int
 
 const (
-	byRecord  rowRule = iota // as CSV has it: there may be line breaks in quotes, and empty rows are passed over
-	oneLine                  // a line below the header, whatever the others are; one that cannot be read is an error
-	everyLine                // a line below the header, whatever is in it; one that cannot be read is lost, and stays
+	byRecord  rowRule = iota // a CSV record: quoted cells may contain line breaks, and empty rows are skipped
+	oneLine                  // a line below the header, independent of the others; one that cannot be read is an error
+	everyLine                // a line below the header, whatever its content; one that cannot be read is lost but keeps its place
 )
 
 // rows returns the rule for data that a recipe is fitted on.
@@ -26,7 +25,6 @@ func (s Spec) rows() rowRule {
 	return byRecord
 }
 
-// lines reads each line as a row by itself.
 func (r *csvFile) lines(below *bufio.Reader) {
 	r.at, _ = r.FieldPos(0) // of the header
 	r.numbers.alone, r.numbers.commas = true, r.Comma == ';'
@@ -42,14 +40,15 @@ func (r *csvFile) lines(below *bufio.Reader) {
 		r.at++
 		one.Reset(strings.NewReader(line))
 		record, err := newReader(one, r.Comma).Read()
-		if err != nil { // it is lost, but may say whose it is
+		if err != nil { // the line is lost, but may name its person
 			record = strings.Split(line, string(r.Comma))
 		}
 		r.place(record, err)
 	}
 }
 
-// place reads a row that keeps its place whatever its content. fault, if not nil, says why it is no row.
+// place reads a row that keeps its place whatever its content. fault, if not nil, says why the line is not a valid
+// row.
 func (r *csvFile) place(record []string, fault error) {
 	from := len(r.cells)
 	r.bad = false
@@ -70,7 +69,7 @@ func (r *csvFile) place(record []string, fault error) {
 		if r.person.at < len(record) {
 			who = strings.TrimSpace(record[r.person.at])
 		}
-		if who == "" { // a person of its own: no cell has a line break in it
+		if who == "" { // a separate person: no cell contains a line break, so this name is unique
 			r.fault(0, "column %s: empty, want whose row this is", short(r.person.Name))
 			who = fmt.Sprintf("\n%d", r.at)
 		}
@@ -84,7 +83,7 @@ func (r *csvFile) place(record []string, fault error) {
 
 const noDrop = "each record is protected, and one that is left out changes the number of records, which is public and fixed"
 
-// ForRecords reports why a recipe cannot prepare data of which each record is protected, as [Spec].Records says.
+// ForRecords returns an error if a recipe cannot prepare data in which each record is protected; see [Spec].Records.
 func (r *Recipe) ForRecords() error {
 	var faults []error
 	if r.Missing != nil && r.Missing.Rule == dropRows {
@@ -97,14 +96,14 @@ func (r *Recipe) ForRecords() error {
 	return errors.Join(faults...)
 }
 
-// canLose makes rows without one of the classes stay, and be lost. t may be nil.
+// canLose makes rows that have none of the classes lost instead of removed. t may be nil.
 func (t *table) canLose() {
 	if t != nil && t.lost == nil {
 		t.lost = make([]bool, max(len(t.labels), len(t.targets)))
 	}
 }
 
-// keep leaves the lost records of a test set out: what is judged by it stays on the device.
+// keep removes the lost records from a test set. This is safe: results on test data stay on the device.
 func (d *Data) keep() *Data {
 	if d.lost == nil {
 		return d
@@ -120,7 +119,7 @@ func (d *Data) keep() *Data {
 	return d
 }
 
-// spoil makes the loss of each lost record NaN, whatever the parameters.
+// spoil makes the loss of each lost record NaN for all parameters.
 func (d *Data) spoil() {
 	defer func() { d.lost = nil }()
 	for i, lost := range d.lost {

@@ -9,7 +9,6 @@ import (
 	"testing"
 )
 
-// ownFile writes a file and returns its source.
 func ownFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "own.csv")
@@ -19,14 +18,14 @@ func ownFile(t *testing.T, text string) string {
 	return "csv:" + path
 }
 
-// What each line of a file becomes where each record is protected: all stay, and a lost one has the loss NaN.
+// Where each record is protected, every line of a file stays, and a lost one has the loss NaN.
 func TestEveryLine(t *testing.T) {
 	public := ownFile(t, "a,c,y\n1,x,no\n2,z,yes\n,x,no\n4,z,yes\n")
 	for _, c := range []struct {
 		name, missing string
 		labels        []string
 		head, line    string
-		lost          string // what is said of it; empty if it is read
+		lost          string // why it is lost; empty if it is read
 		a             float32
 	}{
 		{"a number", "", nil, "a,c,y", "3.5,x,no", "", 3.5},
@@ -98,7 +97,7 @@ func TestEveryLine(t *testing.T) {
 	}
 }
 
-// Faults that a file repeats are told once or up to ten times, and lines are lost all the same.
+// Repeated errors in a file are reported once or up to ten times, and lines are lost all the same.
 func TestEveryLineRepeats(t *testing.T) {
 	recipe, err := Fit(Spec{Source: ownFile(t, "a,y\n1,no\n2,yes\n"), Label: "y", Whole: true}, ModelSpec{Name: SoftmaxModel}, "a test")
 	if err != nil {
@@ -118,14 +117,14 @@ func TestEveryLineRepeats(t *testing.T) {
 	if len(set.Unread) != maxFaults+1 {
 		t.Errorf("unread are %v", set.Unread)
 	}
-	// Held back for tests are records that can be read.
+	// Test records are records that could be read.
 	if set, err = recipe.Apply(Spec{Source: own, TestFraction: 0.5, Records: true}); err != nil || set.Train.Len() != 20 ||
 		set.Test.Len() > 1 {
 		t.Errorf("%d and %d records, %v", set.Train.Len(), set.Test.Len(), err)
 	}
 }
 
-// The test split of records, or persons, depends on their number and the seed alone.
+// The test split of records, or persons, depends only on their number and the seed.
 func TestSplitOfRecords(t *testing.T) {
 	a := &Data{Y: make([]int, 40), Classes: 2}
 	b := &Data{Y: make([]int, 40), Classes: 2}
@@ -146,7 +145,7 @@ func TestSplitOfRecords(t *testing.T) {
 	}
 }
 
-// A recipe that would leave records out is refused by name, and so are rows that what is fitted cannot be fitted on.
+// A recipe that would drop records is refused with the rule's name, and so are rows that cannot be fitted on.
 func TestRecordsRefused(t *testing.T) {
 	images := &Recipe{FittedOn: "x", Source: "idx", Pixels: 4, Classes: []string{"6", "7"}, Subset: true,
 		Model: ModelSpec{Name: SoftmaxModel}}

@@ -13,72 +13,74 @@ import (
 type Spec struct {
 	// Source is "idx:DIR", "csv:FILE" or "synthetic:clinical".
 	//
-	// DIR holds train-images-idx3-ubyte and train-labels-idx1-ubyte, and with t10k- or test- in place of train- the
-	// test set; or images-idx3-ubyte and labels-idx1-ubyte alone. Each may be gzipped and then may end in .gz. Pixels
-	// are scaled to [0, 1].
+	// DIR holds train-images-idx3-ubyte and train-labels-idx1-ubyte, and the test set with t10k- or test- in place of
+	// train-; or only images-idx3-ubyte and labels-idx1-ubyte. Each may be gzipped and may then end in .gz. Pixels are
+	// scaled to [0, 1].
 	//
-	// FILE has a header line. Its categories are read from the whole file: like its columns, they count as public.
+	// FILE has a header line. Its categories are read from the whole file; like its columns, they count as public.
 	Source string `json:"data"`
 
-	// For CSV only, names of columns: the class, those to leave out, and those that become one 0/1 column for each value.
+	// For CSV only, names of columns: the class, those to ignore, and those that become one 0/1 column for each value.
 	Label  string   `json:"label"`
 	Drop   []string `json:"drop"`
 	OneHot []string `json:"onehot"`
 
-	// Target is the column of the number to predict, in place of Label. Its range is taken from all rows: the mean with
-	// two standard deviations to each side, within the least and the largest. Values outside it count as its nearer end.
+	// Target is the column of the number to predict, in place of Label. Its range comes from all rows: the mean plus
+	// and minus two standard deviations, within the minimum and the maximum. Values outside the range are clipped to
+	// it.
 	Target string `json:"target"`
 
-	// Person is the column that says whose a row is, where a person may have several rows; empty for none. It is not
-	// learned from. All rows of a person go to the same part of a test split.
+	// Person is the column that identifies the person of a row, where a person may have several rows; empty for none.
+	// It is not a feature. All rows of a person go to the same part of a test split.
 	Person string `json:"person"`
 
-	// Missing is the Rule of [Missing] for missing cells; where it is empty they are errors. "indicator:a,b" also marks
-	// gaps in the columns a and b if the data have none, as others' data may, and "indicator:*" in all columns.
+	// Missing is the Rule of [Missing] for missing cells; if it is empty, they are errors. "indicator:a,b" also marks
+	// gaps in the columns a and b if the data has none there (other sites' data may), and "indicator:*" in all
+	// columns.
 	Missing string `json:"missing"`
 
-	// NA are texts of cells that are missing as well, such as -9 or 999; as numbers, -9 is also -9.0. Unlike Missing it goes
-	// with a recipe, too: how gaps are written is each file's own.
+	// NA lists further texts of missing cells, such as -9 or 999; the number -9 also matches -9.0. Unlike Missing, it
+	// also applies with a recipe, since each file has its own way to write gaps.
 	NA []string `json:"na"`
 
-	// Labels selects classes and gives their order: samples with other labels are left out. None takes all, sorted by
-	// number if all are numbers. Case does not distinguish labels unless both are in the list; without a list the first
-	// one in the file gives the name.
+	// Labels selects classes and gives their order; samples with other labels are dropped. If empty, all labels are
+	// classes, sorted by number if all are numbers. Case does not distinguish labels unless both forms are in the
+	// list; without a list, the first form in the file gives the name.
 	Labels []string `json:"labels"`
 
-	PCA int `json:"pca"` // how many principal components to project on, 0 for none
+	PCA int `json:"pca"` // number of principal components to project on, 0 for no projection
 
-	// Scale is what columns are multiplied by once they are standardised, by name; others by 1, or by what
-	// "*" has. The model learns faster along a
-	// column with a larger one. It must come from public knowledge, not from the data.
+	// Scale multiplies standardised columns, by name; "*" stands for all others, which otherwise have 1. The model
+	// learns faster along a column with a larger factor. The factors must come from public knowledge, not from the
+	// data.
 	Scale map[string]float64 `json:"scale"`
 
-	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones at the end.
-	// Nil means yes for CSV and synthetic data, no for IDX.
+	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones. Nil means
+	// yes for CSV and synthetic data, no for IDX.
 	Standardize *bool `json:"standardize"`
 	Bias        *bool `json:"bias"`
 
 	// TestFraction is the share of samples to test on, 0 for 0.2. It is not used if the source has a test set.
 	TestFraction float64 `json:"test_fraction"`
 
-	// Whole sets no sample aside: Test is empty, unless the source has a test set.
+	// Whole keeps all samples for training: Test is empty unless the source has a test set.
 	Whole bool `json:"-"`
 
-	// Records says that each record is protected by itself, or each Person: no other record, and neither the number of
-	// records nor their places, may depend on the content of one. Each line of a CSV file below its header is then a row,
-	// and the test split depends on the number of rows, or persons, and on Seed alone. A row that cannot be read is an
-	// error for Load; for [Recipe.Apply] see there.
+	// Records says that each record, or each Person, is protected: neither the other records nor their number and
+	// order may depend on the content of one. Each line of a CSV file below its header is then a row, and the test
+	// split depends only on the number of rows, or persons, and on Seed. A row that cannot be read is an error for
+	// Load; for [Recipe.Apply] see there.
 	Records bool `json:"-"`
 
-	Seed uint64 `json:"seed"` // picks the test samples and generates synthetic data
+	Seed uint64 `json:"seed"` // selects the test samples and generates synthetic data
 
 	files []string // CSV files in place of Source
 }
 
-// FieldError is a fault of a field of a [Spec], or of the text of a [Partition].
+// FieldError is an invalid field of a [Spec], or an invalid text of a [Partition].
 type FieldError struct {
 	Field string // data, label, target, person, drop, onehot, missing, na, labels, pca, scale, test_fraction or partition
-	Fault string // what was found and what was wanted; it follows the name of the field
+	Fault string // what was found and what was expected; it follows the name of the field
 }
 
 // Error names the field.
@@ -88,7 +90,7 @@ func fieldError(field, format string, args ...any) error {
 	return &FieldError{Field: field, Fault: fmt.Sprintf(format, args...)}
 }
 
-// Validate reports every fault that can be found without opening a file. Load does so as well.
+// Validate reports every error that can be found without opening a file. Load calls it.
 func (s Spec) Validate() error {
 	missing, _ := s.missing()
 	faults := []error{CheckSource(s.Source), checkFraction(s.TestFraction), checkRule(missing)}
@@ -127,10 +129,10 @@ func (s Spec) Validate() error {
 	return errors.Join(faults...)
 }
 
-// mostNumbers is how many classes of a CSV file may be numbers if nobody has chosen them.
+// mostNumbers is how many classes of a CSV file may be numbers if the user did not choose them.
 const mostNumbers = 20
 
-// checkClasses refuses classes that nobody has chosen and that look like measurements.
+// checkClasses refuses classes that look like measurements, unless the user chose them.
 func (s Spec) checkClasses(names []string) error {
 	numbers := 0
 	for _, v := range names {
@@ -147,7 +149,6 @@ func (s Spec) checkClasses(names []string) error {
 
 const asTarget = "name it as target in place of label to predict the number"
 
-// csvField is a field that names columns of a CSV file.
 type csvField struct {
 	name    string
 	columns []string
@@ -163,7 +164,7 @@ func (s Spec) csvFields() []csvField {
 	return fields
 }
 
-// CheckSource reports what is wrong with the name of a source, as Spec has it, without opening a file.
+// CheckSource validates the name of a source, as Spec has it, without opening a file.
 func CheckSource(source string) error {
 	kind, arg, _ := strings.Cut(source, ":")
 	switch {
@@ -184,7 +185,6 @@ func checkFraction(f float64) error {
 	return nil
 }
 
-// kind returns what stands before the colon of the source.
 func (s Spec) kind() string {
 	kind, _, _ := strings.Cut(s.Source, ":")
 	return kind
@@ -206,22 +206,22 @@ func (s Spec) filled(ownTest bool) Spec {
 type Set struct {
 	Train, Test *Data
 
-	// Spec has every default filled in: Standardize and Bias are never nil, nor Labels if there are classes, and
-	// TestFraction is 0 if the source has a test set. By a recipe, OneHot, Missing and PCA stay empty.
+	// Spec has every default filled in: Standardize and Bias are never nil, Labels is not nil if there are classes,
+	// and TestFraction is 0 if the source has a test set. With a recipe, OneHot, Missing and PCA stay empty.
 	Spec Spec
 
-	// Fitted lists what was taken from the data. A privacy guarantee of a run is conditional on it.
+	// Fitted lists what was taken from the data. The privacy guarantee of a run does not cover it.
 	Fitted []string
 
-	// Unread says what is wrong with each line that could not be read with Spec.Records: for the first ten, and how many
-	// more there are. It is for the owner of the data alone.
+	// Unread has an error for each of the first ten lines that could not be read with Spec.Records, and the number of
+	// further ones. Only the owner of the data may see it.
 	Unread []error
 
-	recipe Recipe // what was done; without FittedOn and Model
+	recipe Recipe // the steps applied; without FittedOn and Model
 }
 
-// Load reads and prepares a data set as the package comment describes. It reports all faults of the Spec, or as many of
-// a file as one pass finds.
+// Load reads and prepares a data set as the package comment describes. It reports all errors of the Spec, or as many
+// errors in a file as one pass finds.
 func Load(s Spec) (*Set, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -272,7 +272,7 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 	return set, nil
 }
 
-// finish fits and applies what brings the samples to the columns of the model. train is where they come from.
+// finish fits and applies the steps that turn samples into the columns of the model. train is their source.
 func (set *Set) finish(train *table) error {
 	s, names := &set.Spec, set.Train.ClassNames
 	for c, members := range byClass(set.Train.Y, len(names)) {
@@ -318,7 +318,7 @@ func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 	return train, nil, nil
 }
 
-// split takes the samples of the classes, and sets some aside for tests if there is no test table.
+// split selects the samples of the classes, and holds some out for tests if there is no test table.
 func (set *Set) split(train, test *table) error {
 	s := &set.Spec
 	set.Train = train.data(s.Labels)
@@ -348,13 +348,13 @@ func (set *Set) split(train, test *table) error {
 		learn, hold = append(learn, pick(samples, train)...), append(hold, pick(samples, test)...)
 	}
 	set.Train, set.Test = d.Select(learn), d.Select(hold)
-	if !s.Records { // else it depends on no record
+	if !s.Records { // otherwise the split depends on no record
 		set.fitted("test split of %v%s, stratified by label, seed %d", s.TestFraction, by, s.Seed)
 	}
 	return nil
 }
 
-// transform brings both parts to the columns of the model. What the recipe lacks is fitted on the training part.
+// transform brings both parts to the columns of the model. It fits on the training part what the recipe lacks.
 func (set *Set) transform() (err error) {
 	s, r, d := &set.Spec, &set.recipe, set.Train
 	if s.Missing != "" && r.Missing == nil {

@@ -51,7 +51,7 @@ func TestLoadCSV(t *testing.T) {
 	if !slices.Equal(set.Spec.Labels, []string{"maybe", "no", "yes"}) || set.Train.Dim != 3 || set.Train.Classes != 3 {
 		t.Errorf("loaded %d columns, %+v", set.Train.Dim, set.Spec)
 	}
-	// Not standardised, projected, then the bias: a scale of its own proves the order.
+	// Not standardised, projected, then the bias: its different scale proves the order.
 	square := 0.0
 	for i := range set.Train.Y {
 		r := set.Train.Row(i)
@@ -65,7 +65,7 @@ func TestLoadCSV(t *testing.T) {
 	}
 }
 
-// What is fitted depends on the training rows alone: a test row may be moved without moving anything else.
+// Fitting uses only the training rows: changing a test row changes nothing else.
 func TestLoadFitsOnTrainingAlone(t *testing.T) {
 	base, err := Load(Spec{Source: "synthetic:clinical", Seed: 3, PCA: 3})
 	if err != nil {
@@ -140,7 +140,6 @@ func TestSpecFaults(t *testing.T) {
 	}
 }
 
-// realData returns the path of a folder of real data.
 func realData(t *testing.T, name string) string {
 	t.Helper()
 	dir := filepath.Join("..", "..", "..", "shared", "data", name)
@@ -158,7 +157,7 @@ func TestMNIST(t *testing.T) {
 	if set.Train.Len() != 12183 || set.Test.Len() != 1986 || set.Train.Dim != 784 {
 		t.Errorf("%d + %d images of %d pixels", set.Train.Len(), set.Test.Len(), set.Train.Dim)
 	}
-	// The two digits come apart on 10 components, even of a twentieth of the images: by the nearer class mean.
+	// With 10 components, even of a twentieth of the images, the nearest class mean separates the two digits.
 	var few []int
 	for i := 0; i < set.Train.Len(); i += 20 {
 		few = append(few, i)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Files as people have them: each gives the numbers that it should, or one error that says where and what. The columns
-// are a, b and, of categories, ward; the label is y.
+// Files from practice: each gives the expected numbers, or one error with its location. The columns are a, b and, of
+// categories, ward; the label is y.
 func TestMessyFiles(t *testing.T) {
 	const (
 		clean = "a,b,y\n1,2.5,no\n-3,40,yes\n"
@@ -88,7 +88,6 @@ func TestMessyFiles(t *testing.T) {
 	}
 }
 
-// numbered21 is rows with 21 values.
 var numbered21 = func() string {
 	var b strings.Builder
 	for i := range 21 {
@@ -97,7 +96,7 @@ var numbered21 = func() string {
 	return b.String()
 }()
 
-// rows reads a file as Load does, and returns what its rows hold, with ? for a missing number.
+// rows reads a file like Load and returns the content of its rows, with ? for a missing number.
 func rows(content string, s Spec) (string, error) {
 	r, err := readCSV(strings.NewReader(content), "p.csv", byRecord, s.columns)
 	if err != nil {

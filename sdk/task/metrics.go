@@ -11,66 +11,66 @@ import (
 // quantile bounds the middle 95 % of a standard normal variable.
 const quantile = 1.959963984540054
 
-// Estimate is a figure with a 95 % interval, Low to High. Samples are taken as independent. Shares have the interval of
-// Wilson (1927); what others have is said where they are made.
+// Estimate is a figure with a 95 % interval, Low to High, which assumes independent samples. Shares have the Wilson
+// interval (1927); other figures document theirs.
 type Estimate struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
 }
 
-// ClassMetrics is what said classes are worth. Shares are in [0, 1], and nil if they are shares of nothing.
+// ClassMetrics measures predicted classes. Shares are in [0, 1], and nil if the denominator is zero.
 type ClassMetrics struct {
 	Samples   int            `json:"samples"`
 	Accuracy  Estimate       `json:"accuracy"`
-	Majority  float64        `json:"majority"`  // the accuracy of always saying the most frequent class of these samples
-	Confusion [][]int        `json:"confusion"` // samples by their class, then by the one that is said of them
+	Majority  float64        `json:"majority"`  // the accuracy of always predicting the most frequent class of these samples
+	Confusion [][]int        `json:"confusion"` // samples by true class, then by predicted class
 	PerClass  []ClassMetric  `json:"per_class"`
-	MacroF1   float64        `json:"macro_f1"` // the mean of F1 over classes that have one
+	MacroF1   float64        `json:"macro_f1"` // the mean of F1 over the classes that have one
 	Binary    *BinaryMetrics `json:"binary,omitempty"`
 }
 
-// ClassMetric is what is said of one class.
+// ClassMetric measures the predictions of one class.
 type ClassMetric struct {
-	Recall    *Estimate `json:"recall"`    // of the class's samples, those of which it is said
-	Precision *Estimate `json:"precision"` // of those of which it is said, the class's samples
-	F1        *float64  `json:"f1"`        // the harmonic mean of both; nil if the class neither is nor is said
+	Recall    *Estimate `json:"recall"`    // share of the class's samples that are predicted as it
+	Precision *Estimate `json:"precision"` // share of the samples predicted as the class that are of it
+	F1        *float64  `json:"f1"`        // the harmonic mean of both; nil if the class neither occurs nor is predicted
 }
 
-// BinaryMetrics is what probabilities of class 1, against class 0, are worth.
+// BinaryMetrics measures predicted probabilities of class 1, against class 0.
 type BinaryMetrics struct {
 	Sensitivity *Estimate `json:"sensitivity"` // the recall of class 1
 	Specificity *Estimate `json:"specificity"` // the recall of class 0
 	PPV         *Estimate `json:"ppv"`         // the precision of class 1
 	NPV         *Estimate `json:"npv"`         // the precision of class 0
-	// AUC is the share of pairs of a sample of either class of which that of class 1 is more probable; equal ones count
-	// half. Its interval is that of DeLong et al. (1988) on the scale of the logit, and where nothing varies, Wilson's
-	// with as many trials as the rarer class has samples.
+	// AUC is the share of pairs, one sample of each class, in which the sample of class 1 has the higher probability;
+	// ties count half. Its interval is that of DeLong et al. (1988) on the logit scale; without variation it is
+	// Wilson's, with as many trials as the rarer class has samples.
 	AUC         *Estimate `json:"auc"`
-	Brier       Estimate  `json:"brier"` // the mean of (p - y)², with the interval of a mean on the scale of the logarithm
+	Brier       Estimate  `json:"brier"` // the mean of (p - y)², with the interval of a mean on the log scale
 	Calibration []Tenth   `json:"calibration"`
 }
 
-// Tenth is the samples to which class 1 is given a probability in [k/10, (k+1)/10); 1 is in the last one.
+// Tenth covers the samples with a predicted probability of class 1 in [k/10, (k+1)/10); the last one includes 1.
 type Tenth struct {
 	Samples int       `json:"samples"`
-	Said    float64   `json:"said"`     // the mean probability of class 1; 0 without samples
+	Said    float64   `json:"said"`     // the mean predicted probability of class 1; 0 without samples
 	Found   *Estimate `json:"observed"` // the share of class 1
 }
 
-// NumberMetrics is what predicted numbers are worth, beside always saying the mean of the numbers themselves, whose R2
-// is 0. Intervals are those of means, or of their ratio, on the scale of the logarithm.
+// NumberMetrics measures predicted numbers, relative to always predicting the mean of the true numbers, which has R2
+// 0. Intervals are those of means, or of their ratio, on the log scale.
 type NumberMetrics struct {
 	Samples  int       `json:"samples"`
 	RMSE     Estimate  `json:"rmse"`
 	MAE      Estimate  `json:"mae"`
-	R2       *Estimate `json:"r2"` // nil if all numbers are the same
+	R2       *Estimate `json:"r2"` // nil if all numbers are equal
 	MeanRMSE float64   `json:"mean_rmse"`
 	MeanMAE  float64   `json:"mean_mae"`
 }
 
-// JudgeClasses compares the classes that are said with those that are, of 2 or more. Said is -1 where nothing is. For
-// two classes, probability has that of class 1 for each sample, or is nil if there are none.
+// JudgeClasses compares predicted classes (said) with true ones (is), for 2 or more classes. Said is -1 where there is
+// no prediction. For two classes, probability has the probability of class 1 for each sample, or is nil.
 func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || probability != nil && (len(probability) != n || classes != 2) {
@@ -166,8 +166,8 @@ func auc(zeros, ones []float64) *Estimate {
 	return &Estimate{a, a / (a + float64((1-a)*odds)), a / (a + (1-a)/odds)}
 }
 
-// placements compares each of the sorted scores a with each of b. It returns twice the number of pairs in which a's is
-// larger, equal ones counting half, and the variance over a of the share of such pairs, 0 for one score.
+// placements compares each of the sorted scores a with each of b. It returns twice the number of pairs in which a's
+// score is larger (ties count half) and the variance over a of the share of such pairs, 0 for one score.
 func placements(a, b []float64) (wins uint64, variance float64) {
 	count := make([]float64, len(a))
 	below, upTo := 0, 0
@@ -185,7 +185,7 @@ func placements(a, b []float64) (wins uint64, variance float64) {
 	return wins, float64(sd * sd)
 }
 
-// JudgeNumbers compares the numbers that are said with those that are. All must be finite.
+// JudgeNumbers compares predicted numbers (said) with true ones (is). All must be finite.
 func JudgeNumbers(is, said []float64) (*NumberMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || !finite(is) || !finite(said) {
@@ -214,7 +214,7 @@ func JudgeNumbers(is, said []float64) (*NumberMetrics, error) {
 	return m, nil
 }
 
-// moments returns the mean and the standard deviation of a sample, which is 0 for one number.
+// moments returns the mean and the standard deviation of a sample; the latter is 0 for one number.
 func moments(x []float64) (mean, sd float64) {
 	for _, v := range x {
 		mean += v
@@ -227,13 +227,13 @@ func moments(x []float64) (mean, sd float64) {
 	return mean, math.Sqrt(sd / float64(max(1, len(x)-1)))
 }
 
-// mean95 is the mean of numbers that are not negative.
+// mean95 is the mean of nonnegative numbers.
 func mean95(x []float64) Estimate {
 	mean, sd := moments(x)
 	return around(mean, sd/math.Sqrt(float64(len(x))))
 }
 
-// around is an interval of a positive figure on the scale of the logarithm, with the standard error of the figure.
+// around is the log-scale interval of a positive figure v with standard error se.
 func around(v, se float64) Estimate {
 	if v <= 0 {
 		return Estimate{}
@@ -242,7 +242,6 @@ func around(v, se float64) Estimate {
 	return Estimate{v, v / f, float64(v * f)}
 }
 
-// share95 is a share of trials; nil if there are none.
 func share95(hits, trials int) *Estimate {
 	if trials == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// judged are samples with everything that can be odd about them: ties, one class alone, classes that are empty or never
-// said, nothing said, probabilities at the ends of tenths.
+// judged are samples with all special cases: ties, a single class, classes that are empty or never predicted, no
+// predictions, probabilities at the bounds of tenths.
 var judged = []struct {
 	name        string
 	classes     int
@@ -33,7 +33,6 @@ var judged = []struct {
 	{"only said", 3, []int{0, 0}, []int{1, 1}, nil},
 }
 
-// ratio is NaN for a share of nothing.
 func ratio(hits, trials float64) float64 { return hits / trials }
 
 func TestClassMetricsAreTheirDefinitions(t *testing.T) {
@@ -163,7 +162,7 @@ func TestNumberMetricsAreTheirDefinitions(t *testing.T) {
 	}
 }
 
-// same reports a figure that is not the wanted one, or lies outside of its interval; NaN is no figure.
+// same reports a figure that differs from want, or lies outside its interval; NaN wants no figure.
 func same(t *testing.T, what string, e *Estimate, want float64) {
 	t.Helper()
 	if e == nil || math.IsNaN(want) {
@@ -207,7 +206,7 @@ func TestMetricsOfNothing(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Intervals cover what they estimate about as often as they say: of 2,000 draws of 150 samples whose truth is known.
+// Intervals have about the nominal coverage, in 2,000 draws of 150 samples with known truth.
 func TestIntervalsCover(t *testing.T) {
 	const draws, n = 2000, 150
 	s := rng.New(1, rng.Address{Purpose: rng.Generate})
@@ -221,7 +220,7 @@ func TestIntervalsCover(t *testing.T) {
 		is, said, p := make([]int, n), make([]int, n), make([]float64, n)
 		y, guess := make([]float64, n), make([]float64, n)
 		for i := range n {
-			// The score is normal, 1 higher for class 1, which has a share of 0.2.
+			// The score is normal, with a mean higher by 1 for class 1, which has a share of 0.2.
 			z := s.Normal()
 			if s.Float64() < 0.2 {
 				is[i], z = 1, z+1

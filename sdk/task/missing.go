@@ -14,19 +14,20 @@ const (
 	dropRows   = "drop"
 )
 
-// Missing says what becomes of cells of a CSV file that are missing: empty, or NA, N/A, #N/A, NaN, null or ?, in large
-// or small letters; in columns of numbers also none, a dash or a point.
+// Missing says how to handle missing cells of a CSV file. A cell is missing if it is empty or, in upper or lower case,
+// NA, N/A, #N/A, NaN, null or ?; in columns of numbers also none, "-" or ".".
 type Missing struct {
-	// Rule is "mean" or "median", which fill them; "indicator", which fills them with the mean and adds columns of zeros
-	// and ones that tell where; or "drop", which leaves out rows with any. With each, rows without a label are left out.
+	// Rule is "mean" or "median", which fill them; "indicator", which fills them with the mean and adds columns of
+	// zeros and ones that mark them; or "drop", which drops rows with a missing cell. Each rule drops rows without a
+	// label.
 	Rule string `json:"rule"`
 
-	// Fill is what stands for a missing number in each column, and for the zeros and ones of a missing category. It is
-	// nil with "drop".
+	// Fill replaces a missing number in each column, and the zeros and ones of a missing category. It is nil with
+	// "drop".
 	Fill []float64 `json:"fill,omitempty"`
 
-	// Columns are those of the file that are told of, with "indicator": those with a missing cell where it was fitted, and
-	// those that were named.
+	// Columns lists the columns of the file that "indicator" marks: those with a missing cell in the fitted data, and
+	// those that the Spec names.
 	Columns []string `json:"columns,omitempty"`
 }
 
@@ -45,7 +46,7 @@ func (s Spec) missing() (rule string, told []string) {
 	return s.Missing, nil
 }
 
-const everyColumn = "*" // named with the rule indicator, and in Spec.Scale
+const everyColumn = "*" // valid with the rule indicator, and in Spec.Scale
 
 // fitMissing measures the columns of a training set, in which NaN is a missing number.
 func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
@@ -93,7 +94,7 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 	return m, nil
 }
 
-// firstOf returns, for each column of a file, the place of its number or of its first category.
+// firstOf returns, for each column of a file, the index of its number or of its first category.
 func firstOf(columns []Column) []int {
 	var first []int
 	n := 0
@@ -104,7 +105,6 @@ func firstOf(columns []Column) []int {
 	return first
 }
 
-// fill returns a copy without missing numbers.
 func (r *Recipe) fill(d *Data) (*Data, error) {
 	m := r.Missing
 	if err := d.checkColumns(len(m.Fill)); err != nil {
@@ -136,7 +136,6 @@ func (r *Recipe) fill(d *Data) (*Data, error) {
 	return out, nil
 }
 
-// validate demands what a recipe may say about missing cells.
 func (m *Missing) validate(r *Recipe, want func(ok bool, format string, args ...any)) {
 	want(m.Rule != "" && r.Source == "csv", "missing.rule is %q, want one only where the source is csv", m.Rule)
 	raw := r.raw()

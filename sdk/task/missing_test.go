@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// gaps has missing numbers and categories. Those of a and b are in rows that TestMissing holds back.
+// gaps has missing numbers and categories. Those of a and b are in rows that TestMissing holds out.
 const gaps = "a,ward,b,y\n1,x,10,no\n,z,20,yes\n3,,30,no\n4,x,40,yes\n5,x,?,no\n9,z,60,yes\n2,z,70,no\n4,x,80,yes\n"
 
 func TestMissing(t *testing.T) {
@@ -36,7 +36,7 @@ func TestMissing(t *testing.T) {
 		if n := set.Train.Len() + set.Test.Len(); n != want.rows || got != want.features || r.Missing.Rule != rule {
 			t.Errorf("%s: %d rows of %s, want %d of %s", rule, n, got, want.rows, want.features)
 		}
-		// What is filled in is a statistic of the training rows, computed once more from the rows themselves.
+		// The fill values are statistics of the training rows; plainFill recomputes them from the rows.
 		if fill := plainFill(t, s, rule); fmt.Sprint(fill) != fmt.Sprint(r.Missing.Fill) {
 			t.Errorf("%s: filled with %v, want %v", rule, r.Missing.Fill, fill)
 		}
@@ -68,8 +68,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A column that is named is told of though it has no gap where it was fitted: a gap elsewhere is a one, and nothing else
-// changes by the name.
+// A column named in the rule is marked even if the fitted data has no gap in it: a gap elsewhere becomes a one. Naming
+// it changes nothing else.
 func TestMissingNamed(t *testing.T) {
 	dir := folder(t, map[string][]byte{
 		"here.csv":  []byte("a,ward,b,y\n1,x,10,no\n,z,20,yes\n3,x,30,no\n4,x,40,yes\n"),
@@ -115,7 +115,7 @@ func TestMissingNamed(t *testing.T) {
 	}
 }
 
-// plainFill computes what stands for missing cells from the rows that Load trains on.
+// plainFill computes the fill values for missing cells from the rows that Load trains on.
 func plainFill(t *testing.T, s Spec, rule string) []float64 {
 	t.Helper()
 	if rule == dropRows {
@@ -151,7 +151,7 @@ func plainFill(t *testing.T, s Spec, rule string) []float64 {
 	return fill
 }
 
-// A member's file may lack cells where the public data had none; its rows without a label are left out.
+// A member's file may lack cells where the public data had none; rows without a label are dropped.
 func TestMissingAtAMember(t *testing.T) {
 	r := handmade()
 	r.Missing = &Missing{Rule: indicate, Fill: []float64{7, 0.25, 0.75, -1}, Columns: []string{"ward"}}
@@ -181,7 +181,7 @@ func TestMissingAtAMember(t *testing.T) {
 	}
 }
 
-// The four hospitals, with their missing cells, under a recipe that was fitted on one of them.
+// The four hospitals, with their missing cells, and a recipe fitted on one of them.
 func TestMissingInHospitals(t *testing.T) {
 	dir := realData(t, "heart-four-hospitals")
 	for rule, kept := range map[string][]int{

@@ -17,7 +17,7 @@ const (
 	LinearModel     = "linear"     // for a target
 	PerceptronModel = "perceptron" // for either
 
-	MaxHidden = 256 // the largest number of hidden units of a perceptron
+	MaxHidden = 256 // the maximum number of hidden units of a perceptron
 )
 
 const leak = 0.125 // the slope of a hidden unit below zero
@@ -27,28 +27,28 @@ const leak = 0.125 // the slope of a hidden unit below zero
 //	softmax     f(x) = 1/2 |softmax(W a) - y|², the squared probability loss of the paper, section III-B
 //	perceptron  f(x) = 1/2 |softmax(V (act(W a), 1)) - y|², act(z) = z above zero, z/8 below
 //
-// For a sample with a target t, which the public range of the data brings to [0, 1] (what is beyond counts as its end),
-// they are the squared errors of a prediction that cannot leave the range. With s the sigmoid:
+// For a sample with a target t, which the public range of the data scales and clips to [0, 1], the losses are squared
+// errors of a prediction that cannot leave the range. With s the sigmoid:
 //
 //	linear      f(x) = (s(w a) - t)²
 //	perceptron  f(x) = (s(v (act(W a), 1)) - t)²
 //
-// So a target of two values is learned as two classes are, and the slope of the loss is nowhere steeper.
+// So a target with two values has the same loss as two classes, and the slope of the loss is nowhere steeper.
 //
-// The parameter vector x is W by rows, then V by rows. W has Data.Dim weights for each class or hidden unit, V has for
-// each class a weight for each unit and a constant. For two classes, the last matrix has one row only, the weights of
-// class 1 against class 0: with p the sigmoid of their product with the input, the same loss reads (p - y)² for y = 0
+// The parameter vector x is W by rows, then V by rows. W has Data.Dim weights for each class or hidden unit; V has,
+// for each class, a weight for each unit and a constant. For two classes the last matrix has one row only, the weights
+// of class 1 against class 0: with p the sigmoid of their product with the input, the same loss is (p - y)² for y = 0
 // or 1.
 //
-// Hidden units have a constant of their own if the data have a column of ones ([Data.WithBias]). The leaky rectifier
-// (Maas, Hannun and Ng, "Rectifier nonlinearities improve neural network acoustic models", 2013) has the same bits on
-// every processor, and with single-point queries it learned XOR where smooth units did not.
+// Hidden units have a constant if the data has a column of ones ([Data.WithBias]). The leaky rectifier (Maas, Hannun
+// and Ng, "Rectifier nonlinearities improve neural network acoustic models", 2013) has the same bits on every
+// processor, and with single-point queries it learned XOR where smooth units did not.
 type ModelSpec struct {
 	Name   string `json:"model"`            // "softmax", "linear" or "perceptron"
 	Hidden int    `json:"hidden,omitempty"` // hidden units: 1 to [MaxHidden] for a perceptron, 0 for the others
 }
 
-// Validate reports an unknown name, and a number of hidden units that does not go with the name.
+// Validate reports an unknown name, and a number of hidden units that the model does not allow.
 func (m ModelSpec) Validate() error {
 	switch {
 	case m.Name != SoftmaxModel && m.Name != LinearModel && m.Name != PerceptronModel:
@@ -62,7 +62,7 @@ func (m ModelSpec) Validate() error {
 	return nil
 }
 
-// Fits reports a model that is not for data with a target, or without.
+// Fits returns an error if the model cannot learn data with a target, or without one.
 func (m ModelSpec) Fits(target bool) error {
 	if target && m.Name == SoftmaxModel {
 		return fmt.Errorf("task: model softmax is for classes, want %s or %s for a target", LinearModel, PerceptronModel)
@@ -72,7 +72,7 @@ func (m ModelSpec) Fits(target bool) error {
 	return nil
 }
 
-// String names the model for people.
+// String returns a name for people.
 func (m ModelSpec) String() string {
 	if m.Hidden > 0 {
 		return fmt.Sprintf("%s of %d hidden units", m.Name, m.Hidden)
@@ -85,7 +85,7 @@ func (m ModelSpec) Dim(columns, classes int) int {
 	return m.Hidden*columns + m.head(columns, classes).parameters()
 }
 
-// head returns the linear classifier behind the hidden units, or on the columns themselves.
+// head returns the linear classifier on top of the hidden units, or on the columns if there are none.
 func (m ModelSpec) head(columns, classes int) linear {
 	if m.Hidden > 0 {
 		columns = m.Hidden + 1
@@ -94,8 +94,8 @@ func (m ModelSpec) head(columns, classes int) linear {
 }
 
 // Start returns the common start of a run, a function of the model's sizes and the seed. It is nil, for zeros, unless
-// the spec is a valid perceptron: at zeros no single weight of one changes the loss. Its weights are normal, so large
-// that on columns with a mean square of 1 a unit's input has variance 1 and a class's about 2 (twice that of He et al.,
+// the spec is a valid perceptron: at zeros, no single weight of a perceptron changes the loss. Its weights are normal.
+// On columns with a mean square of 1, a unit's input has variance 1 and a class's about 2 (twice that of He et al.,
 // "Delving deep into rectifiers", 2015: single-point queries learned faster from there). Constants are 0.
 func (m ModelSpec) Start(columns, classes int, seed uint64) []float32 {
 	if m.Name != PerceptronModel || m.Validate() != nil {
@@ -121,13 +121,13 @@ type Model struct {
 	data *Data
 	head linear
 	goal []float64 // the targets, in [0, 1]; nil for classes
-	err  error     // of a model that has no loss
+	err  error     // set if the spec or the data is invalid
 
-	place []int // the sample of each place, or -1; nil if each sample is a place of its own; see InPlaces
+	place []int // the sample of each place, or -1; nil if places and samples coincide; see InPlaces
 }
 
-// New returns the model over a data set, which it keeps and which must not change. Loss reports a spec or a data set
-// that is not valid.
+// New returns the model over a data set. It keeps the data set, which must not change. Loss reports an invalid spec or
+// data set.
 func (m ModelSpec) New(d *Data) *Model {
 	if err := cmp.Or(d.check(), m.Validate()); err != nil {
 		return &Model{data: &Data{}, err: err}
@@ -156,9 +156,9 @@ func (m *Model) Len() int {
 	return m.data.Len()
 }
 
-// Loss returns the loss of parameters x at a sample, in [0, 1]; it is NaN only if a parameter is NaN, products overflow, or
-// the sample is a record that could not be read, see [Recipe.Apply]. It fails if x has another length than Dim or sample is
-// not in [0, Len). It ignores ctx, allocates nothing, and neither changes nor keeps x.
+// Loss returns the loss of parameters x at a sample, in [0, 1]. The loss is NaN only if a parameter is NaN, products
+// overflow, or the sample is a record that could not be read, see [Recipe.Apply]. Loss fails if the length of x is not
+// Dim or sample is not in [0, Len). It ignores ctx, allocates nothing, and neither changes nor keeps x.
 func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error) {
 	if err := m.check(x); err != nil {
 		return 0, err
@@ -180,8 +180,8 @@ func (m *Model) at(place int) int {
 	return place
 }
 
-// Losses stores the losses of queries, with the bits of Loss, in less time; see [zoest.BatchOracle]. A query for which
-// Loss would fail gets NaN.
+// Losses stores the losses of queries, with the same bits as Loss, in less time; see [zoest.BatchOracle]. A query for
+// which Loss would fail gets NaN.
 func (m *Model) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	linear := m.head.classes == 2 && m.spec.Hidden == 0
 	for len(queries) > 0 {
@@ -199,8 +199,8 @@ func (m *Model) Losses(ctx context.Context, queries []zoest.Query, losses []floa
 	return m.err
 }
 
-// linearLosses is Losses for up to sixteen queries to a linear model of two classes or a target. It reports false, and
-// does nothing, if Loss would fail for one of them.
+// linearLosses is Losses for up to sixteen queries to a linear model of two classes or a target. If Loss would fail
+// for one of them, it does nothing and returns false.
 func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 	var points [16][]float32
 	var samples [16]int
@@ -239,7 +239,7 @@ func (m *Model) check(x []float32) error {
 }
 
 func (m *Model) loss(x []float32, sample int) float64 {
-	if m.spec.Hidden == 0 && m.goal == nil { // in less time: no room for units is cleared
+	if m.spec.Hidden == 0 && m.goal == nil { // faster: no units need clearing
 		return m.head.loss(x, m.data.Row(sample), m.data.Y[sample])
 	}
 	var u units
@@ -251,7 +251,7 @@ func (m *Model) loss(x []float32, sample int) float64 {
 	return float64(off * off)
 }
 
-// score returns the number that a model with a target says of a sample, before the sigmoid.
+// score returns the output for a target, before the sigmoid.
 func (m *Model) score(x []float32, sample int) float64 {
 	var u units
 	return vec.Dot(m.last(&u, x, sample))
@@ -262,11 +262,11 @@ func (m *Model) predict(x []float32, sample int) int {
 	return m.head.predict(m.last(&u, x, sample))
 }
 
-// units holds the outputs of the hidden layer and a one behind them.
+// units holds the outputs of the hidden layer, followed by a one.
 type units [MaxHidden + 1]float32
 
-// last returns the weights of the last layer and what they meet: the sample, or the outputs of the hidden units for it,
-// which are stored in u.
+// last returns the weights of the last layer and its input: the sample, or the outputs of the hidden units, which it
+// stores in u.
 func (m *Model) last(u *units, x []float32, sample int) (w, a []float32) {
 	a = m.data.Row(sample)
 	if m.spec.Hidden == 0 {
@@ -283,11 +283,10 @@ func (m *Model) last(u *units, x []float32, sample int) (w, a []float32) {
 	return x[m.inner():], u[:m.spec.Hidden+1]
 }
 
-// linear is the classifier at the end of every built-in model: one row of dim weights for each class, or, for two
-// classes, the weights of class 1 against class 0 alone.
+// linear is the last layer of every built-in model, a classifier: one row of dim weights for each class, or, for two
+// classes, only the weights of class 1 against class 0.
 type linear struct{ classes, dim int }
 
-// parameters returns the number of weights.
 func (l linear) parameters() int {
 	if l.classes == 2 {
 		return l.dim
@@ -306,7 +305,7 @@ func (l linear) loss(w, a []float32, class int) float64 {
 		return float64(wrong * wrong)
 	}
 	// With e_k = exp(z_k - m), m the largest logit so far, the loss is
-	// 1/2 ((sum_others e)² + sum_others e²) / (e_class + sum_others e)²: no difference of nearly equal numbers.
+	// 1/2 ((sum_others e)² + sum_others e²) / (e_class + sum_others e)². It has no difference of nearly equal numbers.
 	m := l.logit(w, a, class)
 	own, others, squares := 1.0, 0.0, 0.0
 	for k := range l.classes {
@@ -328,8 +327,7 @@ func (l linear) loss(w, a []float32, class int) float64 {
 	return min(1, 0.5*(float64(wrong*wrong)+squares/float64(total*total)))
 }
 
-// logit returns the product of a sample with the weights of a class, kept finite so that two overflows compare as
-// equal.
+// logit returns the product of a sample with the weights of a class, kept finite so that two overflows compare equal.
 func (l linear) logit(w, a []float32, class int) float64 {
 	const large = math.MaxFloat32
 	return min(max(vec.Dot(w[class*len(a):(class+1)*len(a)], a), -large), large)
@@ -353,7 +351,7 @@ func (l linear) predict(w, a []float32) int {
 	return at
 }
 
-// sideOf returns the more probable of two classes, or -1 for a NaN. z are the log odds of class 1.
+// sideOf returns the more probable of two classes, or -1 for a NaN. z is the log odds of class 1.
 func sideOf(z float64) int {
 	switch {
 	case z > 0:

@@ -16,12 +16,12 @@ import (
 // Partition is a rule that divides samples among clients. The zero value is iid.
 //
 //	iid                     at random; sizes differ by at most one
-//	dirichlet:A             sizes differ by at most one, but each client has label shares of its own, drawn from a
-//	                        symmetric Dirichlet distribution with concentration A, small for a strong skew, and
-//	                        refitted so that every sample is used (after Hsu, Qi and Brown, "Measuring the effects of
-//	                        non-identical data distribution", 2019)
-//	dirichlet:A,unbalanced  each class is divided by a Dirichlet draw over the clients; sizes follow (Yurochkin et
-//	                        al., "Bayesian nonparametric federated learning of neural networks", 2019)
+//	dirichlet:A             sizes differ by at most one; each client draws its label shares from a symmetric
+//	                        Dirichlet distribution with concentration A (small A, strong skew), refitted so that
+//	                        every sample is used (after Hsu, Qi and Brown, "Measuring the effects of non-identical
+//	                        data distribution", 2019)
+//	dirichlet:A,unbalanced  a Dirichlet draw divides each class over the clients; sizes follow (Yurochkin et al.,
+//	                        "Bayesian nonparametric federated learning of neural networks", 2019)
 //	pathological:S          samples sorted by label, cut into equal shards, S random shards to each client (McMahan et
 //	                        al., "Communication-efficient learning of deep networks", 2017)
 type Partition struct {
@@ -36,14 +36,15 @@ const (
 	pathological = "pathological"
 )
 
-// The ranges of ParsePartition. At the ends of the range of concentrations, shares are all in one place and all alike.
+// The ranges of ParsePartition. At the smallest concentration one share of a draw is nearly 1; at the largest all
+// shares are nearly equal.
 const (
 	minAlpha  = 1e-3
 	maxAlpha  = 1e6
 	maxShards = 1000000
 )
 
-// UnmarshalText is [ParsePartition] for files.
+// UnmarshalText is [ParsePartition] for decoders.
 func (p *Partition) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePartition(string(text))
 	return err
@@ -79,7 +80,7 @@ func ParsePartition(text string) (Partition, error) {
 	return Partition{}, nil
 }
 
-// String returns what [ParsePartition] reads.
+// String returns the text that [ParsePartition] reads.
 func (p Partition) String() string {
 	switch p.kind {
 	case dirichlet:
@@ -92,12 +93,12 @@ func (p Partition) String() string {
 	return "iid"
 }
 
-// The streams of a partition, told apart by the step of the address.
+// The random streams of a partition, distinguished by the step of the address.
 const (
-	dealStream   = iota // the order in which the samples of a class, or all of them, are assigned
+	dealStream   = iota // the order in which samples of a class, or all samples, are assigned
 	shareStream         // label shares
-	repairStream        // who gives a sample to an empty client
-	shardStream         // who gets which shard
+	repairStream        // the donor of a sample for an empty client
+	shardStream         // the client of each shard
 )
 
 func partitionStream(seed uint64, step, client, component int) rng.Stream {
@@ -107,8 +108,8 @@ func partitionStream(seed uint64, step, client, component int) rng.Stream {
 }
 
 // Assign divides samples, with classes y in [0, classes), among clients, and returns the increasing indices of each
-// one's samples. Each sample goes to one client and no client stays empty. More clients (or shards) than samples are an
-// error.
+// client's samples. Each sample goes to one client, and no client stays empty. More clients (or shards) than samples
+// are an error.
 func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, error) {
 	var fault error
 	if clients < 1 {
@@ -194,7 +195,6 @@ func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]in
 	return parts
 }
 
-// pathological cuts the samples, sorted by label, into shards and assigns those.
 func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]int {
 	shards := cut(slices.Concat(shuffledClasses(y, classes, seed)...), clients*p.shards)
 	s := partitionStream(seed, shardStream, 0, 0)
@@ -206,9 +206,9 @@ func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]
 	return parts
 }
 
-// Split divides samples, with classes y in [0, classes), into a training and a test part, class by class, as increasing
-// indices. The share fraction of each class, in (0, 1) and rounded to a whole number, goes to the test part, but one
-// sample always stays for training. It fails if the test part would be empty.
+// Split divides samples, with classes y in [0, classes), into a training and a test part, class by class, as
+// increasing indices. The share fraction of each class, in (0, 1) and rounded to a whole number, goes to the test
+// part, but at least one sample stays for training. It fails if the test part would be empty.
 func Split(y []int, classes int, fraction float64, seed uint64) (train, test []int, err error) {
 	var fault error
 	if !(fraction > 0 && fraction < 1) {
@@ -233,7 +233,6 @@ func Split(y []int, classes int, fraction float64, seed uint64) (train, test []i
 	return train, test, nil
 }
 
-// byClass lists the samples of each class.
 func byClass(y []int, classes int) [][]int {
 	members := make([][]int, classes)
 	for i, c := range y {
@@ -242,7 +241,6 @@ func byClass(y []int, classes int) [][]int {
 	return members
 }
 
-// shuffledClasses lists the samples of each class in random order.
 func shuffledClasses(y []int, classes int, seed uint64) [][]int {
 	members := byClass(y, classes)
 	for c, m := range members {
@@ -267,8 +265,8 @@ func cut(v []int, pieces int) [][]int {
 	return out
 }
 
-// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: Gamma draws, normalised. One
-// of shape alpha is one of shape 1+alpha times U^(1/alpha); in logarithms it cannot underflow.
+// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: normalised Gamma draws. A
+// Gamma draw of shape alpha is one of shape 1+alpha times U^(1/alpha); in logarithms it cannot underflow.
 func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	shares := make([]float64, n)
 	for k := range shares {
@@ -278,9 +276,9 @@ func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	return shares
 }
 
-// fitMargins scales rows and columns of a table in turn until its row sums are sizes and its column sums are totals
-// (iterative proportional fitting; Deming and Stephan 1940). The sums of sizes and totals are equal. It overwrites the
-// table. Row sums are met up to rounding; column sums too unless the fit is cut off.
+// fitMargins alternately scales the rows and columns of a table until its row sums are sizes and its column sums are
+// totals (iterative proportional fitting; Deming and Stephan 1940). The sums of sizes and totals are equal. It
+// overwrites the table. Row sums are exact up to rounding; column sums too unless the rounds run out.
 func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 	const floor, rounds, enough = 1e-9, 2000, 1e-9 // the floor, since a zero could never grow
 	for _, row := range table {
@@ -310,7 +308,7 @@ func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 		}
 		for _, row := range table {
 			for c := range row {
-				if sums[c] > 0 { // 0 once it is fitted to a class without samples
+				if sums[c] > 0 { // 0 after fitting to a class without samples
 					row[c] = float64(row[c] * (float64(totals[c]) / sums[c]))
 				}
 			}
@@ -319,8 +317,8 @@ func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 	return table
 }
 
-// wholeTable rounds a table to whole numbers with exactly the given row and column sums. Each entry is first rounded
-// down; what rows and columns then lack goes to the entries that lost most, where both still lack something.
+// wholeTable rounds a table to whole numbers with exactly the given row and column sums. It first rounds each entry
+// down. What rows and columns then lack goes to the entries that lost most, where both still lack something.
 func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 	type entry struct {
 		i, c int

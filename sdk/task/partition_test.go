@@ -19,7 +19,7 @@ func mustPartition(t *testing.T, text string) Partition {
 	return p
 }
 
-// labels returns n labels in random order, a share of each class that falls with its number.
+// labels returns n labels in random order; the share of a class decreases with its number.
 func labels(n, classes int, seed uint64) []int {
 	s := testStream(seed)
 	y := make([]int, n)
@@ -66,7 +66,7 @@ func FuzzParsePartition(f *testing.F) {
 	})
 }
 
-// Whatever the rule, each sample is used once, nobody stays empty, and the seed decides.
+// Every rule uses each sample once, leaves no client empty, and depends on the seed.
 func TestAssign(t *testing.T) {
 	for _, text := range allPartitions {
 		p := mustPartition(t, text)
@@ -97,7 +97,7 @@ func TestAssign(t *testing.T) {
 					t.Fatalf("%s %+v: sample %d is missing or there twice", text, c, i)
 				}
 			}
-			spread := 1 // the shards of one client may each be one longer than another's
+			spread := 1 // each shard of a client may be longer than another's by one
 			if p.kind == pathological {
 				spread = p.shards
 			}
@@ -116,7 +116,7 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// skew is the mean over clients of the distance between a client's label shares and everybody's, in [0, 1].
+// skew is the mean over clients of the distance between a client's label shares and those of all samples, in [0, 1].
 func skew(y []int, classes int, parts [][]int) float64 {
 	shares := func(part []int) []float64 {
 		s := make([]float64, classes)
@@ -182,7 +182,7 @@ func TestPathologicalShards(t *testing.T) {
 	}
 }
 
-// The draws have the mean and variance that a symmetric Dirichlet distribution has: 1/n and (n-1)/(n²(nA+1)).
+// The draws have the mean and variance of a symmetric Dirichlet distribution: 1/n and (n-1)/(n²(nA+1)).
 func TestDirichletMoments(t *testing.T) {
 	const n, draws = 4, 20000
 	for _, alpha := range []float64{0.001, 0.3, 1, 20} {
@@ -201,7 +201,8 @@ func TestDirichletMoments(t *testing.T) {
 			square += shares[0] * shares[0] / draws
 		}
 		variance := float64(n-1) / (n * n * (n*alpha + 1))
-		// Five standard errors of the mean; the square's are at most those of a variable in [0, 1] with its mean.
+		// Five standard errors of the mean; those of the square are at most those of a variable in [0, 1] with its
+		// mean.
 		meanError := 5 * math.Sqrt(variance/draws)
 		squareError := 5 * math.Sqrt((variance+1.0/n/n)/draws)
 		if math.Abs(mean-1.0/n) > meanError || math.Abs(square-variance-1.0/n/n) > squareError {
@@ -231,7 +232,7 @@ func TestFitMargins(t *testing.T) {
 			t.Errorf("column %d sums to %v, want %d", c, sum, totals[c])
 		}
 	}
-	// Fitting keeps the odds: (r1/r2) of columns 0 and 2 against each other, as in the table it began with.
+	// Fitting keeps the odds ratio: (r1/r2) of columns 0 and 2 against each other, as in the initial table.
 	odds := table[0][0] * table[1][2] / (table[0][2] * table[1][0])
 	if want := 0.5 * 1e-9 / (0.2 * 1); math.Abs(odds-want) > 1e-6*want {
 		t.Errorf("odds ratio %v, want %v", odds, want)
@@ -250,7 +251,7 @@ func TestWholeTable(t *testing.T) {
 				n := s.IntN(6)
 				sizes[i] += n
 				totals[c] += n
-				table[i][c] = 6 * s.Float64() // no fit at all: the margins must hold even so
+				table[i][c] = 6 * s.Float64() // not fitted: the margins must hold anyway
 			}
 		}
 		columnSums := make([]int, columns)
@@ -271,7 +272,7 @@ func TestWholeTable(t *testing.T) {
 			t.Fatalf("columns sum to %v, want %v", columnSums, totals)
 		}
 	}
-	// A table that fits moves by less than one in every entry.
+	// In a table that fits, every entry moves by less than one.
 	fitted := [][]float64{{1.5, 2.5}, {0.75, 3.25}, {2.75, 1.25}}
 	for i, row := range wholeTable(fitted, []int{4, 4, 4}, []int{5, 7}) {
 		for c, n := range row {

@@ -10,7 +10,6 @@ import (
 
 func testStream(seed uint64) rng.Stream { return rng.New(seed, rng.Address{Purpose: rng.Fault}) }
 
-// bruteCovariance is the textbook form.
 func bruteCovariance(d *Data) [][]float64 {
 	c := make([][]float64, d.Dim)
 	mean := columnMeans(d)
@@ -33,7 +32,7 @@ func times(m [][]float64, v []float64) []float64 {
 	return out
 }
 
-// checkEigen demands orthonormal vectors that solve Cv = λv, in falling order.
+// checkEigen demands orthonormal vectors that solve Cv = λv, in decreasing order.
 func checkEigen(t *testing.T, c, vectors [][]float64, values []float64, tolerance float64) {
 	t.Helper()
 	for i, v := range vectors {
@@ -130,7 +129,7 @@ func TestPCAProjection(t *testing.T) {
 	if out.Dim != n || out.Len() != train.Len() || !slices.Equal(out.Y, train.Y) || out.Features != nil {
 		t.Fatalf("projected %d x %d", out.Len(), out.Dim)
 	}
-	// By the definition: mean 0, squared norm n on average, and each component's share of the variance kept.
+	// By definition: mean 0, squared norm n on average, and the relative variance of components kept.
 	total := 0.0
 	for k := range n {
 		mean, square := 0.0, 0.0
@@ -164,7 +163,7 @@ func TestPCAProjection(t *testing.T) {
 	}
 }
 
-// TestPCAApplyBits compares projections with the sums as they are written, zeros of both signs included.
+// TestPCAApplyBits compares projections with directly computed sums, including the sign of zeros.
 func TestPCAApplyBits(t *testing.T) {
 	s := testStream(9)
 	for _, n := range []int{1, 6, 13} {
@@ -209,7 +208,7 @@ func TestPCAApplyBits(t *testing.T) {
 }
 
 func TestPCAEdges(t *testing.T) {
-	// Two directions of exactly equal variance, one without any, and a large mean.
+	// Two directions of exactly equal variance, one without variance, and a large mean.
 	d := &Data{Dim: 4, Classes: 2}
 	for i, s := range []float32{1, -1, 1, -1} {
 		c := []float32{1000, 1000, 1000, 5}

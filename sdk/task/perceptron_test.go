@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// referencePerceptron is 1/2 |softmax(V (act(W a), 1)) - y|² as written, in float64, by way of the linear model's
+// referencePerceptron is 1/2 |softmax(V (act(W a), 1)) - y|² computed directly in float64, based on the linear model's
 // reference.
 func referencePerceptron(d *Data, hidden int, x []float32, sample int) float64 {
 	row := &Data{Dim: hidden + 1, Classes: d.Classes, Y: []int{d.Y[sample]}}
@@ -29,10 +29,8 @@ func referencePerceptron(d *Data, hidden int, x []float32, sample int) float64 {
 	return referenceLoss(row, x[hidden*d.Dim:], 0)
 }
 
-// perceptron returns a model with so many hidden units.
 func perceptron(d *Data, hidden int) *Model { return ModelSpec{PerceptronModel, hidden}.New(d) }
 
-// start returns the start of a run with a model.
 func (m *Model) start(seed uint64) []float32 { return m.spec.Start(m.data.Dim, m.data.Classes, seed) }
 
 func TestPerceptronLoss(t *testing.T) {
@@ -111,8 +109,8 @@ func TestPerceptronSlope(t *testing.T) {
 	}
 }
 
-// At zero no weight alone changes the loss but the constants, which know nothing of the samples; at a start all do. A
-// start is the same for the same seed, on every processor, and depends on nothing but sizes.
+// At zero only the constants, which are independent of the samples, change the loss; at a start all weights do. A
+// start depends only on sizes and seed, and has the same bits on every processor.
 func TestPerceptronInit(t *testing.T) {
 	d := random(50, 6, 2, 3)
 	p := perceptron(d, 8)
@@ -142,11 +140,11 @@ func TestPerceptronInit(t *testing.T) {
 	}
 }
 
-// goldenInit never changes: nodes of different versions may make the start of one run.
+// goldenInit never changes: nodes of different versions may start one run.
 const goldenInit = 0x5f88656e003de435
 
 func TestPerceptronAccuracy(t *testing.T) {
-	// Two units, max(z, z/8) of 1-a and a-1: their sum is |1-a| 7/8, so the middle is told from the ends.
+	// Two units, max(z, z/8) of 1-a and a-1: their sum is |1-a| 7/8, so it distinguishes the middle from the ends.
 	d := &Data{X: []float32{0, 1, 1, 1, 2, 1}, Y: []int{1, 0, 1}, Dim: 2, Classes: 2}
 	p := perceptron(d, 2)
 	x := []float32{-1, 1, 1, -1, 8, 8, -1}

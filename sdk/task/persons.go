@@ -2,8 +2,8 @@ package task
 
 import "slices"
 
-// persons lists the samples of each person, in their order, and the class of each one's first sample. Persons are in the
-// order of their first samples; if nothing says whose samples are, each is a person.
+// persons lists the samples of each person, and the class of each person's first sample. Persons are in the order of
+// their first samples. Without Person, each sample is a person.
 func (d *Data) persons() (each [][]int, first []int) {
 	at := make(map[int]int)
 	for i, y := range d.Y {
@@ -22,7 +22,7 @@ func (d *Data) persons() (each [][]int, first []int) {
 	return each, first
 }
 
-// Places returns the largest number of samples of one person: 1 if nothing says whose they are, 0 without samples.
+// Places returns the largest number of samples of one person: 1 without Person, 0 without samples.
 func (d *Data) Places() (most int) {
 	each, _ := d.persons()
 	for _, samples := range each {
@@ -31,7 +31,6 @@ func (d *Data) Places() (most int) {
 	return most
 }
 
-// samplesOf returns the increasing indices of all samples of some persons.
 func samplesOf(each [][]int, persons []int) (all []int) {
 	for _, p := range persons {
 		all = append(all, each[p]...)
@@ -40,8 +39,8 @@ func samplesOf(each [][]int, persons []int) (all []int) {
 	return all
 }
 
-// split is [Split], in which all samples of a person go to the same part: the class of the first one counts. If records
-// are protected, classes do not count.
+// split is [Split], but keeps all samples of a person together; the class of the first one counts. If records are
+// protected, classes do not count.
 func (d *Data) split(fraction float64, seed uint64, records bool) (train, test []int, err error) {
 	each, y := d.persons()
 	if records {
@@ -51,8 +50,8 @@ func (d *Data) split(fraction float64, seed uint64, records bool) (train, test [
 	return samplesOf(each, train), samplesOf(each, test), err
 }
 
-// Deal is [Partition.Assign] for the samples of d, in which all samples of a person go to the same client: the class of
-// the first one counts.
+// Deal is [Partition.Assign] for the samples of d, but keeps all samples of a person together; the class of the first
+// one counts.
 func (p Partition) Deal(d *Data, clients int, seed uint64) ([][]int, error) {
 	each, first := d.persons()
 	parts, err := p.Assign(first, d.Classes, clients, seed)
@@ -62,9 +61,9 @@ func (p Partition) Deal(d *Data, clients int, seed uint64) ([][]int, error) {
 	return parts, err
 }
 
-// InPlaces returns the model as an oracle for a run that protects each person: sample p*places+j is record j of person p.
-// A place without a record has loss 0, whatever the parameters. A person's records beyond places are never asked for. The
-// data must say whose each sample is. What judges parameters ([Model.Accuracy] and others) is unchanged.
+// InPlaces returns the model as an oracle for a run that protects each person: sample p*places+j is record j of person
+// p. A place without a record has loss 0 for all parameters. Records of a person beyond places are never queried. The
+// data must have Person. Methods that judge parameters ([Model.Accuracy] and others) are unchanged.
 func (m *Model) InPlaces(places int) *Model {
 	out := *m
 	each, _ := m.data.persons()

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// visits writes a file in which persons have one to four rows each, not all next to each other.
+// visits writes a file in which persons have one to four rows each, not all adjacent.
 func visits(t *testing.T, persons int) string {
 	t.Helper()
 	var text strings.Builder
@@ -33,7 +33,7 @@ func visits(t *testing.T, persons int) string {
 	return "csv:" + path
 }
 
-// A person's rows go to one part of the test split and to one client, and the column is not learned from.
+// All rows of a person go to one part of the test split and to one client, and the column is not a feature.
 func TestPersonsStayTogether(t *testing.T) {
 	set, err := Load(Spec{Source: visits(t, 40), Label: "ill", Person: "who", Seed: 3})
 	if err != nil {
@@ -66,7 +66,7 @@ func TestPersonsStayTogether(t *testing.T) {
 	}
 }
 
-// A recipe finds the persons in a device's own file, and is read back with the column.
+// A recipe finds the persons in a device's file, and keeps the column in a round trip.
 func TestPersonsByRecipe(t *testing.T) {
 	source := visits(t, 12)
 	recipe, err := Fit(Spec{Source: source, Label: "ill", Person: "who", Whole: true}, ModelSpec{Name: SoftmaxModel}, "a test")
@@ -87,8 +87,8 @@ func TestPersonsByRecipe(t *testing.T) {
 	}
 }
 
-// Places: those of a person lie next to each other, empty ones have loss 0 everywhere, and a person's rows beyond them are
-// never asked for. One query at a time and many give the same bits.
+// The places of a person are adjacent, empty ones have loss 0 everywhere, and rows of a person beyond them are never
+// queried. Single queries and batches give the same bits.
 func TestPlaces(t *testing.T) {
 	set, err := Load(Spec{Source: visits(t, 9), Label: "ill", Person: "who", Whole: true})
 	if err != nil {
@@ -136,7 +136,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// What is wrong with the column is told once.
+// Each error in the column is reported once.
 func TestWrongPersons(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csv")
 	if err := os.WriteFile(path, []byte("a,who,y\n1,p,no\n2,,yes\n"), 0o600); err != nil {

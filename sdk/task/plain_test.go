@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The principal components as they were first computed, one row and one vector at a time: whoever has fitted a recipe
-// gets the same bits again.
+// The original implementation of principal components, one row and one vector at a time: a recipe fitted earlier must
+// get the same bits.
 
 func TestPCAAgainstPlainOne(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -75,13 +75,13 @@ func plainApply(p *PCA, d *Data) (x []float32) {
 	return x
 }
 
-// plainProduct returns the products of the covariance matrix of a data set, whose column means are given, with
-// vectors. It never forms the matrix, and a pixel that is zero costs nothing.
+// plainProduct returns the products of the covariance matrix of a data set with vectors; mean holds the column means.
+// It never forms the matrix, and zero pixels cost nothing.
 func plainProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	n, k := d.Dim, len(vectors)
 	p := newPlainProjector(mean, vectors)
 	out := make([]float64, n*k) // like p.rows
-	sum := make([]float64, k)   // of the projections; zero but for rounding
+	sum := make([]float64, k)   // of the projections; zero up to rounding
 	for i := range d.Y {
 		row := d.Row(i)
 		z := p.project(row)
@@ -102,9 +102,9 @@ func plainProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	return products
 }
 
-// plainProjector computes scalar products of rows, less their mean, with a few vectors.
+// plainProjector computes scalar products of centered rows with a few vectors.
 type plainProjector struct {
-	rows   []float64 // the vectors' entries, one of each vector for each column of the data
+	rows   []float64 // for each column of the data, its entry in every vector
 	offset []float64 // scalar products of the mean
 	z      []float64 // scalar products of the last row
 }
@@ -121,7 +121,7 @@ func newPlainProjector(mean []float64, vectors [][]float64) *plainProjector {
 	return p
 }
 
-// project returns the scalar products of row - mean. The slice is good until the next call.
+// project returns the scalar products of row - mean. The slice is valid until the next call.
 func (p *plainProjector) project(row []float32) []float64 {
 	k := len(p.z)
 	for l, o := range p.offset {
@@ -135,13 +135,7 @@ func (p *plainProjector) project(row []float32) []float64 {
 	return p.z
 }
 
-// topEigen returns unit eigenvectors of the n largest eigenvalues of a symmetric positive semidefinite matrix, and the
-// eigenvalues, largest first. mul multiplies each of its vectors, of length dim, by the matrix.
-//
-// It is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015): an orthonormal
-// basis of V, AV, A²V, ... is built, the matrix is diagonalised inside that space (Rayleigh and Ritz), and the best of
-// its vectors are the next V. It ends when every |Av - λv| is within eigenTol of the largest eigenvalue, or after
-// eigenRounds, with vectors that mix neighbours of nearly the same eigenvalue. The start is fixed.
+// plainTopEigen is the original topEigen.
 func plainTopEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
 	block := min(n+eigenSpare, dim)
 	start := make([][]float64, block)
@@ -191,8 +185,7 @@ func plainTopEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]f
 	}
 }
 
-// extend appends to an orthonormal basis what the vectors add to it, scaled to unit length. Projecting twice makes it
-// orthogonal to rounding.
+// plainExtend is the original extend.
 func plainExtend(basis, vectors [][]float64) [][]float64 {
 	for _, v := range vectors {
 		v = slices.Clone(v)
@@ -212,8 +205,7 @@ func plainExtend(basis, vectors [][]float64) [][]float64 {
 	return basis
 }
 
-// jacobi diagonalises a symmetric matrix, which it overwrites, by cyclic rotations (Jacobi 1846; Golub and Van Loan,
-// "Matrix Computations", chapter 8). It returns the eigenvalues, largest first, and the eigenvectors as rows.
+// plainJacobi is the original jacobi.
 func plainJacobi(a [][]float64) (values []float64, vectors [][]float64) {
 	n := len(a)
 	v := make([][]float64, n)
@@ -240,7 +232,7 @@ func plainJacobi(a [][]float64) (values []float64, vectors [][]float64) {
 				}
 				c := 1 / math.Sqrt(float64(t*t)+1)
 				s := float64(t * c)
-				// Rows p and q, then columns p and q, of which the symmetry gives all but the four crossings.
+				// As in jacobi.
 				rotate(a[p], a[q], c, s)
 				for i, row := range a {
 					if i == p || i == q {

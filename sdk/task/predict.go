@@ -13,44 +13,45 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Predictor applies a trained model to data that its recipe describes. Predictions and contributions are computed in
+// Predictor applies a trained model to data that its recipe describes. It computes predictions and contributions in
 // float64, so that other programs can reproduce them. It is safe for concurrent use.
 type Predictor struct {
-	// Unknown, if not nil, is called for each value of a column of categories that is none of them; the sample then has
-	// none of the categories. If it is nil such a value is an error.
+	// Unknown, if not nil, is called for each value that is not a category of its column; the sample then has none of
+	// the categories. If Unknown is nil, such a value is an error.
 	Unknown func(column, value string)
-	// Raw, if not nil, is called with the samples as they were read, before anything is done to them; see [Recipe.Raw].
+	// Raw, if not nil, is called with the samples as read, before any preparation; see [Recipe.Raw].
 	Raw func(*Data)
-	NA  []string // what stands for missing cells, as in [Spec]
+	NA  []string // markers of missing cells, as in [Spec]
 
-	// Threshold, if not nil, returns for Evaluate the least probability of class 1 of two with which that class is said, from the
-	// class of each sample and the probability of class 1.
+	// Threshold, if not nil, gives Evaluate the least probability of class 1 of two for which to predict that class.
+	// It gets the class of each sample and the probability of class 1.
 	Threshold func(is []int, probability []float64) (float64, error)
 
 	recipe *Recipe
 	model  []float32
 	x      []float64 // the model
 	origin []float64 // the values of the columns before PCA at which they contribute nothing
-	of     []int     // for each column before PCA, the one of Recipe.Columns that it comes from
+	of     []int     // for each column before PCA, its index in Recipe.Columns
 }
 
-// Prediction is what a model says of one sample.
+// Prediction is the output of a model for one sample.
 type Prediction struct {
-	// ID is the cell of the column that tells whose the row is: the recipe's Person, or else the first column that is not in
-	// the recipe and is called id, patient_id, PatientID or the like; empty if there is none.
+	// ID is the cell that identifies the row: the recipe's Person, or else the first column that is not in the recipe
+	// and is called id, patient_id, PatientID or the like; empty if there is none.
 	ID          string
 	Class       int       // the most probable one, in Recipe.Classes; the first of equally probable ones
 	Probability []float64 // of each class; nil if the recipe has a target
 	Number      float64   // the predicted target, in its unit; 0 without one
-	// Contribution is, for each of Recipe.Columns, the score less the score with the column at its mean in the data that
-	// the recipe was fitted on, or at zero without standardization and PCA. The score is Number, or for two classes the
-	// log odds of class 1, and else the logit of Class less the mean of all logits. For softmax this is the weight times
-	// the standardized value, summed over the columns that a column of categories becomes, and the one that marks it as
-	// missing. It is nil for images.
+	// Contribution is, for each of Recipe.Columns, the score less the score with the column at its mean in the data
+	// that the recipe was fitted on, or at zero without standardization and PCA. The score is Number for a target, the
+	// log odds of class 1 for two classes, and otherwise the logit of Class less the mean of all logits. For softmax
+	// the contribution is weight times standardized value, summed over the columns that a column of categories
+	// becomes, and the column that marks it as missing. It is nil for images.
 	Contribution []float64
 }
 
-// Predictor returns the Predictor of a model of Recipe.Dim parameters. It keeps both, which must not change.
+// Predictor returns the Predictor of a model of Recipe.Dim parameters. It keeps both the recipe and the model, which
+// must not change.
 func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -79,9 +80,9 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 	return p, nil
 }
 
-// Predict applies the model to each sample of a source of the recipe's kind, as [Spec] has it; "csv:-" reads stdin. Of
-// a CSV file it reads the recipe's columns alone: the label may be missing, and so may cells, if the recipe says what
-// stands for them. Of images it takes the test set if there is one. seed is for generated patients. Errors are those of
+// Predict applies the model to each sample of a source of the recipe's kind, as [Spec] has it; "csv:-" reads stdin.
+// From a CSV file it reads only the recipe's columns. The label may be missing, and so may cells for which the recipe
+// has a rule. Of images it uses the test set if there is one. seed is for generated patients. Errors are those of
 // [Recipe.Apply].
 func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Prediction, error) {
 	t, err := p.read(source, stdin, seed, false)
@@ -91,9 +92,9 @@ func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Pred
 	return p.predict(t)
 }
 
-// Evaluate judges the model, in the arithmetic of training, by the labels or by the targets of a source that Predict
-// could read; the other result is nil. Samples with other labels than the recipe's are left out if it has a Subset, and
-// else an error.
+// Evaluate judges the model, in the arithmetic of training, by the labels or the targets of a source that Predict
+// could read. It returns one result; the other is nil. Samples with labels that are not in the recipe are dropped if
+// the recipe has a Subset, and otherwise an error.
 func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*ClassMetrics, *NumberMetrics, error) {
 	r := p.recipe
 	t, err := p.read(source, stdin, seed, true)
@@ -134,7 +135,6 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 	return classes, nil, within(t.name, err)
 }
 
-// within names the file in an error of this package.
 func within(file string, err error) error {
 	if err == nil {
 		return nil
@@ -142,10 +142,10 @@ func within(file string, err error) error {
 	return fmt.Errorf("task: %s: %s", file, strings.TrimPrefix(err.Error(), "task: "))
 }
 
-// PredictRow is Predict for one sample: its cells, by the names of columns. Columns that the recipe does not have are
-// left alone.
+// PredictRow is Predict for one sample, given as cells by name of column. It ignores columns that the recipe does not
+// have.
 func (p *Predictor) PredictRow(cells map[string]string) (*Prediction, error) {
-	names, row := []string{"(row)"}, []string{"1"} // a row without anything in it would be passed over
+	names, row := []string{"(row)"}, []string{"1"} // a row without content would be skipped
 	for name, cell := range cells {
 		names, row = append(names, name), append(row, cell)
 	}
@@ -164,7 +164,7 @@ func (p *Predictor) PredictRow(cells map[string]string) (*Prediction, error) {
 	return &all[0], nil
 }
 
-// read reads a source. Without labels, of a CSV file, all rows have the first class.
+// read reads a source. Without labels, all rows of a CSV file have the first class.
 func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels bool) (*table, error) {
 	kind, arg, _ := strings.Cut(source, ":")
 	if err := CheckSource(source); err != nil {
@@ -185,19 +185,18 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 	return cmp.Or(test, train), err
 }
 
-// layout is the recipe's, with or without the label.
 func (p *Predictor) layout(labels bool) layout {
 	r := *p.recipe
 	return func(h *csvFile) []*column {
 		h.na, h.id = p.NA, p.idOf(h)
 		if !labels {
-			r.Label = h.names[0] // any column that there is
+			r.Label = h.names[0] // any column of the file
 		}
 		columns := r.layout(h)
 		if !labels {
-			columns[len(columns)-1].ignored = true // with classes, it is the first one
+			columns[len(columns)-1].ignored = true // with classes, every row has the first one
 			if h.rule == dropRows {
-				h.rule = "" // none is left out without a word
+				h.rule = "" // no row may be dropped silently
 			}
 		}
 		for _, c := range columns[:len(columns)-1] {
@@ -207,7 +206,7 @@ func (p *Predictor) layout(labels bool) layout {
 	}
 }
 
-// idOf returns the column of a file that tells whose a row is, or nil.
+// idOf returns the column of a file that identifies a row, or nil.
 func (p *Predictor) idOf(h *csvFile) *column {
 	is := func(name string) bool {
 		other := name != p.recipe.Label && !slices.ContainsFunc(p.recipe.Columns, func(c Column) bool { return c.Name == name })
@@ -231,7 +230,6 @@ func (p *Predictor) seen(d *Data) *Data {
 	return d
 }
 
-// predict applies the model to each row of a table.
 func (p *Predictor) predict(t *table) ([]Prediction, error) {
 	r := p.recipe
 	t.scale = r.Target
@@ -293,7 +291,7 @@ func (p *Predictor) sample(columns []float32) (said Prediction) {
 	return said
 }
 
-// outputs returns the logits, or the log odds of class 1 of two, from the columns before PCA.
+// outputs returns the logits, or for two classes the log odds of class 1, from the columns before PCA.
 func (p *Predictor) outputs(row []float64) []float64 {
 	r, w := p.recipe, p.x
 	if r.PCA != nil {
@@ -320,7 +318,6 @@ func (p *Predictor) outputs(row []float64) []float64 {
 	return products(w, row)
 }
 
-// products returns the scalar product of a row with each row of weights.
 func products(weights, row []float64) (z []float64) {
 	for w := range slices.Chunk(weights, len(row)) {
 		z = append(z, dot(w, row))
@@ -328,7 +325,7 @@ func products(weights, row []float64) (z []float64) {
 	return z
 }
 
-// score is what contributions are parts of.
+// score is the value that contributions divide.
 func (p *Predictor) score(z []float64, class int) float64 {
 	if t := p.recipe.Target; t != nil {
 		return t.at(vec.Sigmoid(z[0]))
@@ -342,7 +339,6 @@ func (p *Predictor) score(z []float64, class int) float64 {
 	return z[class] - sum/float64(len(z))
 }
 
-// softmax turns logits into probabilities.
 func softmax(z []float64) {
 	top, sum := math.Inf(-1), 0.0
 	for _, v := range z {

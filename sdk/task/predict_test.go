@@ -20,14 +20,14 @@ func ward(rows int) string {
 	return b.String()
 }
 
-// predictor is a model with made up weights, and what its recipe was fitted on.
+// predictor is a model with arbitrary weights, and the data of its recipe.
 type predictor struct {
 	*Predictor
 	source string
 	model  []float32
 }
 
-// predictors are every way through the preprocessing, with all kinds of models.
+// predictors cover every path through the preprocessing, with all kinds of models.
 func predictors(t *testing.T) map[string]predictor {
 	t.Helper()
 	whole := ward(60)
@@ -73,7 +73,7 @@ func predictors(t *testing.T) map[string]predictor {
 	return all
 }
 
-// What is predicted is what the losses and the accuracy of training are made of.
+// Predictions agree with the losses and the accuracy of training.
 func TestPredictorIsTheModel(t *testing.T) {
 	for name, p := range predictors(t) {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestPredictorIsTheModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// All samples, by the way that devices read them: without a test split.
+			// All samples, as devices read them: without a test split.
 			d := table.data(p.recipe.Classes)
 			is := d.Y
 			set.Train, set.Test = d, d
@@ -145,7 +145,7 @@ func TestPredictorIsTheModel(t *testing.T) {
 	}
 }
 
-// A contribution is what the score loses when a column goes to its mean before PCA.
+// A contribution is the decrease of the score when a column changes to its mean before PCA.
 func TestContributions(t *testing.T) {
 	for name, p := range predictors(t) {
 		t.Run(name, func(t *testing.T) {
@@ -300,7 +300,7 @@ func TestPredictFaults(t *testing.T) {
 			t.Errorf("%q: %v, want %q", input, err, want)
 		}
 	}
-	// The label is not asked for, whatever it holds, unless the model is judged.
+	// The label is not read, whatever its content, unless the model is evaluated.
 	if _, err := p.Predict("csv:-", strings.NewReader("class,a,b,ward\n,1,2,x\n?,1,2,y\n"), 0); err != nil {
 		t.Error(err)
 	}
@@ -328,7 +328,7 @@ func TestPredictFaults(t *testing.T) {
 	}
 }
 
-// close is near for what training rounds to float32.
+// close compares with a tolerance for the float32 rounding of training.
 func close(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= 1e-5*max(1, math.Abs(want))) {

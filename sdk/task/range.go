@@ -10,14 +10,12 @@ import (
 // sides are the classes of data with a target: below the middle of its range, and from there on.
 var sides = []string{"low", "high"}
 
-// Range is where a target is expected: Low counts as 0 and High as 1, and what is beyond as the nearer of the two. It
-// is public.
+// Range is the expected range of a target, which is public. Low becomes 0 and High 1; values beyond are clipped.
 type Range struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// rangeOf returns the range of some targets, see Spec.Target.
 func rangeOf(targets []float32) (*Range, error) {
 	n := float64(len(targets))
 	mean, square := 0.0, 0.0
@@ -45,7 +43,6 @@ func (r *Range) check() error {
 	return nil
 }
 
-// side returns the class of a target.
 func (r *Range) side(y float32) int {
 	if r.scale(y) < 0.5 {
 		return 0
@@ -53,15 +50,12 @@ func (r *Range) side(y float32) int {
 	return 1
 }
 
-// scale brings a target to [0, 1].
 func (r *Range) scale(y float32) float64 {
 	return min(max((float64(y)-r.Low)/(r.High-r.Low), 0), 1)
 }
 
-// at returns the number at a share of the range.
 func (r *Range) at(share float64) float64 { return r.Low + float64((r.High-r.Low)*share) }
 
-// scaled is scale for all targets; nil for none.
 func (r *Range) scaled(targets []float32) []float64 {
 	var out []float64
 	for _, y := range targets {

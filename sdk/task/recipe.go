@@ -12,41 +12,41 @@ import (
 
 const (
 	maxFittedOn   = 200     // bytes of FittedOn
-	maxParameters = 1 << 28 // of the model, as many as a fleet can have
+	maxParameters = 1 << 28 // of the model, the limit of a fleet
 )
 
-// Recipe is preprocessing that [Fit] has fitted once, on public data. It turns a device's own file of the same form
-// into the columns that a fleet's model needs. It is public: all members have it in their fleet file.
+// Recipe is preprocessing that [Fit] fitted once, on public data. It turns a device's file of the same form into the
+// columns of a fleet's model. It is public: all members have it in their fleet file.
 type Recipe struct {
 	FittedOn string `json:"fitted_on"` // the data that it was fitted on, in words for a certificate: 1 to 200 bytes, printable
 
-	Source  string   `json:"source"`            // what a device's data must be: "csv", "idx" or "synthetic"
-	Columns []Column `json:"columns,omitempty"` // CSV and generated data: the columns to take, in this order; others are left out
+	Source  string   `json:"source"`            // the required kind of a device's data: "csv", "idx" or "synthetic"
+	Columns []Column `json:"columns,omitempty"` // CSV and generated data: the columns to take, in this order; others are ignored
 	Pixels  int      `json:"pixels,omitempty"`  // IDX: of each image
 
-	Label   string   `json:"label,omitempty"`   // CSV: the column that holds the class or the target; else empty
-	Classes []string `json:"classes,omitempty"` // the labels that are classes 0, 1, ..., in any case; none with a Target
-	Person  string   `json:"person,omitempty"`  // CSV: the column that says whose a row is; empty for none
-	Subset  bool     `json:"subset,omitempty"`  // samples with other labels are left out; if false they are an error
-	Target  *Range   `json:"target,omitempty"`  // of the numbers to predict; nil where there are classes
+	Label   string   `json:"label,omitempty"`   // CSV: the column of the class or the target; else empty
+	Classes []string `json:"classes,omitempty"` // the labels of classes 0, 1, ..., in upper or lower case; none with a Target
+	Person  string   `json:"person,omitempty"`  // CSV: the column that identifies the person of a row; empty for none
+	Subset  bool     `json:"subset,omitempty"`  // samples with other labels are dropped; if false they are an error
+	Target  *Range   `json:"target,omitempty"`  // of the numbers to predict; nil for classes
 
 	Missing     *Missing      `json:"missing,omitempty"`     // nil makes missing cells an error
 	Standardize *Standardizer `json:"standardize,omitempty"` // nil for none
 	PCA         *PCA          `json:"pca,omitempty"`         // nil for none; Variances are not used
 	Bias        bool          `json:"bias,omitempty"`        // a column of ones at the end
-	Model       ModelSpec     `json:"-"`                     // what is trained on it
+	Model       ModelSpec     `json:"-"`                     // the model to train
 }
 
-// Column is a column of a data file that is learned from.
+// Column is a feature column of a data file.
 type Column struct {
 	Name string `json:"name"`
 	// Categories turns the column into one column of zeros and ones for each of these values, in this order; another
-	// value is an error. Nil takes its cells as numbers.
+	// value is an error. Nil reads its cells as numbers.
 	Categories []string `json:"categories,omitzero"`
 }
 
-// Fit loads a public data set as [Load] does and returns what was fitted, for a model and with a text that names the
-// data. The test split is not used for it; with s.Whole there is none.
+// Fit loads a public data set as [Load] does and returns the fitted recipe for a model. fittedOn names the data. The
+// test split is not used for fitting; with s.Whole there is none.
 func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 	if err := errors.Join(s.Validate(), m.Validate(), CheckFittedOn(fittedOn)); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 	return set.Recipe(m, fittedOn)
 }
 
-// Recipe returns what was done to the set, for a model and with a text that names the data.
+// Recipe returns the steps applied to the set, for a model. fittedOn names the data.
 func (set *Set) Recipe(m ModelSpec, fittedOn string) (*Recipe, error) {
 	r := set.recipe
 	r.FittedOn, r.Model = fittedOn, m
@@ -69,7 +69,7 @@ func (set *Set) Recipe(m ModelSpec, fittedOn string) (*Recipe, error) {
 	return &r, r.Validate()
 }
 
-// raw returns how many columns the data have before PCA.
+// raw returns the number of columns before PCA.
 func (r *Recipe) raw() int {
 	n := r.Pixels
 	for _, c := range r.Columns {
@@ -78,7 +78,7 @@ func (r *Recipe) raw() int {
 	return n
 }
 
-// full returns how many columns the data have once missing cells are filled.
+// full returns the number of columns after missing cells are filled.
 func (r *Recipe) full() int {
 	if r.Missing != nil {
 		return r.raw() + len(r.Missing.Columns)
@@ -86,7 +86,7 @@ func (r *Recipe) full() int {
 	return r.raw()
 }
 
-// classes returns how many classes the data have: those of a target are its two sides.
+// classes returns the number of classes; a target has its two sides.
 func (r *Recipe) classes() int {
 	if r.Target != nil {
 		return len(sides)
@@ -94,7 +94,6 @@ func (r *Recipe) classes() int {
 	return len(r.Classes)
 }
 
-// width returns how many columns the model gets.
 func (r *Recipe) width() int {
 	n := r.full()
 	if r.PCA != nil {
@@ -114,17 +113,18 @@ func (r *Recipe) Start(seed uint64) []float32 {
 	return r.Model.Start(r.width(), r.classes(), seed)
 }
 
-// Apply loads a device's own data, from a source of the recipe's kind, and prepares them. Of s only Source, TestFraction,
-// NA, Whole, Records and Seed are used. A device need not have samples of all classes. On the data that the recipe was fitted
-// on the result has the bits of [Load]'s. Errors name the file, line and column: all faults of a header, or ten of the cells.
+// Apply loads and prepares a device's data, from a source of the recipe's kind. It uses only Source, TestFraction, NA,
+// Whole, Records and Seed of s. A device need not have samples of all classes. On the data that the recipe was fitted
+// on, the result has the bits of [Load]'s. Errors name the file, line and column: all errors in a header, or ten in
+// the cells.
 //
-// With s.Records each line of a CSV file below the header is a record: it keeps its place, and no other record depends on
-// its content. A line is lost if it is empty, has another number of cells than the header, a stray or open quote, a cell
-// that is no number or none of the column's categories, a missing cell without a rule for it, or a label that is missing
-// or none of the classes, even if the recipe has a Subset. Its loss is NaN in Train, whatever the parameters; Test is
-// without it. A comma in a number is a decimal comma, but if semicolons do not separate the cells, 1,234 may be either,
-// and the line is lost. A line that does not say whose it is counts as a person of its own. See [Recipe.ForRecords] for
-// what is refused.
+// With s.Records each line of a CSV file below the header is a record: it keeps its place, and no other record depends
+// on its content. A line is lost, even if the recipe has a Subset, if it is empty or has another number of cells than
+// the header, a stray or open quote, a cell that is not a number or not a category of its column, a missing cell
+// without a rule for it, or a label that is missing or not a class. The loss of a lost line is NaN in Train, for all
+// parameters; Test does not contain it. A comma in a number is a decimal comma, but if semicolons do not separate the
+// cells, 1,234 is ambiguous and the line is lost. A line without a person counts as a separate person.
+// [Recipe.ForRecords] says which recipes are refused.
 func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if err := errors.Join(r.Validate(), CheckSource(s.Source), checkFraction(s.TestFraction)); err != nil {
 		return nil, err
@@ -175,9 +175,10 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	return set, nil
 }
 
-// Raw reads the samples of a CSV file or of generated patients as they are, for a look at them: a missing number is NaN, and so are the
-// zeros and ones of a missing category. Of s only Source, NA, Records and Seed are used. With s.Records lines that cannot be read
-// are left out, see Apply. unknown is called for each value of a column of categories that is none of them.
+// Raw reads the samples of a CSV file or of generated patients without preparation, for inspection. A missing number
+// is NaN, and so are the zeros and ones of a missing category. Raw uses only Source, NA, Records and Seed of s. With
+// s.Records it drops lines that cannot be read, see Apply. unknown is called for each value that is not a category of
+// its column.
 func (r *Recipe) Raw(s Spec, unknown func(column, value string)) (*Data, error) {
 	rule, reader := byRecord, *r
 	if s.Records {
@@ -200,7 +201,6 @@ func (r *Recipe) Raw(s Spec, unknown func(column, value string)) (*Data, error) 
 	return t.data(r.Classes).keep(), nil
 }
 
-// clean fills missing cells and standardizes, as far as the recipe is made.
 func (r *Recipe) clean(d *Data) (_ *Data, err error) {
 	if r.Missing != nil && r.Missing.Fill != nil {
 		d, err = r.fill(d)
@@ -211,7 +211,6 @@ func (r *Recipe) clean(d *Data) (_ *Data, err error) {
 	return d, err
 }
 
-// prepare brings data to the columns of the model.
 func (r *Recipe) prepare(d *Data) (*Data, error) {
 	d, err := r.clean(d)
 	if err == nil && r.PCA != nil {
@@ -223,7 +222,7 @@ func (r *Recipe) prepare(d *Data) (*Data, error) {
 	return d, err
 }
 
-// checkTable reports data that do not fit and have no header that could show it. t may be nil.
+// checkTable checks data without a header that could reveal a mismatch. t may be nil.
 func (r *Recipe) checkTable(t *table) error {
 	if t == nil {
 		return nil
@@ -244,7 +243,7 @@ func (r *Recipe) checkTable(t *table) error {
 	return nil
 }
 
-// layout is the layout of a Recipe: its columns wherever they are in the file.
+// layout is the layout of a Recipe: its columns, wherever they are in the file.
 func (r *Recipe) layout(h *csvFile) (columns []*column) {
 	find := func(name, as string) *column {
 		return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe wants as %s", h.name, name, as))
@@ -272,7 +271,7 @@ func (r *Recipe) layout(h *csvFile) (columns []*column) {
 	return append(columns, label)
 }
 
-// CheckFittedOn reports what is wrong with a text for Recipe.FittedOn.
+// CheckFittedOn validates a text for Recipe.FittedOn.
 func CheckFittedOn(s string) error {
 	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
 	if s == "" || len(s) > maxFittedOn || !utf8.ValidString(s) || strings.ContainsFunc(s, hidden) {
@@ -282,7 +281,7 @@ func CheckFittedOn(s string) error {
 	return nil
 }
 
-// Validate reports every fault of the recipe at once. It names fields as the fleet file does.
+// Validate reports all errors of the recipe together. It names fields as the fleet file does.
 func (r *Recipe) Validate() error {
 	faults := []error{CheckFittedOn(r.FittedOn), r.Model.Validate()}
 	want := func(ok bool, format string, args ...any) {
@@ -359,21 +358,21 @@ func (r *Recipe) Validate() error {
 	return errors.Join(faults...)
 }
 
-// trimmed reports whether no text has spaces around it: cells are read without, so others would never be found.
+// trimmed reports whether no text has spaces around it. The CSV reader trims cells, so such a text would never match.
 func trimmed(texts ...string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { return s != strings.TrimSpace(s) })
 }
 
-// leastDivisor is the least positive number that float32 holds in full.
+// leastDivisor is the smallest positive number that float32 represents with full precision.
 const leastDivisor = 0x1p-126
 
-// held reports the first number of a field that float32 does not hold: in training it would be infinite.
+// held reports the first number of a field that is too large for float32: in training it would be infinite.
 func held(field string, v []float64, want func(ok bool, format string, args ...any)) {
 	i := slices.IndexFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) })
 	want(i < 0, "%s[%d] is %v, want a number of size at most %.2g, as float32 holds it", field, i, at(v, i), math.MaxFloat32)
 }
 
-// at returns number i, 0 without one.
+// at returns v[i], or 0 if v is shorter.
 func at(v []float64, i int) float64 {
 	if i < 0 {
 		return 0

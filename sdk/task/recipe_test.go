@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A recipe gives, on the data that it was fitted on, the bits that Load gives.
+// A recipe gives, on the data that it was fitted on, the same bits as Load.
 func TestRecipeIsLoad(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("id,a,ward,class,b\n")
@@ -108,7 +108,6 @@ func someDigits(t *testing.T) string {
 	return folder(t, files)
 }
 
-// handmade is a recipe that no data were fitted for.
 func handmade() *Recipe {
 	return &Recipe{
 		FittedOn: "nobody", Source: "csv", Columns: []Column{{Name: "b"}, {Name: "ward", Categories: []string{"z", "x"}},
@@ -119,7 +118,7 @@ func handmade() *Recipe {
 	}
 }
 
-// A device's file may have its columns in another order and more of them, and need not have all classes or categories.
+// A device's file may have other columns, in another order, and need not have all classes or categories.
 func TestRecipeApply(t *testing.T) {
 	dir := folder(t, map[string][]byte{
 		"own.csv":   []byte("class,ward,junk,a,b\nyes, x ,?,7,3\nyes,z,?,8,5\nyes,x,,9,1\nyes,x,,9,1\nyes,x,,9,1\n"),
@@ -155,7 +154,7 @@ func TestRecipeApply(t *testing.T) {
 	}
 }
 
-// Of a whole table nothing is set aside: what is fitted is fitted on every row, and what it is applied to has no tests.
+// With Whole no sample is held out: fitting uses every row, and applied data has no test part.
 func TestWhole(t *testing.T) {
 	dir := folder(t, map[string][]byte{"agreed.csv": []byte("age,ward,ill\n40,a,no\n60,b,yes\n40,c,no\n60,,yes\n")})
 	source := "csv:" + filepath.Join(dir, "agreed.csv")
@@ -186,7 +185,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// Whatever does not fit in a device's file is told with line and column.
+// Every mismatch in a device's file is reported with line and column.
 func TestRecipeApplyFaults(t *testing.T) {
 	dir := folder(t, map[string][]byte{
 		"lacks.csv":         []byte("class,a\nyes,1\n"),
@@ -240,7 +239,8 @@ func TestRecipeApplyFaults(t *testing.T) {
 	}
 }
 
-// Every fault of a recipe is told; those that need numbers JSON has not are here, the others in package fleetfile.
+// Every error in a recipe is reported. Package fleetfile tests the rest; here are those with numbers that JSON does
+// not have.
 func TestRecipeFaults(t *testing.T) {
 	nan := math.NaN()
 	for want, change := range map[string]func(r *Recipe){

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// targets returns random data with a target that is linear in the columns, and beyond its range now and then.
+// targets returns random data with a target that is linear in the columns, and sometimes beyond its range.
 func targets(n, dim int, seed uint64) *Data {
 	d, s := random(n, dim, 2, seed), testStream(seed)
 	d.Range = &Range{Low: -2, High: 6}
@@ -27,7 +27,8 @@ func targets(n, dim int, seed uint64) *Data {
 	return d
 }
 
-// referenceTarget is (s(z) - t)² as written, z the product of weights with the row or with the outputs of hidden units.
+// referenceTarget is (s(z) - t)² computed directly, z the product of weights with the row or with the outputs of
+// hidden units.
 func referenceTarget(d *Data, hidden int, x []float32, sample int) float64 {
 	row := d.Row(sample)
 	if hidden > 0 {
@@ -94,7 +95,7 @@ func TestTargetLoss(t *testing.T) {
 	}
 }
 
-// A target at the ends of its range is a class, and the loss that of two classes.
+// A target at the ends of its range is a class, and the loss is that of two classes.
 func TestTargetOfTwoValues(t *testing.T) {
 	d := random(40, 5, 2, 1)
 	two := *d
@@ -191,7 +192,8 @@ func TestRangeOf(t *testing.T) {
 	}
 }
 
-// A target is read, scaled and split; the recipe gives the same again, at a member with other columns and decimals.
+// A target is read, scaled and split. The recipe reproduces this, also for a member with other columns and decimal
+// marks.
 func TestTargetRecipe(t *testing.T) {
 	source := func(name string) string {
 		return "csv:" + filepath.Join(realData(t, "heart-four-hospitals"), name+".csv")
@@ -224,7 +226,7 @@ func TestTargetRecipe(t *testing.T) {
 	if r.Dim() != 2*13+3 || r.Classes != nil || again.Train.Dim != 13 || set.Train.Len()+set.Test.Len() != 303 {
 		t.Errorf("%d parameters, classes %q, %d rows", r.Dim(), r.Classes, set.Train.Len()+set.Test.Len())
 	}
-	// At another hospital a patient without a heart rate cannot be learned from.
+	// At another hospital, a patient without a heart rate is dropped.
 	if other, err := r.Apply(Spec{Source: source("va"), Seed: 2}); err != nil || other.Train.Len()+other.Test.Len() != 147 {
 		t.Errorf("va: %+v, %v", other, err)
 	}

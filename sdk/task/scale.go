@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// Bounds of what a column may be multiplied by.
+// Bounds of the factor of a column.
 const (
 	leastScale = 1e-3
 	mostScale  = 1e3
 )
 
-// checkScale reports what is wrong with Scale, as far as no data are needed.
 func (s Spec) checkScale(want func(ok bool, field, format string, args ...any)) {
 	for _, name := range slices.Sorted(maps.Keys(s.Scale)) {
 		by := s.Scale[name]
@@ -28,8 +27,8 @@ func (s Spec) checkScale(want func(ok bool, field, format string, args ...any)) 
 
 func inScale(by float64) bool { return by >= leastScale && by <= mostScale }
 
-// scales returns what each column of the recipe is multiplied by, and all columns of a category as that is; nil if nothing
-// was declared. What tells of missing cells is as it is.
+// scales returns the factor of each column of the recipe; all columns of a category share its factor, and columns that
+// mark missing cells have 1. It is nil if Scale is empty.
 func (s Spec) scales(r *Recipe) ([]float64, error) {
 	if len(s.Scale) == 0 {
 		return nil, nil
@@ -58,7 +57,6 @@ func (s Spec) scales(r *Recipe) ([]float64, error) {
 	return scale, nil
 }
 
-// scaleText lists the columns of Scale for people.
 func (s Spec) scaleText() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s.Scale)) {
@@ -67,7 +65,7 @@ func (s Spec) scaleText() string {
 	return strings.Join(all, ", ")
 }
 
-// declared reports whether a declaration can have made the scale of a file.
+// declared reports whether Scale is one that a Spec can declare.
 func (s *Standardizer) declared() bool {
 	return s.Scale == nil || len(s.Scale) == len(s.Mean) && !slices.ContainsFunc(s.Scale, func(by float64) bool {
 		return !inScale(by)

@@ -9,7 +9,8 @@ import (
 
 const scaled = "id,age,ward,bmi,ill\n1,20,a,18,no\n2,40,b,,yes\n3,60,c,31,no\n4,80,a,25,yes\n5,30,b,22,no\n6,50,c,27,yes\n"
 
-// Each column is what it was, times what was declared: all columns of a category alike, gaps and the column of ones as they are.
+// Each column is multiplied by its declared factor, with one factor for all columns of a category; markers of gaps and
+// the column of ones are unchanged.
 func TestScale(t *testing.T) {
 	path := ownFile(t, scaled)
 	spec := Spec{Source: path, Label: "ill", Drop: []string{"id"}, OneHot: []string{"ward"}, Missing: "indicator", Whole: true}
@@ -41,7 +42,7 @@ func TestScale(t *testing.T) {
 	if !slices.ContainsFunc(set.Fitted, func(s string) bool { return strings.Contains(s, "public knowledge: age 2, ward 0.25") }) {
 		t.Errorf("not declared: %q", set.Fitted)
 	}
-	// The recipe has it, and gives the same bits; without a declaration it has none.
+	// The recipe has the scale, and gives the same bits; without a declaration it has none.
 	r, err := set.Recipe(ModelSpec{Name: SoftmaxModel}, "x")
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// referenceLoss is 1/2 |softmax(W a) - y|² as written, in float64. Two classes stand for weights 0 and x.
+// referenceLoss is 1/2 |softmax(W a) - y|² computed directly in float64. Two classes mean weights 0 and x.
 func referenceLoss(d *Data, x []float32, sample int) float64 {
 	logits := make([]float64, d.Classes)
 	for c := range logits {
@@ -75,11 +75,11 @@ func TestSoftmaxLoss(t *testing.T) {
 	}
 }
 
-// Two classes by the sigmoid, or with two rows of weights of which one is zero, are the same model.
+// For two classes, the sigmoid form and the form with two rows of weights, one of them zero, are the same model.
 func TestSoftmaxSigmoidForm(t *testing.T) {
 	d := random(40, 5, 2, 1)
 	three := *d
-	three.Classes = 3 // the third class is made hopeless
+	three.Classes = 3 // the third class gets a negligible probability
 	three = *three.WithBias()
 	x := parameters(5, 0.2, 2)
 	w := make([]float32, 18)

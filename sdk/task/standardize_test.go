@@ -29,7 +29,7 @@ func TestStandardizer(t *testing.T) {
 			}
 		}
 	}
-	// New rows are measured by the training set, and a column that was constant there stays silent.
+	// New rows use the statistics of the training set, and a column that was constant there becomes 0.
 	test, err := s.Apply(&Data{Dim: 3, Classes: 2, Y: []int{0}, X: []float32{3 + 10, 7, 1e6 + 2}})
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A header of many columns is read in a time that grows with their number, not with its square: with a search for each name
-// 200,000 columns would take minutes.
+// The time to read a header grows linearly with the number of columns: with a search for each name, 200,000 columns
+// would take minutes.
 func TestWideHeader(t *testing.T) {
 	const columns = 200_000
 	var text strings.Builder
@@ -35,7 +35,7 @@ func TestWideHeader(t *testing.T) {
 	}
 }
 
-// What a file holds is in errors with 80 characters at most, wherever it stands.
+// Errors quote at most 80 characters of a file's content.
 func TestLongCells(t *testing.T) {
 	long := strings.Repeat("ä", 1_000_000)
 	for name, text := range map[string]string{

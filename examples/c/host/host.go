@@ -1,4 +1,4 @@
-// Package host puts a node into a program of another language: it is the part of the C library that needs no cgo.
+// Package host runs a node inside a program in another language: it is the part of the C library that needs no cgo.
 package host
 
 import (
@@ -19,8 +19,8 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	_ "github.com/spade-dfl/spade-edge/sdk/broker"  // node files that name a broker are read, and refused with a reason
-	_ "github.com/spade-dfl/spade-edge/sdk/builtin" // built-in models, for node files that have one
+	_ "github.com/spade-dfl/spade-edge/sdk/broker"  // reads node files that name a broker, to refuse them with a reason
+	_ "github.com/spade-dfl/spade-edge/sdk/builtin" // built-in models of node files
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/plan"
@@ -29,16 +29,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Files are the files of a node.
 type Files struct {
-	Path string // of the node file; empty if it is Node
+	Path string // of the node file; empty if Node has its content
 
 	Node   []byte // the content of a node file
 	Fleet  []byte // the content of its fleet file; nil if the node file names one
-	Folder string // from which the paths in Node start; empty for the working folder
+	Folder string // base of the paths in Node; empty for the working folder
 }
 
-// Node is a node of this process. Its methods may be called from any goroutine.
+// Node is a node of this process. Any goroutine may call its methods.
 type Node struct {
 	device *device.Device
 	ctx    context.Context
@@ -46,19 +45,19 @@ type Node struct {
 	ran    atomic.Bool
 }
 
-// Loss is an oracle of the program's own. It is closed when a run ends, and may be asked again after that.
+// Loss is an oracle of the host program. It is closed when a run ends, and may be queried again after that.
 type Loss interface {
 	zoest.BatchOracle
 	Close() error
 }
 
-// OneByOne makes a Loss of a function that is asked one query after the other. End, if not nil, is its Close.
+// OneByOne turns a function that answers one query at a time into a Loss. End, if not nil, is its Close.
 type OneByOne struct {
 	zoest.OracleFunc
 	End func()
 }
 
-// Losses asks for each loss, until ctx ends.
+// Losses queries each loss, until ctx ends.
 func (o OneByOne) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	for i, q := range queries {
 		if err := ctx.Err(); err != nil {
@@ -81,8 +80,8 @@ func (o OneByOne) Close() error {
 	return nil
 }
 
-// Open reads the files of a node. It locks nothing and connects to nobody: a node that is never run needs no end. With
-// a loss, which has so many samples, what the node file says of its oracle does not count.
+// Open reads the files of a node. It takes no lock and opens no connection: a node that never runs need not be
+// stopped. loss, if not nil, has so many samples and replaces the oracle of the node file.
 func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 	var file *fleetfile.Node
 	var err error
@@ -125,7 +124,7 @@ func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 
 var errRan = Usagef("the node has run, or runs; it is opened again to go on")
 
-// Ready returns an error if the node has run, or runs.
+// Ready returns an error if the node runs or has run.
 func (n *Node) Ready() error {
 	if n.ran.Load() {
 		return errRan
@@ -133,14 +132,14 @@ func (n *Node) Ready() error {
 	return nil
 }
 
-// Options are how a node runs.
+// Options configure a run.
 type Options struct {
-	Anyway  bool              // begin even if the forecast is that the run will gain next to nothing
-	Recover bool              // with an empty state folder, take the place of a lost device
-	Lines   func(line string) // is told what happens, from several goroutines; nil for Warnings
+	Anyway  bool              // begin even if the forecast is that the run gains almost nothing
+	Recover bool              // with an empty state folder, take over from a lost device
+	Lines   func(line string) // receives log lines, from several goroutines; nil for Warnings
 }
 
-// Run takes the node through all rounds that are left. It runs once.
+// Run takes the node through all remaining rounds. It runs once.
 func (n *Node) Run(o Options) error {
 	if n.ran.Swap(true) {
 		return errRan
@@ -153,8 +152,8 @@ func (n *Node) Run(o Options) error {
 	return err
 }
 
-// Warnings prints the lines that say whom a node waits for, and why: one at once, then 5 seconds later at the earliest, and each
-// time that distance doubles, up to an hour.
+// Warnings prints the lines that name the neighbors that a node waits for, and why: the first at once, the next after
+// at least 5 seconds, and then at intervals that double up to an hour.
 func Warnings(to io.Writer) func(line string) {
 	var mu sync.Mutex
 	next, every := time.Time{}, 5*time.Second
@@ -168,11 +167,10 @@ func Warnings(to io.Writer) func(line string) {
 	}
 }
 
-// Stop ends the run, or the one that is yet to come, as soon as the loss has returned. The node can be opened again to
-// go on.
+// Stop ends the current or the future run, as soon as the loss has returned. The node can be opened again to continue.
 func (n *Node) Stop() { n.stop() }
 
-// Status says in JSON where the node stands, as "spade-edge status -json" does.
+// Status returns the status of the node in JSON, like "spade-edge status -json".
 func (n *Node) Status() ([]byte, error) {
 	st, err := n.device.Status(context.Background())
 	if err != nil {
@@ -181,13 +179,14 @@ func (n *Node) Status() ([]byte, error) {
 	return json.Marshal(st)
 }
 
-// Dim returns how many numbers a model has.
+// Dim returns the number of parameters of the model.
 func (n *Node) Dim() int { return n.device.Fleet.Dim }
 
 // Model returns a copy of the node's last release.
 func (n *Node) Model() ([]float32, error) { return n.device.Model() }
 
-// Certificate returns in JSON what the releases so far have leaked at most. A fleet that is not private has none.
+// Certificate returns, in JSON, an upper bound on the privacy loss of all releases so far. A fleet that is not private
+// has none.
 func (n *Node) Certificate() ([]byte, error) {
 	text, err := n.device.Certificate()
 	if err != nil {
@@ -196,7 +195,7 @@ func (n *Node) Certificate() ([]byte, error) {
 	return text, nil
 }
 
-// Guard makes an error of a panic in call: one that left Go would end the host.
+// Guard turns a panic in call into an error: a panic that left Go would end the host.
 func Guard[T any](call func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -206,15 +205,15 @@ func Guard[T any](call func() (T, error)) (v T, err error) {
 	return call()
 }
 
-// usage is a mistake of the caller or in a file.
+// usage is an error of the caller or in a file.
 type usage struct{ error }
 
 func (u usage) Unwrap() error { return u.error }
 
-// Usagef is an error with the code [Usage].
+// Usagef returns an error with the code [Usage].
 func Usagef(format string, args ...any) error { return usage{fmt.Errorf("host: "+format, args...)} }
 
-// Codes of errors: those with which spade-edge exits, and Stopped.
+// Error codes: the exit codes of spade-edge, and Stopped.
 const (
 	Done     = 0
 	Failed   = 1
@@ -224,7 +223,6 @@ const (
 	Stopped  = 5
 )
 
-// codes are the errors with a code of their own.
 var codes = []struct {
 	code int
 	errs []error

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A host that asks for no lines hears whom its node waits for, more and more rarely, and nothing else.
+// A host that requests no lines gets warnings about missing neighbors, at growing intervals, and nothing else.
 func TestWarnings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said strings.Builder

@@ -1,11 +1,12 @@
-// Package screen looks for wrong values in a table before anything is learned from it: a unit off by a factor, a number that
-// stands for a missing value, swapped columns, a column of one value, labels that have nothing to do with their rows.
+// Package screen looks for wrong values in a table before training: a unit off by a factor, a number that stands for a
+// missing value, swapped columns, a constant column, labels unrelated to their rows.
 //
-// [Table] compares each column with the mean and the spread that the [task.Recipe] has from public data, so that one site can find out
-// by itself that its file is not what the others have. What it finds is about the data, covered by no privacy guarantee, and belongs
-// on the device that has them. It is a suspicion: nothing depends on it.
+// [Table] compares each column with the mean and the spread that the [task.Recipe] has from public data, so that a
+// site can find out without help that its file differs from the others. The findings describe the data, no privacy
+// guarantee covers them, and they belong on the device that has the data. They are suspicions: nothing depends on
+// them.
 //
-// Not found are two columns swapped whose values are alike, a unit off by less than the spread of the column, a few wrong rows, and
-// labels of which a part is wrong. Of labels that are shuffled altogether
-// three in a hundred files are not found, by chance.
+// The package does not find two swapped columns with similar values, a unit off by less than the spread of the column,
+// a few wrong rows, or labels that are partly wrong. Of files with completely shuffled labels it misses three in a
+// hundred, by chance.
 package screen

@@ -10,27 +10,27 @@ import (
 const (
 	shuffles  = 499
 	chance    = 15   // shuffles that do as well, from which on labels are suspicious: 3 of 100
-	mostRows  = 5000 // beyond, as many are taken, evenly
-	mostWide  = 1000 // columns; of wider data nothing is said
+	mostRows  = 5000 // maximum number of rows; more are sampled at even distances
+	mostWide  = 1000 // columns; wider data is not judged
 	leastRare = 8    // samples of the rarer side from which on labels are judged
 )
 
-// Relation compares how the columns go with the most frequent class, or with a half of the range of a target, and how they go with
-// shuffled labels: by the sum of squared correlations (Goeman et al., "A global test for groups of genes", 2004). It is a permutation
-// test: of labels that were shuffled 97 of 100 are found, whatever the data. Labels that have little to do with the columns are
-// suspicious, too.
+// Relation compares how strongly the columns are related to the most frequent class (or to a half of the range of a
+// target) and to shuffled labels. It is a permutation test on the sum of squared correlations (Goeman et al., "A
+// global test for groups of genes", 2004). It finds 97 of 100 cases of shuffled labels, whatever the data. Labels
+// almost unrelated to the columns are suspicious, too.
 type Relation struct {
 	Class    string `json:"class"`
-	Rare     int    `json:"rare"`     // rows of the rarer side; of too few nothing can be said
-	Shuffles int    `json:"shuffles"` // 0 if nothing was said
-	AsGood   int    `json:"as_good"`  // of these, how many go with the columns as well
+	Rare     int    `json:"rare"`     // rows of the rarer side; too few are not judged
+	Shuffles int    `json:"shuffles"` // 0 if there was no test
+	AsGood   int    `json:"as_good"`  // of these, how many relate to the columns as well
 }
 
 // Chance reports whether the labels may have been shuffled.
 func (r *Relation) Chance() bool { return r.AsGood >= chance }
 
-// Related measures the relation of the columns and the label, and adds a suspicion if it may be chance. Of each person one row counts.
-// It is nil for data that are too wide.
+// Related measures the relation of the columns and the label, and adds a suspicion if it may be chance. It uses one
+// row of each person. It returns nil for data with too many columns.
 func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 	if d.Dim > mostWide {
 		return nil
@@ -67,7 +67,7 @@ func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 	return rel
 }
 
-// rows returns standardised columns, missing cells at the mean, and whether a row is of a class.
+// rows returns standardised columns, with missing cells at the mean, and whether each row is of a class.
 func rows(d *task.Data, class int) (x [][]float64, y []int) {
 	mean, sd := make([]float64, d.Dim), make([]float64, d.Dim)
 	for j := range mean {
@@ -109,7 +109,7 @@ func rows(d *task.Data, class int) (x [][]float64, y []int) {
 	return x, y
 }
 
-// explained returns the sum of squared products of the columns with labels less their mean.
+// explained returns the sum of squared products of the columns with the centered labels.
 func explained(x [][]float64, y []int) (sum float64) {
 	products, mean := make([]float64, len(x[0])), 0.0
 	for _, is := range y {

@@ -11,25 +11,25 @@ import (
 
 // The kinds of [Suspicion].
 const (
-	Sentinel = "sentinel" // a number far from all others is there again and again: it may stand for a missing value
+	Sentinel = "sentinel" // a number far from all others occurs repeatedly: it may stand for a missing value
 	Unit     = "unit"     // all values are off by about one factor
-	Far      = "far"      // most values are far from what is expected
-	Swapped  = "swapped"  // two columns would fit if each were the other
+	Far      = "far"      // most values are far from the expected ones
+	Swapped  = "swapped"  // each of two columns would fit in place of the other
 	Constant = "constant" // every row has the same value
 	Unknown  = "unknown"  // a category that the recipe does not have
-	Labels   = "labels"   // the columns tell nothing about the label
+	Labels   = "labels"   // the columns say nothing about the label
 )
 
 const (
 	fewest   = 10  // present values from which on a column is judged
-	repeated = 3   // how often a number must be there to be a sentinel
-	apart    = 3.5 // how many spreads a sentinel is from the middle of the others
-	far      = 3   // how many deviations the median is from the mean that is expected
+	repeated = 3   // occurrences from which on a number can be a sentinel
+	apart    = 3.5 // distance of a sentinel from the middle of the others, in spreads
+	far      = 3   // distance of a suspicious median from the expected mean, in deviations
 	close    = 1.5 // and from that of the right column
-	strange  = 4   // how many deviations a single value is from the mean
+	strange  = 4   // distance of a strange single value from the mean, in deviations
 )
 
-// Report is what there is in a table, and what is suspicious.
+// Report describes a table and what is suspicious about it.
 type Report struct {
 	Rows       int         `json:"rows"`
 	Classes    []Count     `json:"classes,omitempty"` // none for a target
@@ -37,7 +37,7 @@ type Report struct {
 	Suspicions []Suspicion `json:"suspicious"`
 }
 
-// Count is how many rows have a value.
+// Count is the number of rows with a value.
 type Count struct {
 	Value string `json:"value"`
 	Rows  int    `json:"rows"`
@@ -54,10 +54,10 @@ type Column struct {
 	Mean       float64 `json:"expected_mean,omitempty"`
 	Std        float64 `json:"expected_std,omitempty"` // 0 if nothing is expected
 
-	values []float64 // those that are present, sorted; without sentinels
+	values []float64 // the present ones, sorted; without sentinels
 }
 
-// Suspicion is what may be wrong with a column, or with the label.
+// Suspicion is a possible error in a column or in the label.
 type Suspicion struct {
 	Kind    string `json:"kind"`
 	Column  string `json:"column"`
@@ -66,8 +66,9 @@ type Suspicion struct {
 	Text    string `json:"text"`    // what was found and what was expected, for people
 }
 
-// Table looks at samples as [task.Recipe.Raw] returns them. With own, the recipe was fitted on these very samples, and expects nothing
-// of them. unknown counts the values that are no category of a column, by column and value; it may be nil. The data do not change.
+// Table checks samples as [task.Recipe.Raw] returns them. With own, the recipe was fitted on these samples, so there
+// are no expected values. unknown counts the values that are not a category, by column and value; it may be nil. Table
+// does not change the data.
 func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *Report {
 	p := &Report{Rows: d.Len(), Suspicions: []Suspicion{}}
 	for c, name := range d.ClassNames {
@@ -93,14 +94,14 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 	for key, n := range unknown {
 		p.add(Unknown, key[0], n, key[1], "%d of %d values are %.40q, none of its categories", n, p.Rows, key[1])
 	}
-	slices.SortStableFunc(p.Suspicions, func(a, b Suspicion) int { // the order of a map is none
+	slices.SortStableFunc(p.Suspicions, func(a, b Suspicion) int { // the order of a map is random
 		return slices.Compare([]string{a.Kind, a.Column, a.Example}, []string{b.Kind, b.Column, b.Example})
 	})
 	return p
 }
 
-// Among compares the tables of several sites, for which nothing was agreed, with each other: each column of numbers with the
-// middle of the same one at the others, of which at least two must have it. The reports are of one recipe.
+// Among compares the tables of several sites that have agreed on no expected values: each column of numbers with the
+// median of that column at the others, of which at least two must have it. The reports must be of one recipe.
 func Among(all []*Report) {
 	for i, p := range all {
 		for k := range p.Columns {
@@ -119,7 +120,7 @@ func Among(all []*Report) {
 	}
 }
 
-// column reads a column of a file from the columns of its numbers, or of its categories, from number at on.
+// column reads a column of a file from its numbers or categories, which start at index at.
 func column(c task.Column, d *task.Data, at int) Column {
 	out, counts := Column{Name: c.Name}, make([]int, len(c.Categories))
 	for i := range d.Len() {
@@ -150,8 +151,8 @@ func (p *Report) add(kind, column string, count int, example, format string, arg
 	p.Suspicions = append(p.Suspicions, Suspicion{kind, column, count, example, fmt.Sprintf(format, args...)})
 }
 
-// alone looks at a column by itself: it finds numbers at either end that are there repeatedly, and far from all others, and then whether
-// all others are the same.
+// alone checks a column by itself. It finds numbers at either end that occur repeatedly and far from all others, and
+// then whether all others are equal.
 func (p *Report) alone(c *Column) {
 	present := p.Rows - c.Missing
 	for len(c.values) >= fewest && c.values[0] < c.values[len(c.values)-1] {
@@ -185,8 +186,8 @@ func (p *Report) alone(c *Column) {
 	}
 }
 
-// isSentinel judges an end of a column by the sorted rest of it: the gap between them must be wider than any other but those of
-// a few outliers.
+// isSentinel judges an end of a column by the sorted rest of it: the gap between them must be wider than any other gap
+// except those of a few outliers.
 func isSentinel(at float64, count int, rest []float64) bool {
 	if count < repeated || len(rest) < fewest || rest[0] == rest[len(rest)-1] {
 		return false
@@ -199,7 +200,7 @@ func isSentinel(at float64, count int, rest []float64) bool {
 	return gap > s && gap > widest && math.Abs(at-quantile(rest, 0.5)) > apart*s
 }
 
-// off is how many deviations a value is from the mean that is expected; 0 if nothing is.
+// off returns the distance of a value from the expected mean, in deviations; 0 if nothing is expected.
 func (c *Column) off(x float64) float64 {
 	if c.Std == 0 {
 		return 0
@@ -211,8 +212,8 @@ func (c *Column) isFar() bool { return len(c.values) >= fewest && c.off(quantile
 
 func (c *Column) expected() string { return short(c.Mean) + " ± " + short(c.Std) }
 
-// compare looks at the columns that are far from what is expected: two of them may be swapped, or one in another unit, if one factor
-// brings both the middle and the spread to what is expected.
+// compare checks the columns that are far from the expected values. Two of them may be swapped. One may be in another
+// unit, if one factor brings both its middle and its spread to the expected values.
 func (p *Report) compare() {
 	swapped := map[string]bool{}
 	for i := range p.Columns {
@@ -240,8 +241,8 @@ func (p *Report) compare() {
 	}
 }
 
-// partner returns the column with which c, of a median m, may be swapped: each then is where the other is expected. It is nil if there
-// is none.
+// partner returns the column with which c, of median m, may be swapped: each then is where the other is expected. It
+// is nil if there is none.
 func (p *Report) partner(c *Column, m float64) (best *Column) {
 	least := float64(far)
 	for i := range p.Columns {
@@ -258,15 +259,16 @@ func (p *Report) partner(c *Column, m float64) (best *Column) {
 	return best
 }
 
-// Strange lists single values that are far from what a recipe was fitted on, one suspicion a column, if they are more than one in a
-// thousand: of such a row a model guesses. The example is the first one, with the number of its row, from 1.
+// Strange lists single values that are far from the data that a recipe was fitted on, one suspicion a column, if at
+// least one in a thousand is: for such a row the model guesses. The example is the first such value, with the
+// number of its row, from 1.
 func Strange(r *task.Recipe, d *task.Data) (found []Suspicion) {
 	p, at := Report{}, 0
 	for _, c := range r.Columns {
 		if s := r.Standardize; s != nil && c.Categories == nil {
 			e, count, example := Column{Mean: s.Mean[at], Std: s.Std[at]}, 0, ""
 			for i := range d.Len() {
-				if x := float64(d.Row(i)[at]); e.off(x) > strange { // not a missing one
+				if x := float64(d.Row(i)[at]); e.off(x) > strange { // NaN, a missing value, is not
 					if count++; count == 1 {
 						example = fmt.Sprintf("%s in row %d", short(x), i+1)
 					}
@@ -281,14 +283,15 @@ func Strange(r *task.Recipe, d *task.Data) (found []Suspicion) {
 	return p.Suspicions
 }
 
-// quantile returns a quantile of sorted values, between two if need be.
+// quantile returns a quantile of sorted values, interpolated if necessary.
 func quantile(sorted []float64, q float64) float64 {
 	at := q * float64(len(sorted)-1)
 	below := sorted[int(at)]
 	return below + float64((sorted[min(int(at)+1, len(sorted)-1)]-below)*(at-math.Floor(at)))
 }
 
-// spread is the standard deviation of sorted values, or that of a normal variable with their quartiles if it is larger.
+// spread returns the standard deviation of sorted values, or that of a normal variable with their quartiles if it is
+// larger.
 func spread(sorted []float64) float64 {
 	mean, square := 0.0, 0.0
 	for _, x := range sorted {
@@ -300,5 +303,4 @@ func spread(sorted []float64) float64 {
 	return max(math.Sqrt(square), (quantile(sorted, 0.75)-quantile(sorted, 0.25))/1.349)
 }
 
-// short writes a number for people.
 func short(x float64) string { return strconv.FormatFloat(x, 'g', 4, 64) }

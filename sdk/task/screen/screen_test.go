@@ -21,7 +21,7 @@ const shared = "../../../../shared/data"
 
 var hospitals = []string{"cleveland", "hungarian", "switzerland", "va"}
 
-// agreed is the task of examples/hospital: from a table that describes nobody.
+// agreed is the task of examples/hospital, from a table that describes no real person.
 func agreed(t *testing.T) *task.Recipe {
 	t.Helper()
 	r, err := task.Fit(task.Spec{
@@ -34,7 +34,8 @@ func agreed(t *testing.T) *task.Recipe {
 	return r
 }
 
-// hospital returns the file of a hospital as examples/hospital/hospitals.sh tidies it: the header, then a record for each patient.
+// hospital returns the file of a hospital as tidied by examples/hospital/hospitals.sh: the header, then a record for
+// each patient.
 func hospital(t *testing.T, name string) [][]string {
 	t.Helper()
 	f, err := os.Open(filepath.Join(shared, "heart-four-hospitals", name+".csv"))
@@ -87,7 +88,7 @@ func write(t *testing.T, rows [][]string) string {
 	return path
 }
 
-// look screens rows by a recipe, as check does.
+// look screens rows by a recipe, like the command check.
 func look(t *testing.T, r *task.Recipe, rows [][]string, labels bool) (*screen.Report, *screen.Relation) {
 	t.Helper()
 	path := write(t, rows)
@@ -111,7 +112,6 @@ func text(p *screen.Report) string {
 	return strings.Join(all, "\n")
 }
 
-// kinds lists what was found, as kind and column.
 func kinds(p *screen.Report) (all []string) {
 	for _, s := range p.Suspicions {
 		all = append(all, s.Kind+" "+s.Column)
@@ -119,7 +119,7 @@ func kinds(p *screen.Report) (all []string) {
 	return all
 }
 
-// The files of four hospitals as they are raise no suspicion; with one fault each, that fault is found, and no other.
+// The unmodified files of four hospitals raise no suspicion; with one error each, exactly that error is found.
 func TestHospitals(t *testing.T) {
 	r := agreed(t)
 	for _, name := range hospitals {
@@ -200,7 +200,7 @@ func count(rows [][]string, at int) (n int) {
 	return n
 }
 
-// Swiss cholesterol is 0 in the file as it comes, which is that hospital's mark for what was not measured.
+// Swiss cholesterol is 0 in the original file: that hospital's marker of a missing value.
 func TestUntidied(t *testing.T) {
 	r := agreed(t)
 	rows := hospital(t, "switzerland")
@@ -214,7 +214,7 @@ func TestUntidied(t *testing.T) {
 	}
 }
 
-// Of a data set of which every other row is public, the rest raises no suspicion, nor the whole by itself.
+// If every other row of a data set is public, the rest raises no suspicion, nor does the whole alone.
 func TestNoFalseAlarm(t *testing.T) {
 	for file, s := range map[string]task.Spec{
 		"../../../examples/patients.csv": {Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}},
@@ -277,7 +277,7 @@ func table(n int, seed uint64, change func(i int, row []string)) [][]string {
 
 func nothing(int, []string) {}
 
-// Without an agreed task, several sites are compared with each other; a sentinel is found in one table by itself.
+// Without an agreed task, several sites are compared with each other; one table suffices to find a sentinel.
 func TestAmong(t *testing.T) {
 	each := func(change func(i int, row []string)) []*screen.Report {
 		files := [][][]string{table(60, 1, nothing), table(60, 2, change), table(60, 3, nothing), table(60, 4, nothing)}
@@ -334,7 +334,7 @@ func TestAmong(t *testing.T) {
 	}
 }
 
-// Single values that are far from what a model was fitted for are named with their row; missing ones are not.
+// Single values far from the data that a model was fitted on are reported with their row; missing ones are not.
 func TestStrange(t *testing.T) {
 	path := write(t, table(60, 1, nothing))
 	r, err := task.Fit(task.Spec{Source: "csv:" + path, Label: "y", OneHot: []string{"ward"}, Missing: "mean"},
@@ -352,7 +352,7 @@ func TestStrange(t *testing.T) {
 	}
 }
 
-// A file may be empty but for broken lines, tiny, constant throughout or full of extreme numbers: nothing panics.
+// A file may be empty except for broken lines, tiny, constant or full of extreme numbers: nothing panics.
 func TestOdd(t *testing.T) {
 	r, err := task.Fit(task.Spec{Source: "csv:" + write(t, table(60, 1, nothing)), Label: "y", OneHot: []string{"ward"}, Missing: "mean"},
 		task.ModelSpec{Name: task.SoftmaxModel}, "60 rows")
@@ -376,7 +376,7 @@ func TestOdd(t *testing.T) {
 	}
 }
 
-// A count whose largest value is rare, a column with a long tail and one that is capped have no sentinel.
+// A count whose largest value is rare, a column with a long tail and a capped one have no sentinel.
 func TestNoSentinel(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 1))
 	for name, value := range map[string]func(i int) string{
