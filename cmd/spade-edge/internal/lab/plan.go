@@ -22,7 +22,7 @@ type PlanOptions struct {
 	dim, samples int
 }
 
-// leftover is the share of disagreement that a cool-down should leave.
+// leftover is the share of disagreement that may remain after the cool-down.
 const leftover = 0.05
 
 // Plan is the command that predicts the cost of a run.
@@ -45,10 +45,10 @@ func Plan(_ context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.Write(t, p.Fleet) })
 }
 
-// Read reads a command line and reports conflicting flags and numbers out of range.
+// Read parses a command line and reports conflicting flags and numbers out of range.
 func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	o.Options = setup.NewOptions(c)
-	o.Nodes, o.Graph = 50, "er:0.3" // as simulate has them
+	o.Nodes, o.Graph = 50, "er:0.3" // the defaults of simulate
 	c.IntVar(&o.Nodes, "nodes", o.Nodes, "number of clients")
 	o.RegisterRun(c)
 	o.RegisterModel(c)
@@ -73,7 +73,7 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	return f.Usage()
 }
 
-// Build makes the fleet without data.
+// Build makes the fleet, without data.
 func (o *PlanOptions) Build() (*setup.Problem, error) {
 	g, err := o.ParseGraph()
 	if err != nil {
@@ -87,7 +87,7 @@ func (o *PlanOptions) Build() (*setup.Problem, error) {
 
 func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	f, g := p.Fleet, p.Graph
-	cfgs, err := f.Machines(p.Samples, func(int) io.Reader { return bytes.NewReader(nil) }) // nothing is ever drawn
+	cfgs, err := f.Machines(p.Samples, func(int) io.Reader { return bytes.NewReader(nil) }) // draws nothing
 	if err != nil {
 		return nil, cli.AsUsageError(err)
 	}
@@ -106,7 +106,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	if o.Known(o.dim, p.Samples).Scheduled() {
 		r.Schedule = "paper"
 	}
-	calm := graph.Decay{Step: 1, Mix: make([]float64, m.Mixing)} // of a node without neighbors
+	calm := graph.Decay{Step: 1, Mix: make([]float64, m.Mixing)} // for a node without neighbors
 	if o.Nodes == 1 {
 		r.Gain = 0
 	} else {
@@ -129,7 +129,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	}
 	if cfg.GridStep > 0 {
 		r.GridBits = int(math.Round(math.Log2(f.Privacy.Sigma / cfg.GridStep)))
-		// The clipped update adds to it, spread over all coordinates.
+		// The clipped update adds to the noise, spread over all coordinates.
 		clip := f.Privacy.Clip * float64(max(1, cfg.Records.Most)) / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
 		calm.Step = math.Hypot(calm.Step, clip)
 	}
@@ -142,7 +142,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	}
 	queries := int64(m.Tau) * int64(batch)
 	if cfg.Estimator.Kind != zoest.Tracking && !cfg.Estimator.Records {
-		queries += int64(o.samples) // to fill the table
+		queries += int64(o.samples) // fills the table once
 	}
 	if err := r.Multiply(queries); err != nil {
 		return nil, err
