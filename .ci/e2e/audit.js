@@ -1,10 +1,10 @@
-// What is wrong with a node's page, or a report, as it stands, one line each. planned says that all goes as it should: nothing is red
-// then but the badge of a run that is not private.
+// Returns the errors of the current page of a node, or of a report, one line each. planned says that the run is healthy: then
+// only the badge of a run that is not private may be red.
 (planned) => {
   const wrong = [], W = innerWidth, by = id => document.getElementById(id);
   const path = e => e.nodeName.toLowerCase() + (e.id ? "#" + e.id : "") + [...e.classList].map(c => "." + c).join("");
   const say = (e, text) => wrong.push(path(e) + " " + JSON.stringify(e.textContent.trim().slice(0, 40)) + " " + text);
-  const clipped = e => getComputedStyle(e).clipPath !== "none"; // for screen readers alone
+  const clipped = e => getComputedStyle(e).clipPath !== "none"; // only for screen readers
   const chain = e => { const up = []; for (; e; e = e.parentElement) up.push(e); return up; };
   const seen = [...document.body.querySelectorAll("*")].filter(e =>
     !["SCRIPT", "STYLE", "NOSCRIPT", "title"].includes(e.nodeName) && e.checkVisibility({ visibilityProperty: true }) && !chain(e).some(clipped));
