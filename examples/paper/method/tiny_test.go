@@ -88,7 +88,7 @@ func (w tinyWorld) starts() []vector {
 	return x
 }
 
-// directions yields the Rademacher vectors of one stage: one word each, a set bit for -1.
+// directions returns a generator of the Rademacher vectors of one stage: one word each, a set bit for -1.
 func (w tinyWorld) directions(p rng.Purpose, i, k, t int) func() vector {
 	s := rng.New(w.Seed, rng.Address{Purpose: p, Client: uint32(i), Round: uint32(k), Step: uint32(t)})
 	return func() vector {
@@ -101,7 +101,7 @@ func (w tinyWorld) directions(p rng.Purpose, i, k, t int) func() vector {
 	}
 }
 
-// samples lists n samples of client i for a step: all in order as often as they fit, then the beginning of a fresh
+// samples lists n samples of client i for a step: all in order as often as possible, then the beginning of a fresh
 // shuffle.
 func (w tinyWorld) samples(n, i, k, t int) []int {
 	m := w.Clients[i].Samples
@@ -147,7 +147,7 @@ func (w tinyWorld) stochastic(n, i, k, t int, x vector, mu float64) vector {
 	return g
 }
 
-// noise is one release's.
+// noise returns the noise of one release.
 func (w tinyWorld) noise(i, k, t int, sigma float64) vector {
 	s := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i), Round: uint32(k), Step: uint32(t)})
 	v := make(vector, w.Dim)
@@ -157,7 +157,7 @@ func (w tinyWorld) noise(i, k, t int, sigma float64) vector {
 	return v
 }
 
-// sigma is what dpmech says for releases of sensitivity 2*radius; 0 without privacy.
+// sigma is that of dpmech for releases of sensitivity 2*radius; 0 without privacy.
 func (w tinyWorld) sigma(t *testing.T, radius float64, releases int) float64 {
 	if w.Privacy == nil {
 		return 0

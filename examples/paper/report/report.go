@@ -43,7 +43,7 @@ func (r *reporter) row(c *cell, samples int) {
 }
 
 // Write writes all tables of the results in a folder into it: table2.md, table3.md, table4.md and longer.md, and
-// cells.csv with every number in them. Ceilings that are missing are computed first.
+// cells.csv with all of their numbers. It first computes missing ceilings.
 func Write(ctx context.Context, lab *experiment.Lab, settings *experiment.Settings, store *experiment.Store, dir string,
 	sets []string, seeds int, log io.Writer) error {
 	known, err := readCeilings(dir)
