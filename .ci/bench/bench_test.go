@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// BenchmarkKernels times every operation, length and contender.
 func BenchmarkKernels(b *testing.B) {
 	for _, op := range operations {
 		for _, n := range sizes {

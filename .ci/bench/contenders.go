@@ -61,7 +61,6 @@ var (
 	tiny     float32 = 1e-9
 )
 
-// contender performs an operation k times in a row.
 type contender struct {
 	name string
 	run  func(d *data, k int)
@@ -179,7 +178,7 @@ var operations = []operation{
 				plainStep(d.v[0], tiny, d.v[1], 0.5, d.v[2])
 			}
 		}},
-		{"gonum", func(d *data, k int) { // two passes
+		{"gonum", func(d *data, k int) {
 			for range k {
 				blas.Saxpy(len(d.v[0]), -tiny, d.v[1], 1, d.v[0], 1)
 				blas.Saxpy(len(d.v[0]), -tiny*0.5, d.v[2], 1, d.v[0], 1)
@@ -205,7 +204,7 @@ var operations = []operation{
 				plainSignAxpy(d.v[0], tiny, d.signs)
 			}
 		}},
-		{"gonum", func(d *data, k int) { // two passes
+		{"gonum", func(d *data, k int) {
 			for range k {
 				expand(d.v[5], d.signs)
 				blas.Saxpy(len(d.v[0]), tiny, d.v[5], 1, d.v[0], 1)
@@ -260,13 +259,13 @@ var operations = []operation{
 				plainSignScale(d.v[0], 0.25, d.signs)
 			}
 		}},
-		{"gonum", func(d *data, k int) { // two passes
+		{"gonum", func(d *data, k int) {
 			for range k {
 				expand(d.v[0], d.signs)
 				blas.Sscal(len(d.v[0]), 0.25, d.v[0], 1)
 			}
 		}},
-		{"vek32", func(d *data, k int) { // two passes
+		{"vek32", func(d *data, k int) {
 			for range k {
 				expand(d.v[0], d.signs)
 				vek32.MulNumber_Inplace(d.v[0], 0.25)

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// describe prints the machine on which the page was measured.
 func describe(b *bench) {
 	fmt.Printf("- Machine: %s, %d processors, %s; %s/%s, %s.\n", cpuName(), runtime.NumCPU(), memory(), runtime.GOOS,
 		runtime.GOARCH, runtime.Version())
@@ -19,7 +18,6 @@ func describe(b *bench) {
 	fmt.Printf("- Data: %s.\n", b.dataName)
 }
 
-// cpuName returns Linux's name of the processor.
 func cpuName() string {
 	name, family := "unknown processor", ""
 	text, _ := os.ReadFile("/proc/cpuinfo")
@@ -39,7 +37,6 @@ func cpuName() string {
 	return name + family
 }
 
-// memory returns the size of the machine's memory.
 func memory() string {
 	text, _ := os.ReadFile("/proc/meminfo")
 	var kb float64

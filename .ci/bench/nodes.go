@@ -17,7 +17,7 @@ import (
 // long and a short run, which excludes start and end.
 type fleet struct {
 	nodes       int
-	init        string // flags of init
+	init        string
 	format      string // of the scorer's messages, if it has a scorer
 	short, long int    // numbers of rounds
 }
@@ -126,7 +126,6 @@ func freePort() (string, error) {
 	return port, err
 }
 
-// setFormat sets the scorer's message format in a node file.
 func setFormat(path, format string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

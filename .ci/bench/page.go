@@ -10,7 +10,7 @@ import (
 
 // row is a line of the page: a figure of ours, usually beside another program's, and its goal.
 type row struct {
-	what, other string // what is measured; the other side, or ""
+	what, other string
 	unit        string
 	goal        goal
 	measure     func() (ours, theirs float64, err error)
@@ -26,7 +26,6 @@ func atMost(x float64) goal { return goal{most: x} }
 
 var none goal // for information
 
-// goalText formats the goal of the row.
 func (r row) goalText() string {
 	switch g := r.goal; {
 	case g == none:
@@ -45,7 +44,6 @@ type skipped string
 
 func (s skipped) Error() string { return "skipped: " + string(s) }
 
-// page prints the whole page.
 func page(data, only string, suite bool) error {
 	b, err := newBench(data)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 
 const root = "../.."
 
-// bench is the environment of the rows.
 type bench struct {
 	dir       string // temporary folder
 	program   string // built with the defaults
@@ -90,7 +89,6 @@ type said struct {
 	MB   float64        // peak resident memory, if known
 }
 
-// run runs a program in a folder, with additions to the environment.
 func (b *bench) run(dir string, env []string, name string, args ...string) (said, error) {
 	cmd := exec.Command(name, args...)
 	var out, errs bytes.Buffer
@@ -107,7 +105,6 @@ func (b *bench) run(dir string, env []string, name string, args ...string) (said
 	return s, nil
 }
 
-// number returns a number of the JSON object.
 func (s said) number(key string) (float64, error) {
 	x, ok := s.JSON[key].(float64)
 	if !ok {

@@ -13,7 +13,6 @@ const (
 	queryMu   = 0.125
 )
 
-// queryLoss costs almost nothing.
 func queryLoss(q zoest.Query) float64 { return float64(q.Point[0]) + 1 }
 
 // machineQueries runs one round of a single client: steps local steps, each with b queries, of m samples. It returns

@@ -14,7 +14,6 @@ var (
 	ring31  = job{nodes: 31, components: 10, rounds: 50, tau: 2, eta: 2.34, mu: 0.474}
 )
 
-// rows returns the lines of the page.
 func (b *bench) rows(suite bool) []row {
 	numpy := b.numpyName
 	if b.python != "" {

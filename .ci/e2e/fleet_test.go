@@ -20,7 +20,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// program builds spade-edge, once.
 var program = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "spade-edge-e2e")
 	if err != nil {
@@ -42,7 +41,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// process is the program in a separate process.
 type process struct {
 	cmd  *exec.Cmd
 	out  bytes.Buffer
@@ -108,7 +106,6 @@ func (p *process) text() string {
 	return p.log.String()
 }
 
-// address waits for the page's address.
 func (p *process) address(t *testing.T) string {
 	t.Helper()
 	select {

@@ -111,14 +111,12 @@ func (b *browser) run(what string, actions ...chromedp.Action) {
 	}
 }
 
-// await waits until an expression of the page is true.
 func (b *browser) await(expression string) {
 	b.t.Helper()
 	b.run("waiting for "+expression, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(100*time.Millisecond),
 		chromedp.WithPollingTimeout(60*time.Second)))
 }
 
-// eval returns the value of an expression of the page.
 func eval[T any](b *browser, expression string) (value T) {
 	b.t.Helper()
 	b.run(expression, chromedp.Evaluate(expression, &value,

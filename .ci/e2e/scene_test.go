@@ -10,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// scene is the data for a page.
 type scene struct {
 	name    string
 	status  any
@@ -173,7 +172,7 @@ func rare() []scene {
 		return s
 	})
 	add("serving", true, true, monitor.Serving, learning+cooldown, func(_ *sdk.Fleet, s *monitor.Status) any {
-		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: "it has said goodbye"} // it has everything and has exited
+		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: "it has said goodbye"} // it has everything and exited
 		s.Waiting = []string{}
 		return s
 	})

@@ -38,7 +38,6 @@ func build(dir, pkg string, t target, out, cache string, link ...string) error {
 	return nil
 }
 
-// sumOf returns the length and SHA-256 of a file.
 func sumOf(path string) (size int64, sum [sha256.Size]byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -102,9 +102,8 @@ func measureTicker(dir string, native target, span time.Duration) error {
 	return nil
 }
 
-// idleMeasure is the measurement of a process.
 type idleMeasure struct {
-	resident, peak int64         // bytes
+	resident, peak int64
 	anonymous      int64         // bytes of resident outside the program's own file
 	asked          time.Duration // until the first query; 0 if not printed
 	share          float64       // of one processor

@@ -63,7 +63,6 @@ func printSizes(targets, twice []target, fresh bool) error {
 	return errors.Join(append(errs, compareBuilds(tmp, twice, fresh))...)
 }
 
-// weigh returns the size of a build in bytes.
 func weigh(tmp string, t target, l limit) (int64, error) {
 	out := filepath.Join(tmp, "a")
 	if err := build(".", l.pkg, t, out, ""); err != nil {

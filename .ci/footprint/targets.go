@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// target is the system and processor of a build.
 type target struct {
 	os, arch, variant string
 }
@@ -25,7 +24,6 @@ func (t target) String() string {
 	return strings.TrimSuffix(t.os+"/"+t.arch+"/"+t.variant, "/")
 }
 
-// file returns the program's file name for the target.
 func (t target) file() string {
 	name := strings.ReplaceAll("spade-edge-"+t.String(), "/", "-")
 	if t.os == "windows" {

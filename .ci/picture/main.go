@@ -55,7 +55,6 @@ type result struct {
 	Majority float64 `json:"accuracy_majority"`
 }
 
-// demo runs the demo once and returns its result.
 func demo(program string, seed int, flags ...string) (r result) {
 	cmd := exec.Command(program, append([]string{"demo", "-json", "-seed", strconv.Itoa(seed)}, flags...)...)
 	out, err := cmd.Output()

@@ -80,7 +80,6 @@ func run(ctx context.Context, data, seeds, noises string, onlyPrivate bool, word
 	return errors.Join(l.search(open, seeds), l.protect(private, noises))
 }
 
-// search prints the table of steps.
 func (l *lab) search(open []task, seeds string) error {
 	if len(open) == 0 {
 		return nil
@@ -136,7 +135,6 @@ func (l *lab) search(open []task, seeds string) error {
 	return errors.Join(faults...)
 }
 
-// protect prints the accuracies of private runs.
 func (l *lab) protect(private []gate, seeds string) error {
 	var faults []error
 	for _, g := range private {
@@ -197,7 +195,6 @@ func (l *lab) simulate(args ...string) (*sweep, error) {
 	return &s, nil
 }
 
-// fit writes a task file.
 func (l *lab) fit(path string, args ...string) error {
 	_, err := l.do(append([]string{"fit", "-fitted-on", "the data of a comparison", "-out", path}, args...)...)
 	return err

@@ -64,7 +64,6 @@ func TestManifestTheFirstTime(t *testing.T) {
 	check(t, text[:start]+strings.ReplaceAll(text[start:end], "        # ", "        ")+text[end:])
 }
 
-// check compares the parts with each other.
 func check(t *testing.T, text string) {
 	t.Helper()
 	service, set := documents(t, text)

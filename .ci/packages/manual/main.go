@@ -62,7 +62,6 @@ func manual(args []string) ([]byte, error) {
 	return page.Bytes(), nil
 }
 
-// say returns the output of this checkout's program.
 func say(args ...string) (string, error) {
 	cmd := exec.Command("go", append([]string{"run", "./cmd/spade-edge"}, args...)...)
 	var log strings.Builder

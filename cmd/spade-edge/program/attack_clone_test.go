@@ -88,7 +88,7 @@ func cloneOnce(t *testing.T, edges string, each bool, chance *rng.Stream) (two, 
 	other := tr.path("clone")
 	takeOver(t, tr.dir, other, append(keepsAll("a"), "a.json", "a.key", "fleet.json", "x0.bin")...)
 	text := readFile(t, filepath.Join(other, "a.json"))
-	writeFile(t, other, "a.json", strings.Replace(text, tr.place(0), ownPort(), 1)) // no other node dials it
+	writeFile(t, other, "a.json", strings.Replace(text, tr.place(0), ownPort(), 1)) // not dialed
 	copies := []*process{start(t, "run", tr.path("a.json"), "-json")}
 	time.Sleep(time.Duration(chance.Float64() * float64(300*time.Millisecond)))
 	copies = append(copies, start(t, "run", filepath.Join(other, "a.json"), "-json"))
@@ -140,7 +140,7 @@ func cloneOnce(t *testing.T, edges string, each bool, chance *rng.Stream) (two, 
 	for i, p := range copies {
 		switch log := p.log.String(); {
 		case codes[i] == cli.ExitMismatch && (strings.Contains(log, sdk.ErrClone.Error()) || strings.Contains(log, state.ErrRollback.Error())):
-		case codes[i] == -1 && len(both[i]) < 30: // stuck
+		case codes[i] == -1 && len(both[i]) < 30:
 		case codes[i] == cli.ExitDone && !two && len(found) == 0: // the other copy was too late
 		default:
 			report("one goes on")

@@ -26,7 +26,6 @@ type pusher struct {
 	chain []signed.Statement // by round, from the start
 }
 
-// frame returns the pusher's release of a round.
 func (p *pusher) frame(round int) *admm.Message {
 	m := p.file.Fleet.Method
 	f := &admm.Message{Kind: admm.Release, Round: round}
@@ -118,7 +117,6 @@ func TestAttackEdgeOfTheGrid(t *testing.T) {
 	})
 }
 
-// pushOut reports whether the node ended.
 func pushOut(t *testing.T, place func(round int) int32) bool {
 	t.Helper()
 	tr := newAttacked(t, "ab", func(f *sdk.Fleet) {

@@ -23,7 +23,7 @@ import (
 type keyed struct {
 	*trial
 	old, next string // public keys of b
-	made      int    // releases of b before it was killed
+	made      int
 	a, c      *process
 }
 

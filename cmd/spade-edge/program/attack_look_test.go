@@ -35,7 +35,7 @@ func init() {
 }
 
 type lastDraw struct {
-	made  func() int // number of releases
+	made  func() int
 	round int
 }
 

@@ -39,7 +39,6 @@ func times(t *testing.T, variable string, few int) int {
 	return n
 }
 
-// newAttacked is a private trial.
 func newAttacked(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	return newTrial(t, edges, func(f *sdk.Fleet) {
@@ -142,7 +141,6 @@ func (in *insider) scope(member string) signed.Scope {
 	return signed.NewScope(in.file.Fleet.Run, in.file.Fleet.Hash(), member)
 }
 
-// Send sends what change returns for a frame.
 func (in *insider) Send(ctx context.Context, to string, frame []byte) error {
 	if wire.IsHeartbeat(frame) {
 		return in.tr.Send(ctx, to, frame)
@@ -170,7 +168,6 @@ func (in *insider) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// Recv records what a neighbor signed.
 func (in *insider) Recv(ctx context.Context) (string, []byte, error) {
 	from, frame, err := in.tr.Recv(ctx)
 	var f admm.Message
@@ -226,7 +223,6 @@ func (in *insider) sawOnce(t *testing.T, neighbor string) (last int) {
 	return last
 }
 
-// await waits until the insider has seen a neighbor's release of a round.
 func (in *insider) await(t *testing.T, neighbor string, round int) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Millisecond) {
@@ -242,7 +238,6 @@ func (in *insider) await(t *testing.T, neighbor string, round int) {
 	}
 }
 
-// kill ends a process abruptly, like a power cut.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // an error if it has ended
 	<-p.over
@@ -293,7 +288,6 @@ func keeps(name string) []string {
 	return []string{name + ".state", name + ".ledger", name + ".ledger.mark"}
 }
 
-// spends returns the spends in a member's ledger by run.
 func (tr *trial) spends(t *testing.T, member string) map[string][]dpmech.Spend {
 	t.Helper()
 	ledger, err := state.ReadLedger(tr.path(member + ".ledger"))

@@ -120,7 +120,7 @@ func TestCheckBesideRunningNodes(t *testing.T) {
 	}
 	tr.of(t, "c", "fleet.json")
 	c = node.Checkup{}
-	into(t, &c, cli.ExitDone, "check", tr.path("b.json")) // b is running
+	into(t, &c, cli.ExitDone, "check", tr.path("b.json"))
 	if !strings.Contains(checkupText(&c, "state"), "the node is running") || !strings.Contains(checkupText(&c, "listen"), "running node's") ||
 		!strings.HasPrefix(checkupText(&c, `neighbor "a"`), "not reachable (yet)") {
 		t.Errorf("b: %+v", c)

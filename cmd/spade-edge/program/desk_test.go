@@ -68,7 +68,6 @@ func (d *desk) write(t *testing.T, name, text string) {
 	}
 }
 
-// makeData writes data sets, keygen lines of three members, and a task.
 func (d *desk) makeData(t *testing.T) {
 	t.Helper()
 	var csv strings.Builder
@@ -180,7 +179,7 @@ func (d *desk) sit(t *testing.T, begin bool) string {
 	dir := t.TempDir()
 	copyAll(t, d.files, dir)
 	if begin {
-		for _, old := range []string{"state", "ledger.json.neighbors"} { // with the memory of a neighbor that restarts without state
+		for _, old := range []string{"state", "ledger.json.neighbors"} { // its neighbor restarts without state
 			if err := os.RemoveAll(filepath.Join(dir, old)); err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +189,6 @@ func (d *desk) sit(t *testing.T, begin bool) string {
 	return dir
 }
 
-// neighbor starts the neighbor without state.
 func (d *desk) neighbor(t *testing.T) *process {
 	t.Helper()
 	dir := t.TempDir()

@@ -56,12 +56,10 @@ func doubleOf(t *testing.T, f *sdk.Fleet, member string, key ed25519.PrivateKey,
 	return `{"evidence":` + string(line) + "}\n"
 }
 
-// journalOf returns a member's journal with the given lines.
 func journalOf(f *sdk.Fleet, member, lines string) string {
 	return fmt.Sprintf("{\"run\":%q,\"fleet\":\"%x\",\"member\":%q}\n%s", f.Run, f.Hash(), member, lines)
 }
 
-// give writes evidence to a member's state folder.
 func (tr *trial) give(t *testing.T, member, lines string) {
 	t.Helper()
 	if err := os.MkdirAll(tr.path(member+".state"), 0o700); err != nil {

@@ -16,8 +16,8 @@ type falseClaim func(v attackView) []float32
 
 // attackView is what malicious members know: everything.
 type attackView struct {
-	Round, From, To int         // the release, the malicious member, and the receiver
-	Start           []float32   // x_0
+	Round, From, To int // the release, the malicious member, and the receiver
+	Start           []float32
 	Own             []float32   // the member's release if it followed the method
 	Honest          [][]float32 // this round's releases of all honest members
 	Victims         []*victim   // the states of these members, in the same order
@@ -30,7 +30,6 @@ type victim struct {
 	edges  map[int]admm.EdgeState // by neighbor
 }
 
-// mean returns the average of the honest members' releases.
 func (v attackView) mean() []float32 {
 	x := make([]float32, len(v.Start))
 	for c := range x {
@@ -103,7 +102,6 @@ func equivocate(even, odd falseClaim) falseClaim {
 	}
 }
 
-// adversary is the malicious members of a simulation.
 type adversary struct {
 	attack  falseClaim
 	clients []sim.Client
@@ -212,7 +210,6 @@ func (a *adversary) forge(msg admm.Message) admm.Message {
 	return msg
 }
 
-// allOf returns d numbers equal to x.
 func allOf(d int, x float32) []float32 {
 	v := make([]float32, d)
 	for i := range v {

@@ -25,7 +25,6 @@ var (
 	ownNoise  = dpmech.Gaussian{Clip: 1, Sigma: 32}
 )
 
-// spend reserves releases of a run in a ledger.
 func spend(t *testing.T, path, run string, rounds int, g dpmech.Gaussian) {
 	t.Helper()
 	ledger, err := state.OpenLedger(path)
@@ -126,7 +125,6 @@ func TestLifetimeNamesItsAdversary(t *testing.T) {
 	}
 }
 
-// ownFiles reads a node file and its fleet file.
 func ownFiles(t *testing.T, path string) (*fleetfile.Node, *fleetfile.File) {
 	t.Helper()
 	node, err := fleetfile.ReadNode(path)

@@ -33,7 +33,6 @@ func plant(t *testing.T, more ...string) (dir, line string) {
 	return dir, line
 }
 
-// modelOf writes a model file beside a folder and returns its path.
 func modelOf(t *testing.T, dir string, weights ...float32) string {
 	t.Helper()
 	m := builtin.Model{Run: "before", Member: "a", Round: 1, Rounds: 1, NoTask: builtin.Program, Weights: weights}
@@ -48,7 +47,6 @@ func modelOf(t *testing.T, dir string, weights ...float32) string {
 	return path
 }
 
-// contents returns the names and contents of all files in a folder.
 func contents(t *testing.T, dir string) string {
 	t.Helper()
 	all := tree(t, dir)

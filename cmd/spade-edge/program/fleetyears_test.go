@@ -80,7 +80,6 @@ func (y *years) settle(t *testing.T, name string) {
 	}
 }
 
-// take makes devices install the operator's file.
 func (y *years) take(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {

@@ -82,7 +82,6 @@ func (w standstill) look(t *testing.T, see func()) {
 	runtime.KeepAlive(nodes)
 }
 
-// heapInUse returns the bytes of the heap in use.
 func heapInUse() int64 {
 	runtime.GC()
 	runtime.GC() // the second collection frees what pools held

@@ -43,7 +43,6 @@ func into(t *testing.T, result any, code int, args ...string) {
 	}
 }
 
-// tree lists the contents of a folder.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var all []string
@@ -123,7 +122,6 @@ func TestLifeOfAFleet(t *testing.T) {
 	}
 }
 
-// expect compares a checkup's verdicts.
 func expect(c *node.Checkup, t *testing.T, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}
@@ -154,7 +152,6 @@ func checkupText(c *node.Checkup, item string) string {
 	return "no such item"
 }
 
-// runFleet runs all nodes in this process.
 func runFleet(t *testing.T, made fleet.InitResult) []node.RunResult {
 	t.Helper()
 	results := make([]node.RunResult, len(made.Nodes))
@@ -214,7 +211,7 @@ func TestInitMembers(t *testing.T) {
 			}
 		}
 		var c node.Checkup
-		into(t, &c, cli.ExitFailed, "check", filepath.Join(there, "node.json"), "-offline") // only a person can say whether the data are new
+		into(t, &c, cli.ExitFailed, "check", filepath.Join(there, "node.json"), "-offline") // only a person knows whether the data are new
 		if !strings.Contains(checkupText(&c, "ledger"), "privacy -new-ledger") || checkupText(&c, "key") == "no such item" {
 			t.Errorf("%+v", c)
 		}
@@ -282,7 +279,6 @@ func readFile(t *testing.T, path string) string {
 	return string(b)
 }
 
-// writeFile writes a file into a folder and returns its path.
 func writeFile(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -344,7 +340,6 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// An interrupt ends a command at once while it loads data.
 func TestInterruptWhileLoading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	loading, release := make(chan struct{}), make(chan struct{})

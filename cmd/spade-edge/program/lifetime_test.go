@@ -15,7 +15,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// newPair is a private trial of two members.
 func newPair(t *testing.T) *trial {
 	t.Helper()
 	return newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
@@ -30,7 +29,6 @@ func (tr *trial) again(t *testing.T) {
 	}
 }
 
-// both runs the two members to completion.
 func (tr *trial) both(t *testing.T) (a, b node.RunResult) {
 	t.Helper()
 	pa, pb := start(t, "run", tr.path("a.json"), "-json"), start(t, "run", tr.path("b.json"), "-json")
@@ -137,7 +135,6 @@ func broken(t *testing.T) (tr *trial, a *process) {
 	}
 }
 
-// copyLedger copies b's ledger and its mark from one folder to another.
 func (tr *trial) copyLedger(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.MkdirAll(to, 0o700); err != nil {
@@ -199,7 +196,7 @@ func TestLostMemory(t *testing.T) {
 			t.Parallel()
 			tr, a := broken(t)
 			whole := tr.path("whole")
-			if err := os.Remove(tr.path("b.state/control")); err != nil && !os.IsNotExist(err) { // a remaining socket, and no state
+			if err := os.Remove(tr.path("b.state/control")); err != nil && !os.IsNotExist(err) { // a socket, and no state
 				t.Fatal(err)
 			}
 			copyFolder(t, tr.path("b.state"), whole)
@@ -240,7 +237,6 @@ func TestLostMemory(t *testing.T) {
 	}
 }
 
-// spent returns the number of releases in a member's ledger.
 func (tr *trial) spent(t *testing.T, member string) (releases int) {
 	t.Helper()
 	ledger, err := state.ReadLedger(tr.path(member + ".ledger"))
@@ -258,7 +254,6 @@ func (tr *trial) spent(t *testing.T, member string) (releases int) {
 	return releases
 }
 
-// remove deletes files and folders.
 func (tr *trial) remove(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {

@@ -21,7 +21,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// run runs the program spade-edge in this process.
 func run(ctx context.Context, args []string, out, log io.Writer) int {
 	return node.Websockets.Run(ctx, args, out, log)
 }
@@ -210,7 +209,6 @@ func TestCooldownAndAverage(t *testing.T) {
 	}
 }
 
-// A network of one client works.
 func TestSingleClient(t *testing.T) {
 	r := outcome(t, "simulate", "-nodes", "1", "-rounds", "20", "-non-private", "-cooldown", "2")
 	if r.Mean < 85 || r.ScalarsSent != 0 || r.BytesSent != 0 || r.ConsensusError != 0 {
@@ -242,7 +240,6 @@ func jsonNumber(x float64) string {
 	return string(b)
 }
 
-// full is a disk without space.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }

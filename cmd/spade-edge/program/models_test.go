@@ -179,7 +179,6 @@ func TestBuiltinMistakes(t *testing.T) {
 	}
 }
 
-// A fleet file accepts what fit writes.
 func TestFit(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "task.json")

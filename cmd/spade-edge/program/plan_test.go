@@ -209,7 +209,6 @@ func TestPlanCooldown(t *testing.T) {
 	}
 }
 
-// built returns the problem behind a plan.
 func built(t *testing.T, args []string) *setup.Problem {
 	t.Helper()
 	o := new(lab.PlanOptions)

@@ -200,7 +200,6 @@ func TestExportOwnFit(t *testing.T) {
 	}
 }
 
-// put writes a file and returns its path.
 func (tr *trial) put(t *testing.T, name, text string) string {
 	t.Helper()
 	tr.write(t, name, text)

@@ -14,7 +14,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 )
 
-// process is the program in a separate process.
 type process struct {
 	cmd  *exec.Cmd
 	out  bytes.Buffer
@@ -53,7 +52,6 @@ func starting(t *testing.T, env []string, args ...string) *process {
 	return p
 }
 
-// wait waits for the end of the process and checks its exit code.
 func (p *process) wait(t *testing.T, code int) {
 	t.Helper()
 	select {

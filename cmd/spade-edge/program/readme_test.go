@@ -10,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
-// readmeBlocks returns the shell blocks of the README.
 func readmeBlocks(t *testing.T) (all []string) {
 	t.Helper()
 	_, rest, found := strings.Cut(readFile(t, "../../../README.md"), "\n```sh\n")

@@ -51,7 +51,6 @@ func newProxy(t *testing.T, target string, number int) *proxy {
 	return p
 }
 
-// closeAll closes all connections.
 func (p *proxy) closeAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -131,7 +131,6 @@ func (tr *trial) of(t *testing.T, member, fleet string) {
 	tr.write(t, member+".json", strings.NewReplacer("fleet.json", fleet, "other.json", fleet).Replace(string(text)))
 }
 
-// other writes a different fleet file, with one more local step.
 func (tr *trial) other(t *testing.T) {
 	t.Helper()
 	tr.file.Fleet.Method.Tau++

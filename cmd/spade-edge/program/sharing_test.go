@@ -147,7 +147,7 @@ func TestSharingFleet(t *testing.T) {
 	says := func(words []string, args ...string) {
 		t.Helper()
 		code, text := said(args...)
-		text += strings.Join(strings.Fields(text), " ") // joins wrapped lines
+		text += strings.Join(strings.Fields(text), " ")
 		for _, want := range words {
 			if code != cli.ExitDone || !strings.Contains(text, want) {
 				t.Errorf("%q: exit code %d, no %q in\n%s", args, code, want, text)

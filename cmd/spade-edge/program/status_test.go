@@ -33,7 +33,6 @@ func (tr *trial) statusJSON(t *testing.T, member string) monitor.Status {
 	return st
 }
 
-// tells checks the text that status prints.
 func (tr *trial) tells(t *testing.T, member string, words ...string) {
 	t.Helper()
 	code, out, log := call("status", tr.path(member+".json"))
@@ -141,7 +140,6 @@ func TestStatusAndStop(t *testing.T) {
 	}
 	tr.tells(t, "b", "not running; its run is done", "round          9 of 9")
 
-	// A corrupt state.
 	tr.write(t, "b.state/slot-0", "torn")
 	tr.write(t, "b.state/slot-1", "torn")
 	st = tr.statusJSON(t, "b")
@@ -233,7 +231,7 @@ func TestPageStays(t *testing.T) {
 	if out := a.out.String(); !strings.Contains(out, "model          ") || strings.Count(out, "model  ") != 1 {
 		t.Errorf("output %s", out)
 	}
-	again := start(t, "run", tr.path("a.json"), "-http", "127.0.0.1:0", "-linger", "10ms", "-anyway") // the run is complete
+	again := start(t, "run", tr.path("a.json"), "-http", "127.0.0.1:0", "-linger", "10ms", "-anyway") // after the run
 	again.wait(t, cli.ExitDone)
 	again.log.await(t, "the page stays for 10ms")
 	if code, _, log := call("run", tr.path("a.json"), "-linger", "1s"); code != cli.ExitUsage || !strings.Contains(log, "-linger is 1s, want 0s or more, with -http") {

@@ -59,7 +59,6 @@ func newClinics(t *testing.T, rounds, cooldown int, change ...func(f *sdk.Fleet)
 	return tr
 }
 
-// edit replaces parts of a file of the trial.
 func (tr *trial) edit(t *testing.T, name string, oldNew ...string) {
 	t.Helper()
 	text, err := os.ReadFile(tr.path(name))
@@ -74,7 +73,6 @@ func (tr *trial) edit(t *testing.T, name string, oldNew ...string) {
 	tr.write(t, name, strings.NewReplacer(oldNew...).Replace(string(text)))
 }
 
-// sharing gives a fleet pairwise noise between neighbors.
 func sharing(f *sdk.Fleet) {
 	p := &f.Privacy
 	p.PairSigma, p.EffectiveSigma, p.Colluders = 4*p.Sigma, 1.1*p.Sigma, 1
@@ -170,7 +168,6 @@ func (w *supervisor) start(t *testing.T, i int) *process {
 	return starting(t, w.env, "run", w.path(w.file.Members[i].Name+".json"), "-json")
 }
 
-// ended reports whether a process has ended.
 func (p *process) ended() bool {
 	select {
 	case <-p.over:
@@ -211,7 +208,6 @@ func (w *supervisor) strike(t *testing.T, i int) {
 	w.nodes[i] = w.start(t, i)
 }
 
-// rounds returns how many releases a member makes.
 func (w *supervisor) rounds() int { return w.file.Fleet.Method.Last() }
 
 // lingers returns a node that has made its last release but has not ended, or -1.
@@ -229,7 +225,7 @@ func (w *supervisor) lingers(t *testing.T) int {
 func (w *supervisor) note(t *testing.T, i int) {
 	t.Helper()
 	if w.nodes[i].out.Len() == 0 && w.nodes[i].cmd.ProcessState.Success() {
-		return // already recorded
+		return
 	}
 	r := w.nodes[i].outcome(t)
 	w.checkLog(t, i)
@@ -314,7 +310,6 @@ func (w *supervisor) checkModels(t *testing.T) {
 	w.checkReleases(t, want)
 }
 
-// logged is a line of a log of releases.
 type logged struct {
 	Round  int    `json:"round"`
 	Digest string `json:"digest"`

@@ -20,7 +20,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// nextPort counts the ports that ownPort has tried.
 var nextPort atomic.Int32
 
 // ownPort returns a free loopback address that no other test of this process uses. Its port is outside the range of

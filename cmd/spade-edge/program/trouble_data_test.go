@@ -32,7 +32,6 @@ func (b *bench) book(t *testing.T, name string, limit *dpmech.Limit) *state.Ledg
 	return l
 }
 
-// used makes a ledger with two releases.
 func (b *bench) used(t *testing.T, name string) string {
 	t.Helper()
 	l := b.book(t, name, nil)

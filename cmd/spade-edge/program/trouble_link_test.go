@@ -45,7 +45,6 @@ func hears(t *testing.T, words []string, file string, others ...string) (int, st
 	return goesOn, p.log.String()
 }
 
-// otherKey returns the text of an unknown public key.
 func otherKey(t *testing.T) string {
 	t.Helper()
 	public, err := fleetfile.CreateKey(t.TempDir() + "/key")

@@ -54,7 +54,6 @@ func (tr *trial) variant(t *testing.T, name string, oldNew ...string) string {
 	return f.Name()
 }
 
-// oracle writes a's node file with another oracle.
 func (tr *trial) oracle(t *testing.T, oracle string) string {
 	t.Helper()
 	text := readFile(t, tr.path("a.json"))

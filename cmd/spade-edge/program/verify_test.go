@@ -111,7 +111,6 @@ func signHead(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey, f *sd
 	return head
 }
 
-// sign signs a certificate.
 func sign(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey) {
 	t.Helper()
 	message, err := c.SignedBytes()

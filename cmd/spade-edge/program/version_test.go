@@ -63,7 +63,6 @@ func goroot(t *testing.T) string {
 	return dir
 }
 
-// A release reports the version that the linker set.
 func TestVersionOfRelease(t *testing.T) {
 	defer func() { cli.Release = "" }()
 	cli.Release = "v1.2.0 0123456789ab"

@@ -10,7 +10,6 @@ import (
 	"testing"
 )
 
-// mistake is a wrong use of the program.
 type mistake struct {
 	code int
 	want string // part of the message; for a message of several lines, one line for a part of each
@@ -45,7 +44,6 @@ func wrongUse(t *testing.T, dir string, all []mistake) {
 	}
 }
 
-// snapshot describes everything in a folder.
 func snapshot(t *testing.T, dir string) string {
 	t.Helper()
 	var all strings.Builder

@@ -75,7 +75,6 @@ func wrong(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// snapshot describes everything in a folder.
 func snapshot(ts *testscript.TestScript, dir string) string {
 	var all strings.Builder
 	ts.Check(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -9,7 +9,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// contender is one row of the table.
 type contender struct {
 	name, sees string
 	method     method.Method // nil: no method; see models
@@ -56,7 +55,6 @@ func contenders(private bool, colluders int) []contender {
 	return list
 }
 
-// majority has no model.
 func majority(context.Context, *stage) ([][]float32, error) { return nil, nil }
 
 // alone trains each client by itself, without noise, as a fleet of one.

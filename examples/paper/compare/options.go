@@ -27,7 +27,6 @@ type options struct {
 	out            string
 }
 
-// parse parses flags.
 func parse(args []string, log io.Writer) (*options, error) {
 	o := new(options)
 	fl := flag.NewFlagSet("paper compare", flag.ContinueOnError)

@@ -56,7 +56,6 @@ func Run(ctx context.Context, args []string, out, log io.Writer) error {
 	return o.table(out, all, results)
 }
 
-// result is the result of one run.
 type result struct {
 	worth
 	setting method.Setting

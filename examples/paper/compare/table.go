@@ -47,7 +47,6 @@ clients' models, as if consensus at the end were free and complete. 1P-DSG and 1
 from losses, without and with gradient tracking. "alone" is SPADE-DFL without noise on a client's own data, and "pooled" is
 logistic regression by exact gradients.`
 
-// sentence summarizes the table.
 func (o *options) sentence(all []contender, results [][]result) string {
 	ours, best, alone, top := -1, -1, -1, -1
 	mean := func(i int) float64 { return stat.Mean(accuracies(results[i])) }
@@ -76,7 +75,6 @@ func (o *options) sentence(all []contender, results [][]result) string {
 		own, mean(ours), who, all[best].name, mean(best), interval(differ, "%+.1f"), mean(alone), mean(top))
 }
 
-// column returns a number of each run.
 func column(runs []result, of func(r result) float64) (v []float64) {
 	for _, r := range runs {
 		v = append(v, of(r))

@@ -74,10 +74,9 @@ func Gradient(d *task.Data) func(g, x []float32, sample int) {
 	}
 }
 
-// slope adds up gradients of samples' losses.
 type slope struct {
 	p, dz    []float64 // one number per class
-	rows     int       // of the model
+	rows     int
 	logistic bool
 }
 

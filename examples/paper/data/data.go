@@ -88,7 +88,6 @@ func Load(name, dir string) (*Source, error) {
 	return s, nil
 }
 
-// join returns the samples of both.
 func join(a, b *task.Data) *task.Data {
 	out := *a
 	out.X = append(append([]float32(nil), a.X...), b.X...)

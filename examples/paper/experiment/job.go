@@ -51,10 +51,10 @@ type Result struct {
 	Cooled         float64 `json:"cooled,omitempty"`
 	CooledAveraged float64 `json:"cooled_averaged,omitempty"`
 
-	Losses  int64     `json:"losses"`          // asked for, by all clients
-	Scalars int64     `json:"scalars"`         // sent, by all clients
-	Seconds float64   `json:"seconds"`         // wall time, with other runs in parallel
-	Curve   []float64 `json:"curve,omitempty"` // Accuracy after each round, with three decimals
+	Losses  int64     `json:"losses"`  // asked for, by all clients
+	Scalars int64     `json:"scalars"` // sent, by all clients
+	Seconds float64   `json:"seconds"` // wall time, with other runs in parallel
+	Curve   []float64 `json:"curve,omitempty"`
 }
 
 // Cooldown is the number of rounds of pure consensus in a cool-down.
@@ -239,5 +239,4 @@ func methodOf(name string) (method.Method, error) {
 	return nil, fmt.Errorf("experiment: no method is called %q", name)
 }
 
-// rivals lists the six methods with which the paper compares SPADE-DFL.
 func rivals() []method.Method { return method.Rivals() }

@@ -26,7 +26,7 @@ func TestPlanIsTheTables(t *testing.T) {
 		}
 	}
 	perTable2 := 30 * (4*9 + 1)         // five rivals and four forms in four partitions, DP-SGD once
-	private := 4 * (perTable2 + 4*30*5) // tracking and Walsh; pairwise noise, with and without momentum; a trusted server; gossip
+	private := 4 * (perTable2 + 4*30*5) // tracking and Walsh; pairwise noise with and without momentum; trusted server; gossip
 	want := map[string]int{
 		EqualQueries: 4*perTable2 + 4*30*(4*8+1) + 4*4*30*3, Private8: private, Private32: private,
 		FreeQueries: 4 * perTable2, PrivateFree: 4 * (perTable2 + 4*30*3),

@@ -66,7 +66,6 @@ func (s *Settings) For(j Job) (method.Setting, error) {
 // Seeds returns the number of seeds on which the chosen setting was tried; 0 if there is none.
 func (s *Settings) Seeds(j Job) int { return s.Choices[j.settingKey()].Seeds }
 
-// made reports whether a result was made with the current setting.
 func (s *Settings) made(r Result) bool {
 	setting, err := s.For(r.Job)
 	return err == nil && maps.Equal(setting, r.Setting)

@@ -106,7 +106,6 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 	})
 }
 
-// search finds a setting for a job.
 func (l *Lab) search(ctx context.Context, j Job, record *trialLog) (Choice, error) {
 	space, err := l.space(j)
 	if err != nil {

@@ -172,7 +172,6 @@ func (g *group) intervals(partition, method string) (line, difference []place, e
 	return line, difference, nil
 }
 
-// addLine adds a thin gray line from one point to another.
 func addLine(p *plot.Plot, x0, y0, x1, y1 float64) error {
 	line, err := plotter.NewLine(plotter.XYs{{X: x0, Y: y0}, {X: x1, Y: y1}})
 	if err != nil {

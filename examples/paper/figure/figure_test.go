@@ -73,7 +73,7 @@ var drawings = []struct {
 	name  string
 	draw  func(path string) error
 	texts []string
-	width float64 // inches
+	width float64
 }{
 	{"accuracy", func(path string) error { return Accuracy(made(four, paperMethods(), 4, 10), path) },
 		append([]string{"IID", "Dirichlet α = 0.6", "Dirichlet α = 0.3", "Pathological", "Round", "Test accuracy (%)"},

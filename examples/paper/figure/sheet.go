@@ -22,7 +22,6 @@ const oneColumn, twoColumns = 3.5 * vg.Inch, 7.16 * vg.Inch
 // dpi is the resolution of PNG files: enough for a screen, and small.
 const dpi = 100
 
-// entry is one item of a legend.
 type entry struct {
 	text        string
 	look        look
@@ -36,7 +35,6 @@ type sheet struct {
 	panels        [][]*plot.Plot
 }
 
-// save writes the figure in the format of the path's ending.
 func (s *sheet) save(path string) error {
 	switch ext := filepath.Ext(path); ext {
 	case ".svg":
@@ -200,7 +198,6 @@ func addPath(p *plot.Plot, l look, places []place) error {
 // unboxed hides the extent of glyphs from a plot, because axes already have room for them.
 type unboxed struct{ plot.Plotter }
 
-// addGlyphs adds points to a plot.
 func addGlyphs(p *plot.Plot, points *plotter.Scatter) {
 	p.Add(unboxed{points})
 }

@@ -38,7 +38,6 @@ func (l look) line() draw.LineStyle {
 	return draw.LineStyle{Color: l.color, Width: l.width, Dashes: l.dashes}
 }
 
-// band returns the color of the range around a line.
 func (l look) band() color.Color {
 	c := l.color
 	c.A = 38
@@ -117,7 +116,6 @@ func comparePartitions(a, b string) int {
 	return cmp.Or(cmp.Compare(rank(kindA), rank(kindB)), cmp.Compare(numberB, numberA), cmp.Compare(a, b))
 }
 
-// partitionTitle returns the name of a partition in a panel or a legend.
 func partitionTitle(name string) string {
 	kind, _ := partitionParts(name)
 	_, rest, _ := strings.Cut(name, ":")
@@ -161,7 +159,6 @@ func face(size vg.Length) font.Font {
 	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size)
 }
 
-// newPlot returns an empty plot in the style of all figures.
 func newPlot(title, x, y string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text = title

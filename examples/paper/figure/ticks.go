@@ -81,7 +81,6 @@ func (decades) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// superscript writes a positive integer as superscript.
 func superscript(n int) string {
 	return strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸",
 		"9", "⁹").

@@ -90,7 +90,6 @@ func TestCommittedResults(t *testing.T) {
 	}
 }
 
-// A setting is read back as written.
 func TestSetting(t *testing.T) {
 	s, err := parse("decay=0.05314 tau=3")
 	if err != nil || text(s) != "decay=0.05314 tau=3" {

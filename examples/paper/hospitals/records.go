@@ -17,10 +17,8 @@ const (
 	eachShared = "SPADE-DFL, each patient, with colluders 1"
 )
 
-// perRecord lists the epsilons of record-level private runs.
 var perRecord = []float64{0.5, 1, 2, 4, 8}
 
-// each reports whether a run protects each patient.
 func (c cell) each() bool { return c.name == eachOwn || c.name == eachShared }
 
 // recordCells lists the runs of records.md, which are on the complete graph only.

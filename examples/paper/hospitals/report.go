@@ -74,7 +74,6 @@ func openRuns(out string) (*sweep.Table, error) {
 
 func even(int) float64 { return 1 }
 
-// searches finds the missing settings.
 func (from *clinic) searches(ctx context.Context, settings *sweep.Table, log io.Writer) error {
 	var todo []cell
 	for _, c := range cells() {
@@ -138,7 +137,6 @@ func (from *clinic) runs(ctx context.Context, list []cell, settings, runs *sweep
 	return runs.Sort()
 }
 
-// rows returns the lines of a run.
 func rows(key []string, marks []mark) [][]string {
 	var out [][]string
 	for i, m := range marks {
@@ -306,7 +304,6 @@ func hospital(b *strings.Builder, runs *sweep.Table, seeds, h int, name string) 
 	return nil
 }
 
-// listed formats numbers with commas.
 func listed(xs []float64) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(xs), " ", ", "), "[]")
 }

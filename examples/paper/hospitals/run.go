@@ -52,14 +52,12 @@ var searched = []method.Method{
 	method.Spade{Tracking: true, Walsh: true, Cooldown: 20}, method.DPFedAvg{}, method.OnePointDSG{}, method.LTADMMDP{},
 }
 
-// cell is one row of the table.
 type cell struct {
 	name, graph string
 	epsilon     float64
 	method      method.Method // nil without a search
 }
 
-// cells lists all rows.
 func cells() []cell {
 	list := []cell{{name: alone, graph: "none"}, {name: abroad, graph: "none"}, {name: pooled, graph: "none"},
 		{name: single, graph: "none"}}
@@ -155,7 +153,6 @@ func (c cell) train(ctx context.Context, sites []site, s method.Setting, seed ui
 	return last, err
 }
 
-// world returns the world of a searched method.
 func (c cell) world(sites []site, seed uint64) (*method.World, error) {
 	w := &method.World{Rounds: rounds, Queries: queries, Seed: seed}
 	for _, site := range sites {

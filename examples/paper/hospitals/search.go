@@ -93,12 +93,10 @@ func (c cell) run(ctx context.Context, from *clinic, s method.Setting, seed uint
 	return sum, nil
 }
 
-// key identifies a row.
 func (c cell) key() []string {
 	return []string{c.name, c.graph, strconv.FormatFloat(c.epsilon, 'g', -1, 64)}
 }
 
-// text and parse write and read a setting.
 func text(s method.Setting) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s)) {

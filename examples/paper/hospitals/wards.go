@@ -10,7 +10,6 @@ import (
 // wards is the number of clients per hospital in rows that divide hospitals.
 const wards = 3
 
-// wards reports whether each ward is a separate client.
 func (c cell) wards() bool { return strings.HasPrefix(c.name, warded) }
 
 // divide deals each hospital's training patients to its wards at random, in numbers that differ by at most one. The

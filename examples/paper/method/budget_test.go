@@ -146,7 +146,7 @@ func TestBatch(t *testing.T) {
 	for _, n := range hits {
 		chi += math.Pow(float64(n)-draws*3.0/7, 2) / (draws * 3.0 / 7)
 	}
-	if chi > 22.5 { // the 99.9 % quantile of chi-square with six degrees of freedom; without replacement chi is even smaller
+	if chi > 22.5 { // 99.9 % quantile of chi-square with 6 degrees of freedom
 		t.Errorf("items are drawn %v times, chi-square %.1f", hits, chi)
 	}
 	s := rng.New(3, rng.Address{Purpose: rng.Batch, Round: 17})

@@ -126,7 +126,6 @@ func (m DPSGD) Run(ctx context.Context, w *World, s Setting, each func(int, [][]
 	return spent, nil
 }
 
-// check reports conflicting options.
 func (m DPSGD) check(w *World) error {
 	if m.OneClient && (m.Local || w.records()) {
 		return errors.New("method: DP-SGD has OneClient set, with Local or a guarantee for each record, want neither")

@@ -67,7 +67,7 @@ func (m DPZero) Run(ctx context.Context, w *World, s Setting, each func(int, [][
 		if err := e.begin(rng.Step, 0, k, 0); err != nil {
 			return spent, err
 		}
-		e.turn() // the direction of all clients
+		e.turn()
 		step := 0.0
 		for i, c := range w.Clients {
 			e.client = i

@@ -61,7 +61,6 @@ func (e *estimator) batch(n, round, step int) (passes int, rest []int) {
 	return n / m, e.deals[e.client].draw(&s, n%m)
 }
 
-// turn draws the next direction.
 func (e *estimator) turn() { e.dirs.Fill(e.signs) }
 
 // loss asks for the loss of a sample at x + mu*u, with u the last direction drawn.

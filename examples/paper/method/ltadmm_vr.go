@@ -17,8 +17,8 @@ import (
 // after which the sampled r_ih move to the local model. Every grad f_ih is a symmetric two-point estimate. Fixed or
 // searched:
 //
-//   - reset = 1 sets every r_ih to x_i,k at the beginning of a round, which costs 2 m_i losses; the first step then needs
-//     no more losses, because both terms of each difference are the same gradient. reset = 0 keeps the memory over
+//   - reset = 1 sets every r_ih to x_i,k at the beginning of a round, which costs 2 m_i losses. The first step then
+//     needs no more, because both terms of each difference are the same gradient. reset = 0 keeps the memory over
 //     rounds and fills it once. These are the variants of the class LT_ADMM_VR in decent-bench, the library of the
 //     authors' group (v2 is False and True).
 //   - r_ih moves to phi^t, where its gradient has just been estimated, as in SAGA (Defazio, Bach and Lacoste-Julien
@@ -27,7 +27,7 @@ import (
 //   - paired = 0 subtracts the remembered estimate from a fresh one, 2 losses per sample. Their directions are
 //     independent, so most of the variance remains. paired = 1 estimates the gradient at r_ih again along the fresh
 //     direction, 4 losses per sample, so that the difference vanishes as phi approaches r_ih, which is the purpose of
-//     variance reduction (as in ZO-SVRG, Liu et al. 2018). In both, the remembered mean is that of the stored estimates.
+//     variance reduction (as in ZO-SVRG, Liu et al. 2018). In both, the remembered mean is that of stored estimates.
 //   - tau, gamma, and the gain (beta and rho, see there) are the authors' own parameters. The batch is what the budget
 //     allows.
 //

@@ -142,7 +142,6 @@ func runOnePoint(ctx context.Context, w *World, s Setting, m Method, track bool,
 // power returns n^x with the same bits on every processor.
 func power(n int, x float64) float64 { return vec.Exp(x * vec.Log(float64(n))) }
 
-// vectors returns n zero vectors of length d.
 func vectors(n, d int) [][]float32 {
 	v := make([][]float32, n)
 	for i := range v {

@@ -12,7 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// everyRecord returns the methods that support record-level privacy.
 func everyRecord() []Method {
 	return []Method{DPSGD{}, DPSGD{Local: true}, DPZero{}, DPZero{Local: true}, LTADMMDP{PerSample: true}, Suggested{}}
 }
@@ -28,7 +27,7 @@ func TestNoiseForRecords(t *testing.T) {
 		}
 		return s
 	}
-	sizes := []int{6, 4, 8, 15} // 33 records
+	sizes := []int{6, 4, 8, 15}
 	each := func(int) float64 { return sigma(clip/33, 4*rounds) }
 	for _, c := range []struct {
 		m    Method
@@ -154,7 +153,6 @@ func TestCountsForRecords(t *testing.T) {
 	}
 }
 
-// Methods without record-level privacy refuse it.
 func TestUnitIsRefused(t *testing.T) {
 	for _, m := range append(everyMethod(), Gossip{}, Spade{}) {
 		if slices.Contains(everyRecord(), m) {

@@ -182,7 +182,7 @@ func referenceFedAvg(t *testing.T, w tinyWorld, s Setting, central bool) [][]vec
 
 func referenceOnePoint(t *testing.T, w tinyWorld, s Setting, track bool) [][]vector {
 	n := len(w.Clients)
-	weights := make([][]float64, n) // Metropolis
+	weights := make([][]float64, n)
 	for i := range weights {
 		weights[i] = make([]float64, n)
 		weights[i][i] = 1
@@ -242,7 +242,6 @@ func referenceOnePoint(t *testing.T, w tinyWorld, s Setting, track bool) [][]vec
 	return all
 }
 
-// trial is one method with a setting and its reference.
 type trial struct {
 	method    Method
 	setting   Setting

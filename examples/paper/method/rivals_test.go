@@ -17,7 +17,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// everyMethod returns all rivals in all their forms.
 func everyMethod() []Method {
 	return append(Rivals(), LTADMMDP{PerSample: true}, DPSGD{OneClient: true}, DPFedAvg{Central: true})
 }
@@ -134,7 +133,7 @@ func TestQuadratic(t *testing.T) {
 // One-point estimates have a variance of the order of the squared loss, whatever the gradient. With the published
 // orders of the steps they nevertheless come close to the optimum of bounded losses.
 func TestOnePointDescends(t *testing.T) {
-	center := func(i int) float64 { return float64(i) / 2 } // 0, 0.5, 1, 1.5
+	center := func(i int) float64 { return float64(i) / 2 }
 	w := worldOf(t, 2, []int{50, 50, 50, 50}, func(i, _ int, x []float32) float64 {
 		q := 0.0
 		for _, v := range x {
@@ -329,7 +328,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A round allocates nothing.
 func TestAllocations(t *testing.T) {
 	for _, m := range everyMethod() {
 		w, _ := learning(t, 4, 20, 5, 2)
@@ -349,7 +347,6 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// Metropolis weights are symmetric and doubly stochastic.
 func TestMixing(t *testing.T) {
 	for _, spec := range []string{"ring", "star", "path", "er:0.4", "complete"} {
 		g, err := graph.Parse(spec, 9, 5)
@@ -381,7 +378,6 @@ func TestMixing(t *testing.T) {
 	}
 }
 
-// The paper's six methods, in its order.
 func TestNames(t *testing.T) {
 	var names bytes.Buffer
 	for _, m := range Rivals() {

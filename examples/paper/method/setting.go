@@ -50,7 +50,6 @@ func (s Setting) String() string {
 // dirs is the number of directions for one sample's estimate, 1 if it is not searched.
 func (s Setting) dirs() int { return max(1, int(s["dirs"])) }
 
-// choice reports whether the parameter is a switch.
 func (p Param) choice() bool { return p.Whole && p.Low == 0 && p.High == 1 }
 
 func (p Param) wanted() string {

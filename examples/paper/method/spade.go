@@ -165,7 +165,6 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 	return spent, nil
 }
 
-// shares reports whether noise is pairwise.
 func (m Spade) shares(w *World) bool { return m.Shared && w.Privacy != nil }
 
 // fleet returns the public definition of the run, and each member's number of samples.

@@ -14,7 +14,7 @@ import (
 // given only graph, rounds, epsilon and delta. It has nothing to search, and takes as many losses as it chooses,
 // whatever w.Queries is.
 type Suggested struct {
-	Colluders int // if positive, noise is pairwise, and w.Privacy holds against outsiders who collude with this many members; 0: no one is trusted
+	Colluders int // if positive, noise is pairwise, and w.Privacy also covers this many colluding members
 }
 
 // Name implements [Method].
@@ -37,7 +37,6 @@ func (m Suggested) Queries(w *World) (int, error) {
 	return f.Method.Tau + 1, nil // one fills the table
 }
 
-// fleet returns the public definition of the run.
 func (m Suggested) fleet(w *World) (f sdk.Fleet, err error) {
 	if err := w.checkEither(true); err != nil {
 		return f, err

@@ -147,7 +147,6 @@ func (w tinyWorld) stochastic(n, i, k, t int, x vector, mu float64) vector {
 	return g
 }
 
-// noise returns the noise of one release.
 func (w tinyWorld) noise(i, k, t int, sigma float64) vector {
 	s := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i), Round: uint32(k), Step: uint32(t)})
 	v := make(vector, w.Dim)
@@ -169,7 +168,6 @@ func (w tinyWorld) sigma(t *testing.T, radius float64, releases int) float64 {
 	return s
 }
 
-// protect clips and noises in a private world.
 func (w tinyWorld) protect(v vector, clip, sigma float64, i, k, t int) vector {
 	if w.Privacy == nil {
 		return v
@@ -177,5 +175,4 @@ func (w tinyWorld) protect(v vector, clip, sigma float64, i, k, t int) vector {
 	return v.clipped(clip).plus(1, w.noise(i, k, t, sigma))
 }
 
-// budget is floor(Queries * m_i).
 func (w tinyWorld) budget(i int) int { return int(w.Queries) * w.Clients[i].Samples }

@@ -26,7 +26,6 @@ func (w *World) check(network bool) error {
 	return err
 }
 
-// records reports whether each record is protected.
 func (w *World) records() bool { return w.Privacy != nil && w.Privacy.Unit == dpmech.Record }
 
 // checkEither is check for a method that supports record-level privacy.
@@ -147,5 +146,4 @@ func (w *World) steps() Param {
 	return Param{Name: "tau", Low: 1, High: w.affordable(20, 2), Log: true, Whole: true}
 }
 
-// norm returns the Euclidean norm.
 func norm(v []float32) float64 { return math.Sqrt(vec.SumSquares(v)) }

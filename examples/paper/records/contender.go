@@ -9,7 +9,6 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// contender is a row of the tables.
 type contender struct {
 	name, trusted string // trusted: whom a record's owner must trust
 	method        method.Method
@@ -39,7 +38,6 @@ const (
 	holder = "a curator, with all records"
 )
 
-// contenders lists the rows.
 func contenders() []contender {
 	sgd := []method.Param{reach, clip, rounds}
 	return []contender{
@@ -106,7 +104,6 @@ func (c contender) adapt(w *method.World, trial method.Setting) (*method.World, 
 	return &v, s
 }
 
-// run returns the accuracy on a stage.
 func (c contender) run(ctx context.Context, st *stage, trial method.Setting) (float64, method.Spent, error) {
 	if c.hand != nil {
 		return c.hand(st), method.Spent{}, ctx.Err()

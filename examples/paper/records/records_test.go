@@ -19,7 +19,6 @@ import (
 
 var folder = filepath.FromSlash("../../../../shared/data")
 
-// clinical is a stage of generated patients.
 func clinical(t *testing.T, s scene) *stage {
 	t.Helper()
 	train, test := task.Clinical(120, 1), task.Clinical(60, 2)

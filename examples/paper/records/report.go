@@ -22,7 +22,6 @@ func (s *study) write(out string, seeds int) error {
 	return sweep.WritePage(filepath.Join(out, "README.md"), s.report(seeds), s.runs)
 }
 
-// writeCells writes the numbers of all existing cells.
 func (s *study) writeCells(path string, seeds int) error {
 	rows := [][]string{{"data", "clients", "method", "epsilon", "seeds", "mean", "standard_error", "losses", "setting"}}
 	for _, c := range cells(data.Names) {

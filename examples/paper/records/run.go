@@ -33,7 +33,6 @@ func (s scene) tuning() (first, all int) {
 	return 2, 6
 }
 
-// cell is one entry of a table.
 type cell struct {
 	contender
 	scene
@@ -61,7 +60,6 @@ func cells(sets []string) (list []cell) {
 	return list
 }
 
-// key identifies a cell.
 func (c cell) key() []string {
 	return []string{c.data, strconv.Itoa(c.clients), c.name, strconv.FormatFloat(c.epsilon, 'g', -1, 64)}
 }

@@ -25,7 +25,6 @@ type scene struct {
 	graph   string
 }
 
-// scenes lists the networks of each data set.
 var scenes = []scene{
 	{"alzheimers", 5, "complete"}, {"alzheimers", 10, "complete"}, {"alzheimers", 31, "er:0.3"}, {"alzheimers", 100, "er:0.3"},
 	{"fashion", 10, "complete"}, {"mnist", 10, "complete"}, {"brain", 10, "complete"},
@@ -43,7 +42,6 @@ func (c cell) seeds(most int) int {
 	return most
 }
 
-// lab reads each data set once.
 type lab struct {
 	dir     string
 	mu      sync.Mutex

@@ -24,7 +24,6 @@ const ceilingFile = "ceilings.csv"
 
 var ceilingHeader = []string{"dataset", "seed", "fold", "squared_probability_loss", "logarithmic_loss"}
 
-// readCeilings reads the file of ceilings in a folder.
 func readCeilings(dir string) (ceilings, error) {
 	c := make(ceilings)
 	text, err := os.ReadFile(filepath.Join(dir, ceilingFile))

@@ -118,7 +118,6 @@ func pairedBy(a, b *cell, f, g value) (x, y []float64) {
 	return x, y
 }
 
-// samples returns the number of training samples.
 func samples(lab *experiment.Lab, dataset string) (int, error) {
 	s, err := lab.Source(dataset)
 	if err != nil {

@@ -106,7 +106,6 @@ func rows(curves []figure.Curve) [][]string {
 	return out
 }
 
-// read returns the points of all runs.
 func read(table *sweep.Table, seeds int) ([]figure.Curve, error) {
 	var out []figure.Curve
 	for _, p := range Partitions {
@@ -131,7 +130,6 @@ func read(table *sweep.Table, seeds int) ([]figure.Curve, error) {
 	return out, nil
 }
 
-// report writes figures and README.md.
 func report(set *task.Set, table *sweep.Table, curves []figure.Curve, seeds int, out string) error {
 	var all []figure.Share
 	for _, p := range Partitions {

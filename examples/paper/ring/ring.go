@@ -42,7 +42,6 @@ const (
 	eta, mu, clip, gain = 1.05, 0.474, 0.045, 0.75
 )
 
-// load reads the digits from a folder of data sets.
 func load(data string) (*task.Set, error) {
 	return task.Load(task.Spec{Source: "idx:" + filepath.Join(data, "mnist-6-7"), Labels: []string{"6", "7"}, PCA: 10})
 }
@@ -56,7 +55,6 @@ func deal(set *task.Set, partition string, nodes int, seed uint64) ([][]int, err
 	return p.Assign(set.Train.Y, set.Train.Classes, nodes, seed)
 }
 
-// shares returns every client's share of digit 7.
 func shares(set *task.Set, partition string, nodes int, seed uint64) ([]figure.Share, error) {
 	parts, err := deal(set, partition, nodes, seed)
 	if err != nil {
@@ -81,10 +79,8 @@ type size struct{ nodes, rounds, cooldown, stop int }
 
 var full = size{nodes: Nodes, rounds: Rounds, cooldown: Cooldown}
 
-// errStop ends a run early.
 var errStop = errors.New("ring: as far as asked for")
 
-// fleet returns the public definition of a run.
 func fleet(dim int, seed uint64, z size) (*sdk.Fleet, error) {
 	sigma, err := dpmech.SigmaFor(clip, z.rounds, Epsilon, Delta, dpmech.GDP)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// data is the folder of the data sets, if it exists.
 var data = filepath.FromSlash("../../../../shared/data")
 
 func digits(t *testing.T) *task.Set {

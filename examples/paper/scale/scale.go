@@ -16,7 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// series grows in one parameter.
 type series struct {
 	what  string
 	sizes []int
@@ -137,7 +136,6 @@ logarithms of the last %d sizes; 1 is growth in proportion.
 	return os.WriteFile(filepath.Join(out, "README.md"), []byte(b.String()), 0o644)
 }
 
-// seconds formats a time with three digits.
 func seconds(s float64) string {
 	switch {
 	case s < 1e-3:

@@ -29,7 +29,6 @@ func TestOne(t *testing.T) {
 	}
 }
 
-// The page has the exponents of made-up figures.
 func TestPage(t *testing.T) {
 	if p := exponent([]float64{1, 10, 100}, []float64{3, 30, 300}); math.Abs(p-1) > 1e-12 {
 		t.Errorf("the exponent of a line is %v", p)

@@ -31,7 +31,6 @@ func SampleSD(x []float64) float64 {
 	return math.Sqrt(squares(x) / float64(len(x)-1))
 }
 
-// squares returns the sum of squared distances from the mean.
 func squares(x []float64) float64 {
 	mean := Mean(x)
 	var sum float64

@@ -9,7 +9,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// signed returns pairs with the given differences.
 func signed(d ...float64) (x, y []float64) {
 	return d, make([]float64, len(d))
 }

@@ -102,7 +102,6 @@ func (t *Table) Add(rows ...[]string) error {
 	return nil
 }
 
-// changed reports whether this program run has added rows.
 func (t *Table) changed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -70,14 +70,12 @@ func NewInstance(seed uint64) *Instance {
 	return p
 }
 
-// normal draws independent standard normal coordinates.
 func normal(s *rng.Stream, x *[Dim]float64) {
 	for c := range x {
 		x[c] = s.Normal()
 	}
 }
 
-// scale scales x to a length.
 func scale(x *[Dim]float64, length float64) {
 	factor := length / math.Sqrt(dot(x, x))
 	for c := range x {

@@ -49,7 +49,6 @@ func TestInstance(t *testing.T) {
 	}
 }
 
-// The gradient matches finite differences of the losses.
 func TestGradient(t *testing.T) {
 	p := NewInstance(1)
 	s := rng.New(3, rng.Address{Purpose: rng.Generate})
@@ -72,7 +71,6 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// value returns F(x).
 func value(p *Instance, x *[Dim]float64) (f float64) {
 	point := make([]float32, Dim)
 	for c, v := range x {

@@ -14,7 +14,6 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// job is one reported run.
 type job struct {
 	series
 	Budget
@@ -26,7 +25,6 @@ func (j job) key() []string {
 	return []string{j.estimator, j.schedule, strconv.Itoa(j.Steps), strconv.Itoa(j.seed)}
 }
 
-// row returns a run as a row of runs.csv.
 func (j job) row(c figure.Cost) []string {
 	return append(j.key(), strconv.Itoa(j.Budget.Tau), format(j.Eta0), format(j.Mu0), format(j.Gain),
 		strconv.Itoa(j.Batch),
@@ -129,7 +127,6 @@ func Run(ctx context.Context, out string, seeds int, log io.Writer) error {
 // published has the paper's results on its own instances at T = 29,791, by schedule.
 var published = map[string]string{"1": "0.000372", "T^(1/3)": "0.010392"}
 
-// markdown formats the results.
 func markdown(costs []figure.Cost, settings []Setting, seeds int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Communication against optimization
@@ -197,7 +194,6 @@ the same %d trials for every series, all in trials.csv.
 	return b.String()
 }
 
-// slope returns the slope of the least-squares line.
 func slope(x, y []float64) float64 {
 	mx, my := stat.Mean(x), stat.Mean(y)
 	var xy, xx float64

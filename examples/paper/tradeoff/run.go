@@ -40,7 +40,6 @@ func (b Budget) Queries(batch int) int64 {
 	return Clients * (int64(b.Steps/b.Tau)*Samples + int64(b.Steps)*int64(batch))
 }
 
-// fleet returns the public definition of a run.
 func fleet(p *Instance, b Budget, s Setting, seed uint64) *sdk.Fleet {
 	t := float64(b.Steps)
 	f := &sdk.Fleet{

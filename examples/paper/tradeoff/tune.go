@@ -12,7 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// series is one line of the comparison.
 type series struct {
 	name      string
 	schedule  string // "1" or "T^(1/3)"
@@ -44,7 +43,6 @@ var (
 	batches = []int{4, 10}
 )
 
-// trial is one setting of one series.
 type trial struct {
 	series
 	Setting

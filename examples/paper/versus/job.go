@@ -39,7 +39,6 @@ const (
 	share     = 0.75 // of the stability limit
 )
 
-// prepare writes the job to a folder.
 func prepare(dataDir, folder string) error {
 	source, err := data.Load("alzheimers", dataDir)
 	if err != nil {

@@ -28,7 +28,6 @@ const (
 //go:embed network.py
 var program []byte
 
-// turn is one run of the SDK, in a separate process.
 type turn struct {
 	Folder, Form string
 	Seed         uint64

@@ -17,7 +17,7 @@ type Cmdline struct {
 	Program  *Program
 	Argv     []string
 	Out, Log io.Writer
-	JSON     bool            // -json
+	JSON     bool
 	Given    map[string]bool // the flags on the command line; set by ParseArgs
 
 	file string // set by ParseFile

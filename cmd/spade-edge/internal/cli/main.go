@@ -159,7 +159,6 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 	return ExitCode(err, p.Name+" "+name, log)
 }
 
-// usageError is an error in how the program was called.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }

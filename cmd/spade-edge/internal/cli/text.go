@@ -41,7 +41,6 @@ func OneLine(text string) string {
 var packages = regexp.MustCompile(`(^|[("]|: |; )((admm|audit|broker|builtin|device|dpmech|fleetfile|losses|mem|monitor|mqtt|nats|pair|` +
 	`plan|regular|rng|scorer|sdk|signed|sim|state|task|trust|vec|ws|zoest): )+|(^|[("])((graph|transport|wire): )+`)
 
-// withoutPackages removes package names from the text of an error.
 func withoutPackages(text string) string { return packages.ReplaceAllString(text, "$1$4") }
 
 // printable is OneLine for text of several lines, which it keeps apart.

@@ -60,7 +60,6 @@ func (o *initOptions) adapt(p *setup.Problem) {
 	o.note("%d numbers are trained, from which the %d parameters follow (%s)%s", f.Dim, f.Adapter.Of, f.Adapter.Form, brought)
 }
 
-// writeAdapter writes the files of an adapter and reads them back.
 func (o *initOptions) writeAdapter(f *sdk.Fleet, dir string) error {
 	if f.Adapter == nil {
 		return nil

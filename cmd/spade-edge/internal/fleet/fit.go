@@ -16,7 +16,7 @@ import (
 
 // Fitted is the result of fit and its JSON.
 type Fitted struct {
-	Task     string   `json:"task"` // path of the file
+	Task     string   `json:"task"`
 	Model    string   `json:"model"`
 	Hidden   int      `json:"hidden,omitempty"`
 	Dim      int      `json:"dim"`     // number of parameters, "dim" in the fleet file

@@ -35,7 +35,6 @@ var fleetActions = []fleetAction{
 	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
 }
 
-// fleetEdit is a change to a fleet's files.
 type fleetEdit struct {
 	*cli.Cmdline
 	line, name, address, edges, run, as string
@@ -48,8 +47,8 @@ type fleetEdit struct {
 	file      *fleetfile.File // after the change
 	text      []byte          // before the change
 	old       *fleetfile.File // before the change; nil on a new device
-	hash      [32]byte        // before the change
-	ran       string          // the run before the change
+	hash      [32]byte
+	ran       string // the run before the change
 	nodes     []*nodeText
 	files     []planned
 	ended     []string // state folders of the old run, which ends
@@ -60,7 +59,7 @@ type fleetEdit struct {
 // FleetResult describes the change; it is the result and its JSON.
 type FleetResult struct {
 	Action  string       `json:"action"`
-	Fleet   string       `json:"fleet"` // path of the file
+	Fleet   string       `json:"fleet"`
 	Run     string       `json:"run"`
 	Hash    string       `json:"fleet_hash"`
 	SameRun bool         `json:"same_run"` // the hash is unchanged: a started run adopts the change
@@ -154,7 +153,6 @@ func (e *fleetEdit) register() {
 	c.JSONFlag("")
 }
 
-// finish collects and writes the changes.
 func (e *fleetEdit) finish() error {
 	f := e.file.Fleet
 	text, err := e.file.Marshal()

@@ -35,7 +35,6 @@ func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 	return m, cli.Usage("-line: %w", err)
 }
 
-// place returns the index of a member in the fleet.
 func (e *fleetEdit) place(name string) (int, error) {
 	i := slices.Index(e.file.Fleet.Members, name)
 	if i < 0 {
@@ -263,7 +262,7 @@ func (e *fleetEdit) rotate() error {
 		m.Keys = slices.Concat(m.Keys, fresh.Keys)
 	}
 	m.Retired = slices.Concat(m.Retired, slices.DeleteFunc(slices.Clone(gone), func(k ed25519.PublicKey) bool {
-		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // the next key became current
+		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // formerly the next key
 	}))
 	if len(m.Retired) > 8 {
 		return cli.Usage("%q has 8 retired keys already: take the oldest out of %s, and what it has signed "+

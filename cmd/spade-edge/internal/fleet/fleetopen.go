@@ -33,7 +33,6 @@ func (n *nodeText) set(key, value string) (err error) {
 	return err
 }
 
-// field returns a string field of the file.
 func (n *nodeText) field(key string) string {
 	var all map[string]any
 	if err := json.Unmarshal(n.text, &all); err != nil {
@@ -193,7 +192,6 @@ func (e *fleetEdit) moveState(n *nodeText) error {
 	return nil
 }
 
-// slug turns a run's id into part of a file name.
 func slug(run string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '.' || r == '_' {
@@ -203,14 +201,12 @@ func slug(run string) string {
 	}, run)
 }
 
-// same reports whether two paths name one file.
 func same(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// planned is a file to write.
 type planned struct {
 	path    string // links resolved: writing keeps a link
 	content []byte

@@ -30,16 +30,16 @@ type initOptions struct {
 	n, port, dim, samples, stop            int
 	hosts                                  string
 	broker                                 map[string]string // at most one kind
-	stream                                 []string          // a program and its arguments
+	stream                                 []string
 	deal                                   bool
 	records                                []int // per node, with -unit record
 
-	members []fleetfile.Member // of -members
-	adapter string             // of -adapter
-	base    []float32          // of the adapter; nil for zeros
-	basis   []float32          // of the adapter
-	start   []string           // origin of the start, for people; nil without -x0
-	task    []byte             // of the fleet file: how members prepare their data (see FitRecipe); nil for none
+	members []fleetfile.Member
+	adapter string
+	base    []float32 // of the adapter; nil for zeros
+	basis   []float32 // of the adapter
+	start   []string  // origin of the start, for people; nil without -x0
+	task    []byte    // of the fleet file: how members prepare their data (see FitRecipe); nil for none
 }
 
 // Words splits a command line at spaces. Double quotes enclose an argument with spaces.
@@ -286,12 +286,10 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	return p, cli.AsUsageError(p.Fleet.Validate()) // -task was read last
 }
 
-// note records the origin of the start.
 func (o *initOptions) note(format string, args ...any) {
 	o.start = append(o.start, fmt.Sprintf(format, args...))
 }
 
-// readRecords reads -records.
 func (o *initOptions) readRecords(text string) error {
 	o.records = nil
 	for _, part := range setup.List(text) {

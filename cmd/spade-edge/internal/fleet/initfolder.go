@@ -22,7 +22,7 @@ import (
 // InitResult is the result of init and its JSON.
 type InitResult struct {
 	Dir       string         `json:"dir"`
-	Fleet     string         `json:"fleet"` // path of the fleet file
+	Fleet     string         `json:"fleet"`
 	Run       string         `json:"run"`
 	FleetHash string         `json:"fleet_hash"`
 	Dim       int            `json:"dim"`
@@ -127,7 +127,6 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 	return state.Replace(filepath.Join(dir, "node.json"), text, 0o600)
 }
 
-// nodeForm is a new node file.
 type nodeForm struct {
 	Version   int    `json:"version"`
 	Name      string `json:"name"`

@@ -190,7 +190,6 @@ func (d *demo) monitor(addr string) error {
 	return nil
 }
 
-// close stops the page.
 func (d *demo) close() {
 	if d.leave != nil {
 		d.leave()

@@ -142,7 +142,6 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	return r, models, err
 }
 
-// maxRuns bounds the runs of a sweep.
 const maxRuns = 10_000
 
 // readSeeds parses numbers and ranges such as 1..5, separated by commas.

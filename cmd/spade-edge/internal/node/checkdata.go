@@ -62,7 +62,6 @@ func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) 
 	}
 }
 
-// mostColumns is how many columns of a table check shows at most.
 const mostColumns = 60
 
 // table prints the columns of the node's data.

@@ -125,7 +125,6 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.write(t, whole, why) })
 }
 
-// checkExport reports incompatible flags of export.
 func checkExport(c *cli.Cmdline, to, format string) error {
 	given := func(name string) bool { return c.Given[name] && c.Lookup(name).Value.String() != "false" }
 	switch {

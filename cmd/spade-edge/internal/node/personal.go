@@ -57,7 +57,6 @@ func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, fi
 	return p, nil
 }
 
-// writePersonal prints the comparison of the three models.
 func writePersonal(t cli.Table, p *setup.Personal) {
 	t.Row("personal", "fitted further on %d own records, without noise: it may give them away, and stays on this device", p.Records)
 	for i, m := range p.Models {

@@ -216,7 +216,6 @@ func neighborText(n *monitor.Neighbor) string {
 	return strings.Join(parts, ", ")
 }
 
-// howText describes how a connection was made.
 func howText(l *monitor.Link) string {
 	if l.Address == "" {
 		return ""
@@ -302,7 +301,6 @@ func Stop(ctx context.Context, c *cli.Cmdline) error {
 	})
 }
 
-// stopFleet sends an early-stop request in the node's name.
 func stopFleet(ctx context.Context, c *cli.Cmdline, file *fleetfile.Node, fleet *fleetfile.File, round int) error {
 	last, err := device.AskEnd(ctx, file.State, round)
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// privacyOptions are the flags of the command privacy.
 type privacyOptions struct {
 	setup.Options
 	verify, fleet, ledger, newLedger, dataset, page string
@@ -237,8 +236,8 @@ func curveOf(t dpmech.Total, delta float64) dpmech.Curve {
 type LedgerLeft struct {
 	Figures []FigureLeft `json:"figures,omitempty"`
 	Rounds  *int         `json:"rounds,omitempty"` // learning rounds left at a fleet's settings
-	Run     string       `json:"run,omitempty"`    // of that fleet
-	Made    int          `json:"made,omitempty"`   // rounds of that run that the ledger counts
+	Run     string       `json:"run,omitempty"`
+	Made    int          `json:"made,omitempty"` // rounds of that run that the ledger counts
 
 	Text string `json:"-"`
 }
@@ -246,7 +245,7 @@ type LedgerLeft struct {
 // FigureLeft is the budget left against one adversary.
 type FigureLeft struct {
 	Adversary string  `json:"adversary"`
-	Rho       float64 `json:"rho"`     // zCDP
+	Rho       float64 `json:"rho"`
 	Epsilon   float64 `json:"epsilon"` // for a further run, by the limit's delta and accounting
 }
 

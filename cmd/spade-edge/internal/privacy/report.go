@@ -3,7 +3,7 @@ package privacy
 import (
 	"cmp"
 	"crypto/sha256"
-	_ "embed" // the page
+	_ "embed"
 	"fmt"
 	"html"
 	"math"
@@ -44,7 +44,6 @@ func items(all []string) string {
 	return cmp.Or(l.String(), "<li>Nothing.</li>")
 }
 
-// sentence capitalizes text and adds a full stop.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 // report returns a page for people who decide about data, such as an ethics board. text is the certificate's file.

@@ -148,7 +148,7 @@ type Double struct {
 	Member   string `json:"member"`
 	Round    int    `json:"round"`
 	Meaning  string `json:"meaning"`
-	Verified bool   `json:"verified"`        // the signatures verify against the member's keys in the fleet file, and prove the violation
+	Verified bool   `json:"verified"`        // the member's keys in the fleet file made the signatures, which prove it
 	Fault    string `json:"fault,omitempty"` // why the evidence does not count
 }
 

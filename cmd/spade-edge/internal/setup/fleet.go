@@ -79,7 +79,6 @@ func (p *Problem) features() (columns, uneven bool) {
 	return !uneven && !o.HiddenLayer(), uneven
 }
 
-// sharingConflicts checks the flags of pairwise noise.
 func (o *Options) sharingConflicts(f *cli.Faults) {
 	for _, name := range []string{"pair-sigma", "limit-all", "absent", "partners"} {
 		f.When(o.Given[name] && !o.Given["colluders"],
@@ -122,7 +121,7 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		}
 		pr.Colluders = most
 	case o.Collude > 0:
-		pr.Colluders = (o.Collude*len(members) + o.colludeOf - 1) / o.colludeOf // round up: the claim must cover at least this share
+		pr.Colluders = (o.Collude*len(members) + o.colludeOf - 1) / o.colludeOf // round up: the claim covers at least this share
 	}
 	if o.Collude != 0 {
 		p.Choose("colluders", o.Asked.Privacy.Colluders)

@@ -22,7 +22,7 @@ import (
 // Options are the flags that commands share.
 type Options struct {
 	*cli.Cmdline
-	Collude, colludeOf int       // Collude/colludeOf of the members may collude. Collude -1: as many as cost little; 0: the number in Asked
+	Collude, colludeOf int       // Collude/colludeOf of the members may collude; -1: as many as cost little; 0: the number in Asked
 	Asked              sdk.Fleet // requested method, privacy and wire; a zero setting is unset
 	Steps              int       // per client in all rounds, instead of rounds; 0 if not given
 	Queries            int64     // likewise
@@ -301,7 +301,7 @@ func (o *Options) CheckSettings(f *cli.Faults) {
 			*f = append(*f, err)
 		}
 		x, number := s.In(&o.Asked).(*float64)
-		f.When(number && *x == 0 && s.Range.Zero != "" && strings.HasPrefix(s.Name, "privacy."), // the same as without the flag
+		f.When(number && *x == 0 && s.Range.Zero != "" && strings.HasPrefix(s.Name, "privacy."), // as without the flag
 			"-%s is 0, want more than 0", s.Flag)
 	}
 }

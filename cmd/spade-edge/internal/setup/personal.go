@@ -23,13 +23,13 @@ type Personal struct {
 	Models  []Judged `json:"models"` // shared, own, personal
 	Records int      `json:"records"`
 	Best    string   `json:"best"`  // the model with the smallest loss
-	Beats   []string `json:"beats"` // models whose loss is significantly greater: the 95 % interval of the mean difference is above zero
+	Beats   []string `json:"beats"` // models with greater loss: the 95 % interval of the mean difference is above zero
 }
 
 // Judged holds a model's scores on samples that neither trained nor chose it.
 type Judged struct {
 	Name           string              `json:"name"`
-	Start          int                 `json:"start"`  // of a personal model: 0 the fleet's model, 1 halfway to the fleet's start, 2 the fleet's start
+	Start          int                 `json:"start"`  // of a personal model: 0 the fleet's, 1 halfway to the fleet's start, 2 that start
 	Rounds         int                 `json:"rounds"` // of local learning from that start
 	Loss           float64             `json:"loss"`   // the mean
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`

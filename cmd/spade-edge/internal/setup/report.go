@@ -211,10 +211,10 @@ func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 
 // frames are the sizes, in bytes, of the frames that a node sends to one neighbor.
 type frames struct {
-	Learning int64 `json:"learning"`         // in a learning round
+	Learning int64 `json:"learning"`
 	Mixing   int64 `json:"mixing,omitempty"` // in a mixing round, on average
-	Cooldown int64 `json:"cooldown"`         // in a cool-down round
-	Done     int64 `json:"done"`             // the completion message
+	Cooldown int64 `json:"cooldown"`
+	Done     int64 `json:"done"` // the completion message
 }
 
 // sampled is how many coordinates of a frame are encoded; the size of a longer frame is extrapolated.

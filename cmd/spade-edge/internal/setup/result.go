@@ -34,7 +34,7 @@ type Result struct {
 	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
 	Queries        int64   `json:"queries"`
 	ScalarsSent    int64   `json:"scalars_sent"` // 2|E|d times the number of releases
-	BytesSent      int64   `json:"bytes_sent"`   // of encoded frames
+	BytesSent      int64   `json:"bytes_sent"`
 	Seconds        float64 `json:"seconds"`
 	Transcript     string  `json:"transcript"` // SHA-256 over every release
 
@@ -69,7 +69,7 @@ type regression struct {
 // clientFile is the score of a client's model on the held-back samples of its own file, and its JSON.
 type clientFile struct {
 	File     string   `json:"file"`
-	Train    int      `json:"train"` // number of samples
+	Train    int      `json:"train"`
 	Test     int      `json:"test"`
 	Accuracy *float64 `json:"accuracy,omitempty"` // in percent
 	Majority *float64 `json:"accuracy_majority,omitempty"`
