@@ -17,9 +17,8 @@ type data struct {
 	sum    float64   // prevents the compiler from removing reductions
 }
 
-// newData allocates vectors of n numbers that start at multiples of 64 bytes, the same for all contenders. Consecutive
-// vectors lie a few odd cache lines further apart than their size, so that they do not collide in the low address bits
-// that a cache compares first.
+// newData allocates vectors of n numbers that start at multiples of 64 bytes. Consecutive vectors lie a few odd cache
+// lines further apart than their size, so that they do not collide in the address bits that a cache compares first.
 func newData(n int) *data {
 	const line = 16
 	stride := (n+line-1)/line*line + 11*line
@@ -67,8 +66,7 @@ type contender struct {
 }
 
 // operation is one row group of the table. The first contender is ours; the second, the plain loop, is the reference
-// for the others. Contenders whose name starts with a bracket do less than the operation and are shown for
-// information.
+// for the others. Those whose name starts with a bracket do less, and are shown for information.
 type operation struct {
 	name  string
 	bytes int // read and written per element

@@ -9,8 +9,7 @@ import (
 )
 
 // writeImages writes n images of so many pixels, alternating between two classes, as the IDX files of a part of a data
-// set. A dozen patterns, which fade from image to image, correlate pixels as in images of digits; the first two
-// patterns tell the classes apart.
+// set. A dozen patterns correlate pixels as in images of digits; the first two tell the classes apart.
 func writeImages(dir, part string, n, pixels int) error {
 	const patterns = 12
 	r := rand.New(rand.NewPCG(1, uint64(pixels)))

@@ -11,9 +11,8 @@ import (
 
 var sizes = []int{10, 40, 128, 512, 4096, 65536, 1 << 20, 1 << 24}
 
-// table times an operation at each length and prints a line per contender: the median in nanoseconds, and its ratio to
-// the first contender's. A ratio above 1 means that the first is faster. It returns the medians by length and
-// contender.
+// table times an operation at each length and prints per contender the median in nanoseconds and its ratio to the
+// first contender's (above 1: the first is faster). It returns the medians by length and contender.
 func table(op operation, lens []int, rounds int, sample time.Duration) (medians [][]float64) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s\t", op.name)

@@ -11,14 +11,14 @@
   const scrolls = e => chain(e).some(a => /auto|scroll/.test(getComputedStyle(a).overflowX));
   const at = r => [r.left, r.top, r.right, r.bottom].map(v => Math.round(v)).join();
 
-  // Nothing sticks out of the screen, unless it can be scrolled where it is.
+  // Nothing extends beyond the screen, unless its container scrolls.
   if (document.documentElement.scrollWidth > W) wrong.push("the page is " + document.documentElement.scrollWidth + " wide on a screen of " + W);
   for (const e of seen) {
     const r = e.getBoundingClientRect();
     if (r.width && (r.left < -.5 || r.right > W + .5) && !scrolls(e)) say(e, "sticks out of the screen: " + at(r));
   }
 
-  // Each text stands inside of what holds it, and no text on another. The tops and bottoms of lines may touch.
+  // Each text is inside its container and covers no other text. Adjacent lines may touch.
   const texts = [];
   for (const e of seen) for (const n of e.childNodes) {
     if (n.nodeType !== Node.TEXT_NODE || !n.data.trim()) continue;
@@ -45,7 +45,7 @@
     if (e.getBoundingClientRect().right > right + 1 && !scrolls(e)) say(e, "is " + (e.getBoundingClientRect().right - right) + " wider than its card");
   }
 
-  // No short word is broken.
+  // No short word breaks.
   for (const e of seen.filter(e => e instanceof HTMLElement)) for (const n of e.childNodes) if (n.nodeType === Node.TEXT_NODE) {
     for (const word of n.data.matchAll(/[\w%]+/g)) {
       const range = document.createRange();
@@ -80,7 +80,7 @@
   }
   for (const { e } of texts) if (/NaN|undefined|Infinity|null|\[object/.test(e.textContent)) say(e, "is no text for people");
 
-  // Colors: as they are seen, opacities and grounds included.
+  // Colors as displayed, with opacity and background.
   const paint = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgba = color => {
     paint.clearRect(0, 0, 1, 1);
@@ -109,7 +109,7 @@
     if (used.some(c => rgba(c).join() === bad)) say(e, "is red");
   }
 
-  // For those who do not see, or have no mouse.
+  // Accessible without sight or a mouse.
   const bar = document.querySelector("[role=progressbar]");
   if (bar && (!(+bar.getAttribute("aria-valuenow") <= +bar.getAttribute("aria-valuemax")) || !bar.getAttribute("aria-label"))) say(bar, "says nothing");
   for (const e of seen.filter(e => e.nodeName === "TH")) if (!e.scope || !e.textContent) say(e, "has no scope or text");

@@ -49,9 +49,8 @@ func sumOf(path string) (size int64, sum [sha256.Size]byte, err error) {
 	return size, [sha256.Size]byte(h.Sum(nil)), err
 }
 
-// copyModule copies the module's sources to another directory. It appends an empty line to each Go file: the compiler
-// then finds none of the module's packages in its cache and must compile them again, in a directory with another name.
-// The standard library and the dependencies come from the cache.
+// copyModule copies the module's sources to another directory. An additional empty line in each Go file makes the
+// compiler compile them again there, while the standard library and the dependencies come from the cache.
 func copyModule(to string) error {
 	return filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {

@@ -26,10 +26,10 @@ const (
 	maxShare    = 0.001 // of one processor
 )
 
-// measureIdle runs a node with four neighbors at d = 1,000 as a separate process. Three neighbors keep up; the fourth
-// is connected but never ends its first round. It measures a small program that embeds a node, and the program itself.
-// Memory above the limit is an error. Times depend on the machine's load and are only reported, beside those of a
-// program that only wakes up ten times a second.
+// measureIdle runs a node with four neighbors at d = 1,000 as a separate process; the fourth neighbor is connected but
+// never ends its first round. It measures a small program that embeds a node, and the program itself. Memory above the
+// limit is an error. Times depend on the machine's load: they are only reported, beside those of a program that only
+// wakes up ten times a second.
 func measureIdle(seconds int) error {
 	if runtime.GOOS != "linux" {
 		return errors.New("-memory reads /proc, and so needs Linux")

@@ -25,8 +25,8 @@ type leaf struct {
 	change func()
 }
 
-// leaves lists all places of a JSON value that can change: each number, string and boolean, and each list element,
-// which can be omitted or duplicated. put replaces the value itself.
+// leaves lists all places of a JSON value that can change: numbers, strings and booleans, and list elements, which can
+// be omitted or duplicated. put replaces the value itself.
 func leaves(path string, v any, put func(any)) (all []leaf) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -97,13 +97,13 @@ func edits(t *testing.T, text string) map[string]string {
 	return all
 }
 
-// free are the fields that only the member itself can know: an auditor has no check besides its signature. Lines can
-// be added to not_covered; the lines that are always there cannot be omitted.
+// free are the fields that only the member can know: an auditor has nothing but its signature. Lines can be added to
+// not_covered; the constant ones cannot be omitted.
 var free = []string{"averaged_model", "conditional_on", "sampler", "simulated", "not_covered and one more"}
 
-// The fleet file and the ledger verify the certificates of a fleet that completed two runs on the same ledgers, and
-// all neighbors countersigned them. Verification detects every later change of a field. If the member itself changes a
-// field and signs again, verification detects it for every field that others can know.
+// The fleet file and the ledger verify the certificates of a fleet after two complete runs on the same ledgers, with
+// the countersignatures of all neighbors. Verification detects every later change of a field and, if the member signs
+// its change, every change that others can know.
 func TestAttackCertificates(t *testing.T) {
 	t.Parallel()
 	inBothUnits(t, forgeCertificates)

@@ -18,9 +18,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Both copies of a member's folder run at once, in fleets of two, three and four and in both units of privacy: 6
-// times, or SPADE_CLONES times. If a neighbor saw two releases of a round, it has evidence and both copies receive it.
-// Neither copy completes the rounds that cost privacy beside the other.
+// Both copies of a member's folder run at once, in fleets of two to four and in both units of privacy: 6 times, or
+// SPADE_CLONES times. A neighbor that saw two releases of a round has evidence, and both copies receive it. No two
+// copies complete the rounds that cost privacy.
 func TestAttackClones(t *testing.T) {
 	onlyLong(t, "SPADE_CLONES")
 	if raceDetector {
@@ -56,7 +56,7 @@ func TestAttackClones(t *testing.T) {
 }
 
 // cloneOnce copies member a of a fleet after some rounds and runs both copies. It reports whether both made a release
-// of one round, and whether a neighbor has evidence of it.
+// of one round, and whether a neighbor has evidence.
 func cloneOnce(t *testing.T, edges string, each bool, chance *rng.Stream) (two, proved bool) {
 	t.Helper()
 	tr := newAttacked(t, edges, func(f *sdk.Fleet) {

@@ -91,8 +91,8 @@ func (p *pusher) speak(ctx context.Context) {
 }
 
 // A neighbor pushes the public center of a node's releases to the edge of the grid and beyond. The node quarantines it
-// and, having no other neighbor, ends before it reserves a release. After a restart the node neither releases nor
-// spends anything: 3 times, or SPADE_LOOKS times. A neighbor within the bounds is treated as honest.
+// and, without another neighbor, ends before it reserves a release. After a restart it neither releases nor spends
+// anything: 3 times, or SPADE_LOOKS times. A neighbor within the bounds is accepted.
 func TestAttackEdgeOfTheGrid(t *testing.T) {
 	onlyLong(t, "SPADE_LOOKS")
 	t.Parallel()

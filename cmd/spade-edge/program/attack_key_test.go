@@ -105,7 +105,7 @@ func (tr *trial) audited(t *testing.T, member string, by ...string) privacy.Veri
 	return v
 }
 
-// A member changes its key during a run as the help says: both keys, hangup, then the new key alone, with the old one
+// A member changes its key during a run as the help says: both keys, hangup, then only the new key, the old one
 // retired or removed. The run ends with the bits of the undisturbed one.
 func TestAttackKeyExchanged(t *testing.T) {
 	t.Parallel()

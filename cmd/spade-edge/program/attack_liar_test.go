@@ -96,8 +96,8 @@ var called = []string{
 	"about this node's ledger in another run has no valid signature",
 }
 
-// A neighbor with a valid key sends every known kind of lie with each of its frames, in three successive runs on the
-// same ledgers. The node's log names it, the ledger has only real releases, and no run is refused.
+// A neighbor with a valid key adds every known kind of lie to each of its frames, in three runs on the same ledgers.
+// The log names it, the ledger has only real releases, and no run is refused.
 func TestAttackLiar(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab bc ca", 12)

@@ -17,7 +17,7 @@ import (
 )
 
 // dyingNoise, set in the environment of the test binary to a round, ends a private node when it draws the noise of
-// that release: the ledger has the release's line, but there is no state of it.
+// that release: the ledger then has the release's line, but there is no state of it.
 const dyingNoise = "SPADE_EDGE_TEST_DYING_NOISE"
 
 // readOnlyMark, if also set, makes the ledger's high-water mark read-only at that moment, instead of ending the node.
@@ -124,8 +124,8 @@ func TestAttackOneState(t *testing.T) {
 	a.kill()
 }
 
-// The test resets the state folder to the previous round, first with the current ledger and mark, then with an old
-// mark too. The ledger detects the first case, the neighbor the second.
+// The state folder is reset to the previous round, first with the current ledger and mark, then with an old mark too.
+// The ledger detects the first, the neighbor the second.
 func TestAttackSlotsPutBack(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab", 30)
@@ -161,8 +161,8 @@ func TestAttackSlotsPutBack(t *testing.T) {
 	}
 }
 
-// The test kills a node at random moments before and after its first release and deletes its state each time. The
-// neighbor sees one release, and the ledger has one line. A release that the neighbor saw is not made again.
+// A node is killed at random moments before and after its first release, and its state deleted each time. The neighbor
+// sees one release, the ledger has one line, and a seen release is not made again.
 func TestAttackKillAndForget(t *testing.T) {
 	t.Parallel()
 	chance := rng.New(4, rng.Address{Purpose: rng.Fault})
@@ -210,8 +210,8 @@ func TestAttackKillAndForget(t *testing.T) {
 	t.Logf("killed before the line: %d times, between line and mark: %d, after the mark: %d", before, between, refused)
 }
 
-// A replacement device loses its state as well. It is refused like the first device, then recovers, and is refused
-// when the run is complete. None of the three devices showed two releases of a round.
+// A replacement device loses its state too. It is refused like the first device, then recovers, and is refused after
+// the run. None of the three devices showed two releases of a round.
 func TestAttackRecoveredState(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab bc ca", 12)

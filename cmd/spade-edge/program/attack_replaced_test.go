@@ -16,7 +16,7 @@ import (
 )
 
 // A device taken for lost was only frozen. When it resumes beside its replacement, it learns of that and ends before
-// it makes a release with data that the replacement also makes.
+// it makes a release that the replacement also makes with data.
 func TestAttackWakesUp(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
@@ -63,7 +63,7 @@ func (tr *trial) spare(t *testing.T, folder string) {
 }
 
 // Two devices replace a lost one at once, each with its own ledger. Either neighbors have evidence and both end, or
-// one is late and finds that the other replaced the lost one. Neither waits indefinitely.
+// one is late and finds the other in place. Neither waits indefinitely.
 func TestAttackTwoSpares(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()

@@ -15,9 +15,9 @@ import (
 // keepsAll lists the files in which a node remembers itself and its neighbors.
 func keepsAll(name string) []string { return append(keeps(name), name+".ledger.neighbors") }
 
-// After a run the test resets all of a node's files to their state before it, and another run begins. A neighbor
-// presents what the node signed, and the node ends before its first release. Without the neighbor's memory the reset
-// is undetectable, and the certificate says so.
+// After a run all of a node's files are reset to their state before it, and another run begins. A neighbor presents
+// what the node signed, and the node ends before its first release. Without the neighbor's memory the reset is
+// undetectable, as the certificate says.
 func TestAttackSetBackBetweenRuns(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab", 4)
@@ -76,8 +76,8 @@ func TestAttackSetBackInPart(t *testing.T) {
 	a.kill()
 }
 
-// In the middle of a run the test resets all of a node's files to their state before it. Neighbors remember: without a
-// restart in memory, after one in their states. The node's ledger is charged for what they hold.
+// In the middle of a run all of a node's files are reset to their state before it. Neighbors remember: in memory, or
+// after a restart in their states. The node's ledger is charged for what they hold.
 func TestAttackSetBackInRun(t *testing.T) {
 	t.Parallel()
 	for name, restarted := range map[string]bool{"neighbors that go on": false, "neighbors that were restarted": true} {

@@ -47,8 +47,8 @@ func newAttacked(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	})
 }
 
-// insider is a member with its own key, inside the test process. It is a normal node, except that all its frames pass
-// through change and that it records what its neighbors sign.
+// insider is a member with its own key, inside the test process: a normal node whose frames all pass through change,
+// and which records what its neighbors sign.
 type insider struct {
 	tr   *ws.Transport
 	key  ed25519.PrivateKey
@@ -243,8 +243,8 @@ func (p *process) kill() {
 	<-p.over
 }
 
-// refused waits for the end of a process that must not run. It checks the exit code, the words of the last line, and
-// that the process neither learned nor printed a result.
+// refused waits for the end of a process that must not run: it checks the exit code, the words of the last line, and
+// that there is neither learning nor a result.
 func (p *process) refused(t *testing.T, code int, words ...string) {
 	t.Helper()
 	p.wait(t, code)

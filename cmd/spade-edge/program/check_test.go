@@ -98,8 +98,8 @@ func TestCheckFindsFaults(t *testing.T) {
 	}
 }
 
-// While neighbors run, check finds those that are up and the one with another fleet file, and disturbs none. It can
-// also run beside the node itself. The models are those of the undisturbed run.
+// Beside running nodes, check finds the neighbors that are up and the one with another fleet file, and disturbs none,
+// not even its own node. The models are those of the undisturbed run.
 func TestCheckBesideRunningNodes(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab bc", nil)

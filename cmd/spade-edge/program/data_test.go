@@ -47,8 +47,8 @@ func seeds(few int) []string {
 	return all[:few]
 }
 
-// Accuracy on real data with parameters that the program chooses, as the mean over five seeds. It was 98.9 to 99.0 %
-// on MNIST, 98.1 % with noise, and 84.3 % on Alzheimer's when this was written.
+// Accuracy on real data with the program's own parameters, as the mean over five seeds. It was 98.9 to 99.0 % on
+// MNIST, 98.1 % with noise, and 84.3 % on Alzheimer's when this was written.
 func TestAccuracyOnRealData(t *testing.T) {
 	t.Parallel()
 	needsData(t)
@@ -92,8 +92,8 @@ func TestAccuracyOnRealData(t *testing.T) {
 }
 
 // Centered queries tolerate steps at which the variance of the paper's estimator dominates. With mini-batches of 8 and
-// steps far above those that the program would choose, they are at least five points better, as the mean over five
-// seeds. At the program's steps both are within a point of each other and of full batches.
+// steps far above the program's own, they are at least five points better, as the mean over five seeds. At the
+// program's steps both are within a point of each other and of full batches.
 func TestCenteredBearsLargerSteps(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()

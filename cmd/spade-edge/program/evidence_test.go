@@ -85,9 +85,9 @@ func (tr *trial) verifies(t *testing.T, code int, file string, words ...string) 
 
 const doubleOfB = `evidence       "b" has signed two different releases of round 3: its device has a copy, or was set back`
 
-// Evidence against a neighbor appears in status, of a running and of a stopped node, on the page and in the metrics.
-// Anyone can check it with privacy -verify. Evidence whose signatures are not the member's counts nowhere. A node that
-// holds evidence against a neighbor is healthy.
+// Evidence against a neighbor appears in status, of a running and of a stopped node, on the page and in the metrics,
+// and anyone can check it with privacy -verify. Evidence not signed by the member counts nowhere. Holding evidence is
+// no problem for a node.
 func TestEvidenceIsShown(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
@@ -163,9 +163,8 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 	}
 }
 
-// A release that no honest member makes, as a node's journal keeps it, is evidence for anyone with the fleet file, no
-// matter who wrote the journal. A release that an honest member may make is no evidence, nor is one that another
-// member signed.
+// An impossible release in a node's journal is evidence for anyone with the fleet file, no matter who wrote the
+// journal. A release that an honest member may make is not, nor is one that another member signed.
 func TestImpossibleReleaseIsEvidence(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadRelease })
 	codec, err := wire.NewCodec(tr.file.Fleet.Dim)

@@ -32,7 +32,7 @@ func exampleLines(text string) (all []string) {
 var made = regexp.MustCompile(`(?:-out|-new-ledger|spade-edge init) (\S+)`)
 
 // Every command line in the help of a command or topic runs verbatim if the files that it names exist. Without
-// SPADE_LONG, a demo or simulation takes only a few rounds: the test is about flags.
+// SPADE_LONG, a demo or simulation takes only a few rounds.
 func TestExampleLines(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
@@ -76,9 +76,8 @@ func TestExampleLines(t *testing.T) {
 	}
 }
 
-// example runs one line. A node's neighbor is running, and so is a node that a command queries. The test stops
-// commands that do not end. Commands that change no file share a folder; the lines of a command that only creates
-// files share another.
+// example runs one line, with the node's neighbor and any node that it queries running, and stops it if it does not
+// end. Commands that change no file share a folder; the lines of a command that only creates files share another.
 func (d *desk) example(t *testing.T, name, line string) {
 	t.Helper()
 	if strings.Contains(line, "spade-edge run ") {

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
-// falseClaim returns the model that a malicious member claims to have released, instead of its machine's. It neither
-// keeps nor changes its argument, and is deterministic. To attack with false data, use another oracle instead.
+// falseClaim returns the model that a malicious member claims to have released. It neither keeps nor changes its
+// argument, and is deterministic. To attack with false data, use another oracle instead.
 type falseClaim func(v attackView) []float32
 
 // attackView is what malicious members know: everything.
@@ -121,8 +121,8 @@ type falsehood struct {
 	told [2]admm.Message
 }
 
-// corrupt makes the members bad of a simulation send the claims of an attack instead of their releases. Their machines
-// process what they receive. It sets OnRelease and Forge of network, which simulates clients.
+// corrupt makes the members bad of a simulation send an attack's claims instead of releases, while their machines
+// continue. It sets OnRelease and Forge of network, which simulates clients.
 func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...int) error {
 	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{},
 		victims: map[int]*victim{},

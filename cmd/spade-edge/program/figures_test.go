@@ -39,8 +39,8 @@ func spend(t *testing.T, path, run string, rounds int, g dpmech.Gaussian) {
 	}
 }
 
-// The figures of a lifetime cover all runs, not only the current one. Every output names the weakest adversary of all
-// runs, and has a second figure against all other members together, even if the current run has no pairwise noise.
+// Lifetime figures cover all runs, not only the current one. Every output names the weakest adversary of all runs, and
+// has a second figure against all other members together, even if the current run has no pairwise noise.
 func TestLifetimeNamesItsAdversary(t *testing.T) {
 	t.Parallel()
 	const all = "all other members together"

@@ -121,8 +121,8 @@ func (y *years) spent(t *testing.T, name string, runs ...string) {
 	}
 }
 
-// A fleet goes through a first run; a member that leaves and one that joins; a new key; a second run from the model of
-// the first, in which a device is lost; and a third run with the member that had left. No file is edited by hand.
+// Three runs of a fleet: then a member leaves, another joins, and one changes its key; the second run starts from the
+// first's model and loses a device; in the third the first member is back. No file is edited by hand.
 func TestFleetOverYears(t *testing.T) {
 	t.Parallel()
 	y := &years{dir: t.TempDir(), lines: map[string]string{}, port: map[string]string{}}

@@ -15,10 +15,10 @@ import (
 )
 
 // killed runs fleets of clinics, one after the other, and kills their processes at random moments up to pause apart:
-// at most 100 times per fleet, and want times in total with SPADE_LONG. Otherwise it kills want/20 times but at least
-// eight, at most 20 in short mode and under the race detector, or SPADE_KILLS times. env is added to the environment
-// of the processes. prepare may alter a fleet's files before it starts, and change the fleet itself; check judges the
-// fleet after all of its nodes have ended normally.
+// at most 100 times per fleet, and want times in total with SPADE_LONG, otherwise want/20 times but at least eight, at
+// most 20 in short mode and under the race detector, or SPADE_KILLS times. It adds env to the processes' environment.
+// prepare may alter a fleet's files before it starts, and change the fleet; check judges the fleet after all nodes
+// ended normally.
 func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor),
 	change ...func(f *sdk.Fleet)) {
 	t.Helper()
@@ -62,7 +62,7 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, prepare f
 	}
 }
 
-// The test kills eight processes at random moments, also in their first round and after their last: 10 times (200 with
+// Eight processes are killed at random moments, also in their first round and after their last: 10 times (200 with
 // SPADE_LONG, manually SPADE_KILLS=10000). All releases and final models equal those of the undisturbed run, bit for
 // bit.
 func TestKilledNodes(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// The log of a private run, as text or JSON, reveals neither a node's number of samples nor how many losses it asks
-// for. The result on standard output does.
+// The log of a private run, as text or JSON, reveals neither a node's number of samples nor of losses. The result on
+// standard output does.
 func TestLogHidesSamples(t *testing.T) {
 	t.Parallel()
 	for _, private := range []bool{true, false} {
@@ -49,8 +49,8 @@ func TestLogHidesSamples(t *testing.T) {
 	}
 }
 
-// fleet next or fleet take, which ends a run or replaces one that has not started, removes the run's secrets. A query,
-// a refused command, and a node that can continue keep them.
+// fleet next or fleet take, which ends or replaces a run, removes its secrets. Queries, refused commands, and a node
+// that can continue keep them.
 func TestEndedRunsForgetSecrets(t *testing.T) {
 	t.Parallel()
 	dir, _ := plant(t, "-graph", "complete", "-colluders", "1", "-hosts", ownPort()+","+ownPort()+","+ownPort(), "-rounds", "200")
@@ -121,7 +121,7 @@ func TestEndedRunsForgetSecrets(t *testing.T) {
 	}
 }
 
-// A node that fits preprocessing on its own data and gets a model unlike the fleet's reports that once, in check and
+// A node whose preprocessing, fitted on its own data, gives a model unlike the fleet's reports that once, in check and
 // in run. No neighbor notices: the node connects only after its data fit. The same holds for settings that depend on
 // the data.
 func TestOwnFitBeforeTransport(t *testing.T) {
@@ -174,8 +174,8 @@ func TestOwnFitBeforeTransport(t *testing.T) {
 	}
 }
 
-// guardedTrackingOf writes a node file and a fleet file like those of a trial, but with too large a memory of the
-// tracking estimator. It returns the path of the node file.
+// guardedTrackingOf writes a node file and a fleet file like those of a trial, but with too large a tracking memory,
+// and returns the path of the node file.
 func guardedTrackingOf(t *testing.T, tr *trial) string {
 	t.Helper()
 	other, fleet := *tr.file, *tr.file.Fleet
@@ -186,9 +186,8 @@ func guardedTrackingOf(t *testing.T, tr *trial) string {
 	return tr.variant(t, "a.json", "fleet.json", "tracking.json", `"version": 1`, `"version": 1, "memory_limit": 1`)
 }
 
-// A device without its state, and with a new ledger instead of its own, meets a neighbor that holds its releases. It
-// ends within moments and reports what the neighbor holds and what to do. Regression: with pairwise noise it waited
-// indefinitely.
+// A device with a new ledger and without state meets a neighbor that holds its releases. It ends within moments and
+// reports what the neighbor holds and what to do. Regression: with pairwise noise it waited indefinitely.
 func TestNewDeviceIsTold(t *testing.T) {
 	t.Parallel()
 	dir, _ := plant(t, "-graph", "complete", "-colluders", "1", "-hosts", ownPort()+","+ownPort()+","+ownPort(), "-rounds", "200")

@@ -115,8 +115,8 @@ func TestLifetimeBudget(t *testing.T) {
 	}
 }
 
-// broken is a run that stands still: b was killed after round 3, and a waits for it. The folder "saved" has a copy of
-// b's ledger from before the run.
+// broken is a stalled run: b was killed after round 3, and a waits for it. The folder "saved" has b's ledger from
+// before the run.
 func broken(t *testing.T) (tr *trial, a *process) {
 	t.Helper()
 	for {
@@ -151,8 +151,8 @@ func (tr *trial) copyLedger(t *testing.T, from, to string) {
 	}
 }
 
-// Whatever part of a node's memory is lost or reset between two starts, the node ends with an error that names it, and
-// its neighbor sees no other release. With the memory restored, the run completes.
+// Whatever part of a node's memory is lost or reset, the node ends with an error that names it, and its neighbor sees
+// no other release. With the memory restored, the run completes.
 func TestLostMemory(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()

@@ -144,9 +144,9 @@ func TestDemoMatchesSimulation(t *testing.T) {
 	}
 }
 
-// The demo with defaults: private for each patient, far better than training alone, and about as good as one node with
-// all data. The noise is random: 89.2 % with a deviation of 0.3, and 89.2 % pooled. The test makes one run, or four
-// with SPADE_LONG, whose releases all differ.
+// The demo with defaults is private for each patient, far better than training alone, and about as good as one node
+// with all data. The noise is random: 89.2 % with a deviation of 0.3, and 89.2 % pooled. Releases of several runs
+// (four with SPADE_LONG, otherwise one) differ.
 func TestDemoDefault(t *testing.T) {
 	t.Parallel()
 	code, out, log := call("demo")

@@ -22,8 +22,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The perceptron learns XOR of the signs of two columns, which no linear model can, in the same network with the same
-// number of queries. It had 93 to 97 % against chance, over seeds 1 to 3, when this was written.
+// The perceptron learns XOR of the signs of two columns, which no linear model can, in the same network with as many
+// queries: 93 to 97 % against chance, over seeds 1 to 3, when this was written.
 func TestPerceptronLearnsXOR(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)

@@ -40,8 +40,8 @@ func TestPanicHasItsOwnEnd(t *testing.T) {
 	p.log.await(t, "panic: for a test")
 }
 
-// A process that runs out of memory ends in a way after which the unit file restarts it: not with one of the codes
-// that the unit file lists, which are for invalid files and permanent errors.
+// The unit file restarts a process that ran out of memory: its exit code is none of those that the unit file lists,
+// which are for invalid files and permanent errors.
 func TestMemoryRunsOut(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no ulimit -v")

@@ -82,8 +82,8 @@ func TestPlanIsWhatHappens(t *testing.T) {
 	}
 }
 
-// The same for a dimension at which frames are compressed in blocks. During the cool-down, models are at first sums of
-// grid points and compress better than noise: there the plan is up to a tenth too high.
+// The same with frames long enough for compression in blocks. During the cool-down, models are at first sums of grid
+// points and compress better than noise: there the plan is up to a tenth too high.
 func TestPlanBytesOfLongVectors(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)

@@ -207,8 +207,7 @@ func (tr *trial) put(t *testing.T, name, text string) string {
 }
 
 // Text output has four digits, each row's id, and the columns that contributed most, and names numbers far outside the
-// known range. A threshold that a site chooses on its own samples is kept only in its copy of the model, and decides
-// the class.
+// known range. A site's own threshold is only in its copy of the model, and decides the class.
 func TestPredictForPeople(t *testing.T) {
 	t.Parallel()
 	dir := &trial{dir: t.TempDir()}
@@ -289,7 +288,7 @@ func TestPredictForPeople(t *testing.T) {
 }
 
 // The file of a personal model says so, has mode 0600, cannot start a fleet, and has no certificate. export reports
-// which of three models is best here. Neither the state nor the ledger of the node changes.
+// which of three models is best here, and changes neither state nor ledger.
 func TestExportPersonal(t *testing.T) {
 	t.Parallel()
 	text, recipe := public(t, task.ModelSpec{Name: task.SoftmaxModel}, 77)

@@ -53,7 +53,7 @@ func inBothUnits(t *testing.T, test func(t *testing.T, change ...func(f *sdk.Fle
 	}
 }
 
-// The test kills eight processes of a record-level private fleet at random moments. The models are those of the
+// Eight processes of a record-level private fleet are killed at random moments. The models are those of the
 // undisturbed run, bit for bit, with local and with pairwise noise.
 func TestKilledNodesOfRecords(t *testing.T) {
 	t.Parallel()
@@ -69,8 +69,8 @@ func TestKilledNodesOfRecords(t *testing.T) {
 	}
 }
 
-// Accuracy at record-level privacy with the program's own settings, as the mean over five seeds. Fashion-MNIST takes
-// ten, because its runs test on 176 images and differ by two points.
+// Accuracy at record-level privacy with the program's own settings, as the mean over five seeds; ten for
+// Fashion-MNIST, whose runs test on 176 images and differ by two points.
 func TestAccuracyForRecords(t *testing.T) {
 	t.Parallel()
 	needsData(t)
@@ -114,7 +114,7 @@ func TestAccuracyForRecords(t *testing.T) {
 }
 
 // The final model is shrunk if each parameter is the weight of a table's column, but not for principal components or
-// the model of a program, about which nothing is known.
+// an external program's model.
 func TestShrinkIsForTables(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -243,8 +243,8 @@ func TestPersons(t *testing.T) {
 	})
 }
 
-// A record-level private fleet adds a member, whose number of records is given, and removes one. Clip and noise follow
-// the mean number, so that epsilon and the clipping of a record's slope stay the same.
+// A record-level private fleet adds a member and removes one. Clip and noise follow the mean number of records, so
+// that epsilon and the clipping of a record's slope stay the same.
 func TestFleetOfRecordsChanges(t *testing.T) {
 	t.Parallel()
 	for _, more := range [][]string{nil, {"-graph", "complete", "-colluders", "1"}} {

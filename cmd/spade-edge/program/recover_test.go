@@ -20,9 +20,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The test kills one of eight processes over websockets in a random round and deletes its state folder. Another
-// process with its own key, which the fleet file has as the second, a new state folder and a new ledger replaces it.
-// Every third time the lost one starts again later. The test runs three times, or SPADE_RECOVERIES times.
+// One of eight processes over websockets is killed in a random round and its state folder deleted. A replacement with
+// its own key (the second in the fleet file), a new state folder and a new ledger continues. Every third time the lost
+// one starts again later. The test runs three times, or SPADE_RECOVERIES times.
 func TestRecoveredNodes(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -57,8 +57,8 @@ func TestRecoveredNodes(t *testing.T) {
 	t.Logf("%d takeovers in %v, after the releases %v", want, time.Since(began), rounds)
 }
 
-// recoverOne kills one node of a fleet and starts a replacement device. It returns the last release of the lost device
-// that the replacement reports, or false if the run was complete too soon.
+// recoverOne kills a node and starts a replacement device. It returns the lost device's last release as reported by
+// the replacement, or false if the run was complete too soon.
 func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok bool) {
 	t.Helper()
 	tr := newClinics(t, 10, 4)

@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// measured writes a CSV file of 1200 rows in the format of German Excel, with missing cells, and returns the value for
-// -data. Column y is 20 + 3a - 2b plus noise of deviation 1.
+// measured writes a CSV file of 1200 rows as in German Excel, with missing cells, and returns the value for -data.
+// Column y is 20 + 3a - 2b plus noise of deviation 1.
 func measured(t *testing.T) string {
 	t.Helper()
 	s := rng.New(1, rng.Address{Purpose: rng.Fault})

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// proxy is a TCP relay in front of a listener that simulates a bad network: it may cut each connection after some
-// bytes, delay it, and throttle it to 64 kbit/s.
+// proxy is a TCP relay that simulates a bad network: it may cut each connection after some bytes, delay it, and
+// throttle it to 64 kbit/s.
 type proxy struct {
 	addr, target string
 

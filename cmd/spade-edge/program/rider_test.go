@@ -38,10 +38,10 @@ func following(cfg admm.Config, name string, noise float64) func(away []float32)
 	return nil
 }
 
-// deliberate follows the method, on a complete graph, but chooses its own contribution: it points in the direction of
-// away, with noise of a given deviation. Patient: after k releases with data it is as long as noise, sqrt(k*d)
-// deviations, so no rule about lengths detects it. With data: each update is as long as the clip. An honest member
-// with the worst possible data does the same, so no rule at all detects it (sdk/ROBUST.md, Lemma 3).
+// deliberate follows the method, on a complete graph, but chooses its own contribution: the direction of away, with
+// noise of a given deviation. Patient: after k releases with data it is as long as noise, sqrt(k*d) deviations, so no
+// rule about lengths detects it. With data: each update is as long as the clip, as for an honest member with the worst
+// possible data, so no rule at all detects it (sdk/ROBUST.md, Lemma 3).
 func deliberate(cfg admm.Config, away []float32, deviation float64, data bool) falseClaim {
 	rho, at := cfg.Rho, 0
 	x := make([]float64, len(away))
@@ -80,9 +80,9 @@ func deliberate(cfg admm.Config, away []float32, deviation float64, data bool) f
 	}
 }
 
-// rider computes each victim's ball from all releases, those of this round included. It sends the victim the place at
-// which its influence is a given share of the radius, in a given direction from the center. With same it sends all
-// victims the mean of these places.
+// rider computes each victim's ball from all releases, including this round's. It sends the victim the place at which
+// its influence is a given share of the radius, in a given direction from the center; with same, the mean of these
+// places.
 func rider(cfg admm.Config, direction []float32, share float64, same bool) falseClaim {
 	place := func(v attackView, of *victim) []float64 {
 		d, gain := len(of.x), gainOf(cfg, cfg.Data(v.Round+1))
@@ -143,8 +143,8 @@ func rider(cfg admm.Config, direction []float32, share float64, same bool) false
 	}
 }
 
-// search returns the rider that does most harm, averaged over four separate seeds: a greedy search over the angle
-// between its direction and away, the share of the radius, and whether all victims receive the same place.
+// search returns the most harmful rider on four separate seeds: a greedy search over the angle between its direction
+// and away, the share of the radius, and same.
 func search(t *testing.T, flags []string, bad int) (worst string) {
 	least := math.Inf(1)
 	try := func(angle, share float64, same bool) bool {

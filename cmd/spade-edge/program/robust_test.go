@@ -55,7 +55,7 @@ func dithered(attack falseClaim, sigma float64, seed uint64) falseClaim {
 	}
 }
 
-// ignore removes all edges of the last bad members before the run.
+// ignore removes all edges of the last members, as many as bad, before the run.
 func ignore(cfgs []admm.Config, bad int) []admm.Config {
 	rest := cfgs[:len(cfgs)-bad]
 	for i := range rest {
@@ -81,10 +81,10 @@ func away(p *setup.Problem, ctx context.Context) ([]float32, error) {
 	return x, err
 }
 
-// attacked simulates the problem with the last bad members malicious. It returns the mean accuracy of the others in
-// percent, and how often they clipped a neighbor. With the attack "ignored" the malicious members have no neighbors.
-// With pairwise noise they stand still, so that they are excluded in the first round, and their pairwise noise stays
-// in the sum.
+// attacked simulates the problem with the last members malicious, as many as bad. It returns the mean accuracy of the
+// others in percent, and how often they clipped a neighbor. With the attack "ignored" the malicious members have no
+// neighbors; with pairwise noise they stand still, which excludes them in the first round, and their pairwise noise
+// stays in the sum.
 func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, away []float32) (accuracy float64, clipped int, err error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -252,8 +252,8 @@ func clinicProblem(t *testing.T, flags []string) *setup.Problem {
 	return p
 }
 
-// Five members learn a point from their own losses, and one of them attacks. The test measures how far from the point
-// the honest members end: every attack does harm without a bound, and almost none with it, for every payload.
+// Five members learn a point from their own losses, and one of them attacks. Every attack moves the honest members far
+// from the point without a bound, and almost not with it, for every payload.
 func TestAttacks(t *testing.T) {
 	const n, d, bad = 5, 4, 4
 	least := tinytest.BoundedNonconvex(3, 0, d, 8).Minimizer()

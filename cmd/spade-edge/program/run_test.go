@@ -27,8 +27,8 @@ import (
 // long makes tests longer, with more kills, seeds and rounds, as in the full check .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// onlyLong skips a test outside the full check: it waits long or takes much time, and a shorter test covers its main
-// case. The test also runs if one of the variables is set, which says how often to try.
+// onlyLong skips a test outside the full check, because it is slow and a shorter test covers its main case. It also
+// runs if one of the variables is set, which says how often to try.
 func onlyLong(t *testing.T, variables ...string) {
 	t.Helper()
 	if !long && !slices.ContainsFunc(variables, func(v string) bool { return os.Getenv(v) != "" }) {
@@ -94,8 +94,8 @@ func TestRunProcesses(t *testing.T) {
 	}
 }
 
-// A node names a missing neighbor and waits for it. If it is stopped meanwhile, it says that it can be run again. Once
-// all nodes run, the result is the same as without the wait.
+// A node names a missing neighbor and waits for it. If stopped meanwhile, it says that it can be run again. The wait
+// does not change the result.
 func TestRunWaits(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab bc", nil)

@@ -18,9 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// Three processes are in the middle of a long run. One is killed and restarted. The operator of one member sends an
-// early-stop request, and all end with the same round, after the cool-down. Ledger, certificate, status and model
-// agree.
+// Of three processes in a long run, one is killed and restarted. One member's operator sends an early-stop request,
+// and all end with the same round, after the cool-down. Ledger, certificate, status and model agree.
 func TestStopFleet(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "ward")

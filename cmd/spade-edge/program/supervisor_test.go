@@ -21,7 +21,7 @@ import (
 )
 
 // seededNoise, set in the environment of the test binary, makes a node's release noise a function of member and round,
-// so that runs with and without crashes are comparable. The program itself has no such option.
+// so that runs with and without crashes are comparable. The program has no such option.
 const seededNoise = "SPADE_EDGE_TEST_SEEDED_NOISE"
 
 func init() {
@@ -275,7 +275,7 @@ func (w *supervisor) look(t *testing.T) {
 }
 
 // run kills random nodes so many times, at random moments of up to pause each, then waits for the end. It saves the
-// last kill for a node that lingers after its last release: on a fast machine all others may end long before that.
+// last kill for a node that lingers after its last release, because all others may end long before.
 func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time.Duration) {
 	t.Helper()
 	for !w.done() {
@@ -348,8 +348,8 @@ func (tr *trial) releasedIn(t *testing.T, folder string) []logged {
 	return all
 }
 
-// checkReleases checks that every member made every release once, that the releases have the models want unless it is
-// nil, and that the member's ledger counts each private release once.
+// checkReleases checks that every member made every release once, that want, unless nil, has their models, and that
+// the ledger counts each private release once.
 func (tr *trial) checkReleases(t *testing.T, want [][]string) {
 	t.Helper()
 	method := tr.file.Fleet.Method

@@ -34,8 +34,8 @@ func ward(rows int, seed uint64, gap string) string {
 	return text
 }
 
-// check tells a hospital that writes -9 for missing values about them, with the fix. A private node starts anyway and
-// keeps this out of its messages and its log.
+// check tells a hospital that writes -9 for missing values, with the fix. A private node starts anyway, and neither
+// sends nor logs the finding.
 func TestCheckLooksAtData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

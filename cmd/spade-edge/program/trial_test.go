@@ -23,7 +23,7 @@ import (
 var nextPort atomic.Int32
 
 // ownPort returns a free loopback address that no other test of this process uses. Its port is outside the range of
-// outgoing connections, so no other process takes it while the process that listens on it is dead.
+// outgoing connections, so no other process takes it while its listener is dead.
 func ownPort() string {
 	for {
 		port := 18000 + (31*os.Getpid()+int(nextPort.Add(1)))%14500
@@ -42,8 +42,8 @@ type trial struct {
 	secrets map[string]*ecdh.PrivateKey // that the members made, as far as readSecrets has seen them
 }
 
-// newTrial writes the files of a fleet whose members are named in edges such as "ab". Each member has a part of the
-// generated patients, a key and a port. change may alter the fleet.
+// newTrial writes the files of a fleet with the members and edges of edges, such as "ab". Each member has a part of
+// the generated patients, a key and a port. change may alter the fleet.
 func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	fleet := &sdk.Fleet{

@@ -17,7 +17,7 @@ type mistake struct {
 }
 
 // wrongUse makes mistakes in a folder. Each must end with its exit code and a message with the wanted parts, in as
-// many lines, plus a hint if the call was wrong. Standard output must be empty and the folder unchanged.
+// many lines, plus a hint if the call was wrong, with empty standard output and an unchanged folder.
 func wrongUse(t *testing.T, dir string, all []mistake) {
 	t.Helper()
 	packagePrefix() // reads the folders from here

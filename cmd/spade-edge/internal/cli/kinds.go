@@ -71,8 +71,8 @@ func kindOf(path string) string {
 	return ""
 }
 
-// checkKinds returns an error if a file on the command line is known to be of the wrong kind. The error names a nearby
-// file of the right kind, if there is one.
+// checkKinds returns an error if a file on the command line is of the wrong kind, and names a nearby file of the right
+// one.
 func (c *Cmdline) checkKinds() error {
 	err := mistaken(c.Name(), c.file)
 	c.Visit(func(f *flag.Flag) {

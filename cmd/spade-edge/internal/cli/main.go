@@ -1,5 +1,5 @@
-// Package cli has what all commands of the program share: the command line, errors and exit codes, help, topics, and
-// the printing of text, tables, JSON and progress. It knows no command; package program sets [Commands].
+// Package cli has what all commands share: the command line, errors and exit codes, help, topics, and printing of
+// text, tables, JSON and progress. It knows no command; package program sets [Commands].
 package cli
 
 import (

@@ -53,7 +53,7 @@ func printable(text string) string {
 }
 
 // WriteCost prints the privacy cost c: by number of colluders as in curve, and against the named adversary in each
-// accounting. each is what c protects, as in [sdk.Privacy.Each]; note is added to the text.
+// accounting. each is what c protects, as in [sdk.Privacy.Each]; note follows.
 func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
 	protects := each
 	if each == dpmech.Client.Each() {

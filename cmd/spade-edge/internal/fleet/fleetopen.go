@@ -243,8 +243,8 @@ func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// write removes the secrets of an ending run, then writes the files in order, each durably. The fleet file comes last:
-// until it is written, repeating the command starts from the same fleet and completes the rest.
+// write removes the secrets of an ending run, then writes the files in order, each durably. The fleet file is last:
+// until then, repeating the command completes the change.
 func (e *fleetEdit) write() error {
 	for _, dir := range e.ended {
 		if err := state.ForgetSecrets(dir, e.hash); err != nil {

@@ -328,8 +328,8 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		"changes what every one of them is turned into")
 }
 
-// weigh scales clip and noise with the mean number of records, by which the method divides each record's share. Each
-// record's slope is then clipped as before; epsilon stays the same or drops in the last digit.
+// weigh scales clip and noise with the mean number of records, by which the method divides a record's share. Each
+// record's slope is then clipped as before; epsilon stays or drops in the last digit.
 func (e *fleetEdit) weigh() {
 	p := &e.file.Fleet.Privacy
 	ratio := admm.NewRecords(e.old.Fleet.Records, 1).Mean / admm.NewRecords(e.file.Fleet.Records, 1).Mean

@@ -103,7 +103,7 @@ type demo struct {
 }
 
 // run trains over websockets. It returns the result, each node's model and, with -average, the mean of its releases.
-// It serves the page at addr, unless addr is empty, until close.
+// It serves the page at addr, if not empty, until close.
 func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, means [][]float32, err error) {
 	defer func() {
 		var wg sync.WaitGroup // in parallel: each gives its peers time to confirm
@@ -162,7 +162,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 	return r, models, means, nil
 }
 
-// monitor creates a monitor for each node and serves the page at addr, unless addr is empty.
+// monitor creates a monitor for each node and serves the page at addr, if not empty.
 func (d *demo) monitor(addr string) error {
 	for i, name := range d.Fleet.Members {
 		links := func() []monitor.Link { return device.Links(d.trs[i].Peers(), d.began) }

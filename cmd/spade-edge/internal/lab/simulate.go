@@ -166,8 +166,8 @@ func readSeeds(text string) (seeds []uint64, err error) {
 	return seeds, nil
 }
 
-// simulateAll performs all runs, in parallel on all processors. It returns their results and, if save >= 0, the model
-// file of run number save. The first error stops all runs.
+// simulateAll performs all runs in parallel. It returns their results and, if save >= 0, the model file of run number
+// save. The first error stops all runs.
 func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Writer) (results []*setup.Result, saved *builtin.Model, err error) {
 	build := func(i int) (*setup.Problem, error) {
 		return cli.Prompt(ctx, func() (*setup.Problem, error) { return runs[i].Build("simulate") })
@@ -225,7 +225,7 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 }
 
 // modelFile returns a member's final model in the format of export, marked as not private: its noise comes from the
-// seed, and its preprocessing was fitted on all clients' data.
+// seed, and its preprocessing from all clients' data.
 func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	recipe, err := p.Recipe("the training part of the data of a simulation")
 	if err != nil {

@@ -150,9 +150,9 @@ func (a *Applied) choose(rule, to string) error {
 	return nil
 }
 
-// cut returns the threshold with the best specificity among those with sensitivity of at least least. If least is 0,
-// it returns the one with the largest sum of both (Youden 1950). The highest wins a tie. The threshold lies midway
-// between two probabilities in the samples, or below all.
+// cut returns the threshold with the best specificity at a sensitivity of at least least or, if least is 0, with the
+// largest sum of both (Youden 1950). The highest wins a tie. It lies midway between two probabilities of samples, or
+// below all.
 func cut(is []int, probability []float64, least float64) (at float64, err error) {
 	order, count, above := make([]int, len(is)), [2]int{}, [2]int{}
 	for i, y := range is {

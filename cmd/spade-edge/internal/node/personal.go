@@ -15,7 +15,7 @@ import (
 )
 
 // personalize fits a model further on the node's own records, replaces it by the result, and compares both. judges is
-// the file of the samples to judge by; if it is empty, these are the node's held-back samples.
+// the file of the samples to judge by; if empty, the node's held-back samples.
 func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, judges string) (p *setup.Personal, err error) {
 	b := builtin.Of(node)
 	if b == nil {

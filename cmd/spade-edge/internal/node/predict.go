@@ -199,8 +199,8 @@ func four(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// table prints predictions for people. Of two classes it shows the probability of the second; of more, that of the
-// predicted one. It also shows the three columns that contributed most.
+// table prints predictions for people: of two classes the probability of the second, of more that of the predicted
+// one, and the three columns that contributed most.
 func (r *Predictions) table(t cli.Table) {
 	line := func(row, id, said, p, most string) {
 		if r.named {

@@ -116,7 +116,7 @@ type Plan struct {
 	dpmech.Cost
 }
 
-// maxPlan bounds the numbers of a plan, as package dpmech bounds its counts.
+// maxPlan bounds the rho and the releases of a plan, as package dpmech bounds those that it counts.
 const maxPlan = 1e6
 
 func (o *privacyOptions) plan() error {

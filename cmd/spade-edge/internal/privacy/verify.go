@@ -152,9 +152,8 @@ type Double struct {
 	Fault    string `json:"fault,omitempty"` // why the evidence does not count
 }
 
-// verifyEvidence checks a journal's evidence against members with the keys in the fleet file, no matter who wrote the
-// journal. For equivocation it checks both signatures of a round; for an impossible release, the fleet's public
-// numbers.
+// verifyEvidence checks a journal's evidence with the keys in the fleet file, no matter who wrote it. For equivocation
+// it checks both signatures of a round; for an impossible release, the fleet's public numbers.
 func (o *privacyOptions) verifyEvidence(j *state.Journal) error {
 	if o.fleet == "" {
 		return cli.Usage("-fleet is missing: %s is evidence, which is checked by the keys in the fleet file", o.verify)

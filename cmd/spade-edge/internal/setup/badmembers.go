@@ -53,8 +53,8 @@ func fewest(g *graph.Graph) int {
 	return least
 }
 
-// hidden returns how far a member can move the model without exceeding the length of its own noise, as a share of all
-// other members' effect.
+// hidden returns how far a member can move the model within the length of its local noise, as a share of all other
+// members' effect.
 func hidden(f *sdk.Fleet) float64 {
 	p, k := f.Privacy, float64(f.Method.Rounds)
 	reach := p.Clip

@@ -334,7 +334,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 		"-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
 	o.CheckSettings(f)
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
-	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit does not
+	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit has no -unit
 	f.When(protects && !each && o.Given["person"], "-person without -unit record: then each client's whole data set is protected, "+
 		"whatever persons its rows belong to")
 	f.When(protects && each && o.Table == "seeded", "-table seeded with -unit record, want dense: a seeded table holds one query a "+

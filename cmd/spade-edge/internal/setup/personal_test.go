@@ -37,8 +37,8 @@ func site(n int, seed uint64, sign float64) *task.Data {
 
 var softmax = task.ModelSpec{Name: task.SoftmaxModel}
 
-// At a site that differs from the others, the personal model is significantly best. Where the fleet's model is right
-// and the site has few records, the fleet's model is significantly best. The same records give the same bits.
+// At a site that differs from the others, the personal model is significantly best; where the fleet's model is right
+// and the site has few records, the fleet's is. The same records give the same bits.
 func TestPersonalize(t *testing.T) {
 	right, zeros := []float32{4, 0, 0, 0}, make([]float32, 4)
 	odd, err := Personalize(t.Context(), softmax, right, zeros, false, site(300, 1, -1), site(300, 2, -1))
@@ -82,9 +82,8 @@ func TestPersonalize(t *testing.T) {
 	}
 }
 
-// With random labels there is nothing to learn, and the comparison shows it. Without any round the loss is 0.25, and
-// the model that one half of the samples chooses is no better on the other half. It would be if the same samples chose
-// and judged.
+// With random labels there is nothing to learn: without any round the loss is 0.25, and the model that one half of the
+// samples chooses is no better on the other half, as it would be on the first.
 func TestHalvesJudgeOthers(t *testing.T) {
 	mean := 0.0
 	const times = 8

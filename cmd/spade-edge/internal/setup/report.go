@@ -76,8 +76,7 @@ type Report struct {
 }
 
 // KeyBytes bounds the bytes sent over an edge in one direction until both ends hold the offers of all members, if
-// nothing is lost: at most one frame for each offer and one in answer to each. Every frame lists the offers that its
-// sender holds.
+// nothing is lost: at most one frame per offer and one answer to each. Every frame lists its sender's offers.
 func KeyBytes(members int) int64 {
 	const head = 24
 	return int64(members) * int64(signed.RelayedSize+2*(members/4+head))
@@ -231,9 +230,9 @@ func besides(kind admm.Kind, members int) (own, digests []byte) {
 	return blank[:signed.Size], digests
 }
 
-// Meter returns a function that encodes a message of dim coordinates and returns the size of its frame in bytes. The
-// signed fields are blank, but as long as for a node with a key in a fleet of so many members. The function is not
-// safe for concurrent use.
+// Meter returns a function that encodes a message of dim coordinates and returns its frame size in bytes. The signed
+// fields are blank, but as long as for a node with a key in a fleet of so many members. The function is not safe for
+// concurrent use.
 func Meter(dim, members int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte

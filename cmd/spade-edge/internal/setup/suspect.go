@@ -11,8 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// Cure returns how to fix the cause of a suspicion. na is how the user sets a mark for missing values: the name of a
-// flag or of a field.
+// Cure returns how to fix the cause of a suspicion. na names the flag or field for a mark of missing values.
 func Cure(s screen.Suspicion, na string) string {
 	missing := fmt.Sprintf("if that stands for a missing value, "+na+" reads it as one", s.Example)
 	return map[string]string{
