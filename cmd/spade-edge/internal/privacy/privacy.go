@@ -116,7 +116,7 @@ type Plan struct {
 	dpmech.Cost
 }
 
-// maxPlan bounds the rho and the releases of a plan, as package dpmech bounds those that it counts.
+// maxPlan bounds the rho of a plan, as package dpmech bounds the one that it counts.
 const maxPlan = 1e6
 
 func (o *privacyOptions) plan() error {
