@@ -25,7 +25,7 @@ type Written struct {
 	Secret  bool // readable by the owner only
 }
 
-// Taken adds an error if path, where a file will be written, exists and force is false, or is no regular file.
+// Taken adds an error if path is a folder, or if it exists and force is false.
 func (f *Faults) Taken(path string, force bool) {
 	if info, err := os.Lstat(path); err == nil {
 		f.When(info.IsDir(), "%s is a folder, want a name for a file", path)

@@ -42,7 +42,7 @@ func (o *initOptions) readAdapter(of int) (spec *adapter.Spec, err error) {
 	return spec, spec.Validate()
 }
 
-// adapt makes the fleet start at its adapter's zero parameters.
+// adapt makes the model's start the base of the fleet's adapter, whose own parameters start at zero.
 func (o *initOptions) adapt(p *setup.Problem) {
 	f := p.Fleet
 	o.base = p.X0
