@@ -103,7 +103,7 @@ func measureTicker(dir string, native target, span time.Duration) error {
 }
 
 type idleMeasure struct {
-	resident, peak int64
+	resident, peak int64         // bytes
 	anonymous      int64         // bytes of resident outside the program's own file
 	asked          time.Duration // until the first query; 0 if not printed
 	share          float64       // of one processor

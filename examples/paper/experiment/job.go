@@ -51,10 +51,10 @@ type Result struct {
 	Cooled         float64 `json:"cooled,omitempty"`
 	CooledAveraged float64 `json:"cooled_averaged,omitempty"`
 
-	Losses  int64     `json:"losses"`  // asked for, by all clients
-	Scalars int64     `json:"scalars"` // sent, by all clients
-	Seconds float64   `json:"seconds"` // wall time, with other runs in parallel
-	Curve   []float64 `json:"curve,omitempty"`
+	Losses  int64     `json:"losses"`          // asked for, by all clients
+	Scalars int64     `json:"scalars"`         // sent, by all clients
+	Seconds float64   `json:"seconds"`         // wall time, with other runs in parallel
+	Curve   []float64 `json:"curve,omitempty"` // Accuracy after each round, with three decimals
 }
 
 // Cooldown is the number of rounds of pure consensus in a cool-down.

@@ -196,9 +196,9 @@ func (l *Lab) space(j Job) ([]method.Param, error) {
 	return m.Space(w), nil
 }
 
-// adapt moves from a setting to the world what belongs to the world: Tables III and IV leave the number of rounds
-// free, because fewer rounds need less noise each and allow more losses per round. With free queries, the number of
-// losses is part of the setting.
+// adapt moves the parameters of the world from a setting to w and returns the rest: the number of rounds in Tables III
+// and IV, where fewer rounds need less noise each and allow more losses per round, and the number of losses with free
+// queries.
 func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	own := maps.Clone(s)
 	if n, ok := s["rounds"]; ok {

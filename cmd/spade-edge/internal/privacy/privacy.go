@@ -245,7 +245,7 @@ type LedgerLeft struct {
 // FigureLeft is the budget left against one adversary.
 type FigureLeft struct {
 	Adversary string  `json:"adversary"`
-	Rho       float64 `json:"rho"`
+	Rho       float64 `json:"rho"`     // zCDP
 	Epsilon   float64 `json:"epsilon"` // for a further run, by the limit's delta and accounting
 }
 

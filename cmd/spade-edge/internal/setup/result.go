@@ -34,7 +34,7 @@ type Result struct {
 	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
 	Queries        int64   `json:"queries"`
 	ScalarsSent    int64   `json:"scalars_sent"` // 2|E|d times the number of releases
-	BytesSent      int64   `json:"bytes_sent"`
+	BytesSent      int64   `json:"bytes_sent"`   // of encoded frames
 	Seconds        float64 `json:"seconds"`
 	Transcript     string  `json:"transcript"` // SHA-256 over every release
 
