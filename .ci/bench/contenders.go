@@ -28,7 +28,7 @@ func newData(n int) *data {
 	}
 	d := &data{signs: make([]uint64, vec.SignWords(n))}
 	x := uint64(1)
-	next := func() uint64 { // arbitrary numbers
+	next := func() uint64 {
 		x = x*6364136223846793005 + 1442695040888963407
 		return x ^ x>>29
 	}

@@ -24,7 +24,7 @@ type goal struct {
 
 func atMost(x float64) goal { return goal{most: x} }
 
-var none goal // for information
+var none goal
 
 func (r row) goalText() string {
 	switch g := r.goal; {

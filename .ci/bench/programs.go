@@ -24,7 +24,7 @@ type bench struct {
 	released  string // built like a release for this system; empty if there is none
 	python    string // with numpy, or empty
 	numpyName string
-	data      string // folder of images
+	data      string
 	dataName  string
 }
 
@@ -85,8 +85,8 @@ func (b *bench) close() { os.RemoveAll(b.dir) }
 // said is the result of a program that ended.
 type said struct {
 	JSON map[string]any // its output, if that is one JSON object
-	Wall float64        // seconds
-	MB   float64        // peak resident memory, if known
+	Wall float64
+	MB   float64 // peak resident memory, if known
 }
 
 func (b *bench) run(dir string, env []string, name string, args ...string) (said, error) {

@@ -146,7 +146,6 @@ func (b *browser) look(name string, width, height int64, scheme string) {
 	}
 }
 
-// keep takes a picture of the current page if pictures are enabled.
 func (b *browser) keep(name string) {
 	b.t.Helper()
 	if dir := os.Getenv("SPADE_EDGE_SHOTS"); dir != "" {

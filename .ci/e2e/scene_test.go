@@ -92,7 +92,6 @@ func newStatus(f *sdk.Fleet, name string, phase monitor.Phase, round int, scorer
 	return s
 }
 
-// newHistory returns the points of the rounds up to round.
 func newHistory(f *sdk.Fleet, round int, scorer bool) history {
 	h := history{Stride: 1, Points: []monitor.Point{}}
 	for k := 1; k <= round; k++ {
@@ -142,7 +141,6 @@ func matrix() []scene {
 	return all
 }
 
-// rare returns scenes that seldom occur.
 func rare() []scene {
 	var all []scene
 	add := func(name string, private, planned bool, phase monitor.Phase, round int,

@@ -16,7 +16,6 @@ const (
 	program = "./cmd/spade-edge"
 )
 
-// stamp is the version and commit of a release.
 var stamp string
 
 // build compiles one package of the module in dir with the flags of a release. cache is the build cache; empty means

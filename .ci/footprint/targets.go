@@ -12,7 +12,6 @@ type target struct {
 
 func on(os, arch, variant string) target { return target{os: os, arch: arch, variant: variant} }
 
-// targets are those of a release.
 var targets = []target{
 	on("linux", "amd64", ""), on("linux", "386", ""), on("linux", "arm64", ""),
 	on("linux", "arm", "5"), on("linux", "arm", "6"), on("linux", "arm", "7"),

@@ -151,7 +151,6 @@ func TestAttackLiar(t *testing.T) {
 	}
 }
 
-// run returns the id that nextRun gave to run n.
 func (tr *trial) run(n int) string {
 	if n == 1 {
 		return "trial"

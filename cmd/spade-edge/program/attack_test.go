@@ -69,7 +69,6 @@ type insider struct {
 	last  map[string]signed.Statement        // the latest that a neighbor signed
 }
 
-// The insider is the transport of its node.
 var (
 	_ transport.Transport = (*insider)(nil)
 	_ transport.Notifier  = (*insider)(nil)
@@ -302,7 +301,6 @@ func (tr *trial) spends(t *testing.T, member string) map[string][]dpmech.Spend {
 	return all
 }
 
-// made reports whether a process logged its release of a round.
 func (p *process) made(round int) bool {
 	return strings.Contains(p.log.String(), "round "+strconv.Itoa(round)+" of ")
 }

@@ -24,7 +24,7 @@ import (
 // desk is the environment for running examples of the documentation: a folder with all files that they name, and a
 // neighbor in another folder.
 type desk struct {
-	bin    string // a folder with the program
+	bin    string
 	files  string // the files that every example has: data, the files of a node after a run, and the outputs of that run
 	shared string // a copy of files, for all commands that change none
 	fresh  string // the files of the node and its neighbor before their run

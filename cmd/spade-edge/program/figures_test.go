@@ -18,7 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Releases that protect against different adversaries.
 var (
 	outsiders = dpmech.Gaussian{Clip: 1, Sigma: 8, Shared: dpmech.Shared{Sigma: 32, Effective: 32}}
 	oneMember = dpmech.Gaussian{Clip: 1, Sigma: 8, Shared: dpmech.Shared{Sigma: 16, Effective: 16, Colluders: 1}}

@@ -28,7 +28,6 @@ type years struct {
 	port       map[string]string
 }
 
-// fleet runs a command of the operator, which must succeed.
 func (y *years) fleet(t *testing.T, action string, args ...string) (r fleet.FleetResult) {
 	t.Helper()
 	into(t, &r, cli.ExitDone, append([]string{"fleet", action, y.plant}, args...)...)

@@ -66,7 +66,6 @@ func with(args []string, more ...string) []string {
 	return append(append([]string(nil), args...), more...)
 }
 
-// said runs the program and returns the exit code and all output.
 func said(args ...string) (code int, text string) {
 	code, out, log := call(args...)
 	return code, out + log

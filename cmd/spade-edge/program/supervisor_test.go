@@ -177,7 +177,6 @@ func (p *process) ended() bool {
 	}
 }
 
-// done reports whether every node has completed its run.
 func (w *supervisor) done() bool { return !slices.Contains(w.models, "") }
 
 // strike kills a node and restarts it. If the node has ended by itself, strike only restarts it, and it serves its
@@ -280,7 +279,7 @@ func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time
 	t.Helper()
 	for !w.done() {
 		if w.kills < kills-1 {
-			time.Sleep(time.Duration(chance.Float64() * float64(pause))) // uniform
+			time.Sleep(time.Duration(chance.Float64() * float64(pause)))
 			w.strike(t, chance.IntN(len(w.nodes)))
 			w.moved = time.Now()
 		} else {

@@ -62,7 +62,6 @@ func guardedTrial(t *testing.T) *trial {
 	return newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
 }
 
-// ended waits for a process and returns its exit code and output.
 func ended(p *process) (int, string) {
 	<-p.over
 	return p.cmd.ProcessState.ExitCode(), p.log.String()

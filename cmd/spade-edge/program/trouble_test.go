@@ -60,7 +60,6 @@ func (tr *trial) oracle(t *testing.T, oracle string) string {
 	return tr.variant(t, "a.json", text[strings.Index(text, `{"builtin"`):len(text)-1], oracle)
 }
 
-// place returns the listen address of a member.
 func (tr *trial) place(i int) string {
 	return strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[i].Addresses[0], "wss://"), "/")
 }

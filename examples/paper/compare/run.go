@@ -83,7 +83,6 @@ func (c contender) run(ctx context.Context, last *stage, search []stage, trials 
 	return r, err
 }
 
-// models returns the models by which a contender is judged.
 func (c contender) models(ctx context.Context, s *stage, setting method.Setting) ([][]float32, method.Spent, error) {
 	if c.method == nil {
 		models, err := c.hand(ctx, s)
@@ -144,7 +143,6 @@ func (c contender) search(ctx context.Context, on []stage, trials int) (method.S
 	return all[0].setting, nil
 }
 
-// write writes the file of all runs, if requested.
 func (o *options) write(all []contender, results [][]result) error {
 	if o.out == "" {
 		return nil

@@ -9,7 +9,6 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// table prints the results and a sentence about them.
 func (o *options) table(out io.Writer, all []contender, results [][]result) error {
 	var b strings.Builder
 	guarantee := fmt.Sprintf("epsilon %v at delta %v for each client's whole data set", o.epsilon, o.delta)

@@ -147,7 +147,6 @@ func appendTo(path string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// id returns the fields that identify the job.
 func (j Job) id() Job {
 	j.Curve = false
 	return j

@@ -197,7 +197,6 @@ func Plan(tables, sets []string, seeds int) []Job {
 	return out
 }
 
-// cost estimates the relative duration of a job.
 func (j Job) cost() float64 {
 	samples := map[string]float64{"mnist": 12183, "fashion": 705, "alzheimers": 1719 * 1.3, "brain": 5708 * 2.2}[j.Dataset]
 	c := samples * j.Queries * float64(j.Rounds) / rounds

@@ -159,7 +159,6 @@ type place struct {
 	x, y, low, high float64
 }
 
-// addCurve adds a line with its band to a plot.
 func addCurve(p *plot.Plot, l look, places []place) error {
 	if len(places) == 0 {
 		return nil
@@ -180,7 +179,6 @@ func addCurve(p *plot.Plot, l look, places []place) error {
 	return addPath(p, l, places)
 }
 
-// addPath adds a line without a band.
 func addPath(p *plot.Plot, l look, places []place) error {
 	var xys plotter.XYs
 	for _, at := range places {

@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// grid returns faint lines behind the data.
 func grid() *plotter.Grid {
 	g := plotter.NewGrid()
 	style := draw.LineStyle{Color: color.NRGBA{R: 228, G: 228, B: 228, A: 255}, Width: 0.4}

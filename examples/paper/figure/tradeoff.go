@@ -137,7 +137,6 @@ func (b budgets) places(value, x func(Cost) float64) []place {
 	return line
 }
 
-// addPoints adds a glyph at each point of a line.
 func addPoints(p *plot.Plot, l look, glyph draw.GlyphDrawer, line []place) error {
 	var xys plotter.XYs
 	for _, at := range line {

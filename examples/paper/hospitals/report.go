@@ -95,7 +95,6 @@ func (from *clinic) searches(ctx context.Context, settings *sweep.Table, log io.
 	return settings.Sort()
 }
 
-// runs makes the missing runs of a list.
 func (from *clinic) runs(ctx context.Context, list []cell, settings, runs *sweep.Table, seeds int, log io.Writer) error {
 	type job struct {
 		cell

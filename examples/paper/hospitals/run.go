@@ -55,7 +55,7 @@ var searched = []method.Method{
 type cell struct {
 	name, graph string
 	epsilon     float64
-	method      method.Method // nil without a search
+	method      method.Method
 }
 
 func cells() []cell {

@@ -57,7 +57,6 @@ func with(m Method, w *World, values Setting) Setting {
 	return s
 }
 
-// run returns the models of the last round.
 func run(t testing.TB, m Method, w *World, s Setting) ([][]float32, Spent) {
 	t.Helper()
 	var last [][]float32

@@ -138,7 +138,6 @@ func (w tinyWorld) several(i, h int, x vector, next func() vector, dirs int, mu 
 	return g
 }
 
-// stochastic is the mean of n two-point estimates.
 func (w tinyWorld) stochastic(n, i, k, t int, x vector, mu float64) vector {
 	g, next := make(vector, w.Dim), w.directions(rng.Step, i, k, t)
 	for _, h := range w.samples(n, i, k, t) {

@@ -65,7 +65,6 @@ func (w *World) checkEither(network bool) error {
 	return errors.Join(errs...)
 }
 
-// replicas returns n copies of the common start.
 func (w *World) replicas(n int) [][]float32 {
 	all := make([]float32, n*w.Dim)
 	x := make([][]float32, n)

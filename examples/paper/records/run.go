@@ -64,7 +64,6 @@ func (c cell) key() []string {
 	return []string{c.data, strconv.Itoa(c.clients), c.name, strconv.FormatFloat(c.epsilon, 'g', -1, 64)}
 }
 
-// study is a computation: the data and the results so far.
 type study struct {
 	lab
 	runs, tries *sweep.Table
@@ -98,7 +97,6 @@ func Run(ctx context.Context, dir, out string, sets []string, seeds int, log io.
 	return errors.Join(err, s.runs.Sort(), s.tries.Sort(), s.write(out, seeds))
 }
 
-// cost estimates the relative duration of a cell.
 func (c cell) cost(seeds int) float64 {
 	size := map[string]float64{"alzheimers": 1, "fashion": 0.2, "mnist": 1.5, "brain": 8}[c.data]
 	n := float64(c.seeds(seeds))
@@ -199,7 +197,6 @@ func (s *study) search(ctx context.Context, c cell) (method.Setting, error) {
 	return points[0].setting, nil
 }
 
-// values returns the existing accuracies of a cell.
 func (s *study) values(c cell, seeds int) (all []float64) {
 	for seed := 1; seed <= c.seeds(seeds); seed++ {
 		if rows := s.runs.Rows(append(c.key(), strconv.Itoa(seed))...); rows != nil {

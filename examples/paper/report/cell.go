@@ -15,7 +15,6 @@ type cell struct {
 	runs           []experiment.Result
 }
 
-// value selects a number of a result.
 type value func(experiment.Result) float64
 
 // The scores of a run of SPADE-DFL. Every method has the first two.
@@ -93,7 +92,6 @@ func gather(store *experiment.Store, table, dataset string, seeds int) ([]*cell,
 	return cells, nil
 }
 
-// find returns the cell for which ok holds, or nil.
 func find(cells []*cell, ok func(j experiment.Job) bool) *cell {
 	for _, c := range cells {
 		if ok(c.Job) {
@@ -145,5 +143,4 @@ func title(partition string) string {
 	return partition
 }
 
-// heading returns the paper's name of a data set.
 func heading(dataset string) string { return data.Titles[dataset] }

@@ -36,7 +36,6 @@ func Run(ctx context.Context, data, out string, seeds int, log io.Writer) error 
 	return study(ctx, set, out, seeds, log)
 }
 
-// study is Run with loaded data.
 func study(ctx context.Context, set *task.Set, out string, seeds int, log io.Writer) error {
 	table, err := open(out)
 	if err != nil {
@@ -187,7 +186,6 @@ Test accuracy in percent, mean and two-sided 95 %% interval by Student's t:
 	return sweep.WritePage(filepath.Join(out, "README.md"), b.String(), table)
 }
 
-// values returns the accuracies of all seeds in percent.
 func values(curves []figure.Curve, partition, method string, round int) []float64 {
 	var out []float64
 	for _, c := range curves {

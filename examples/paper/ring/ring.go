@@ -46,7 +46,6 @@ func load(data string) (*task.Set, error) {
 	return task.Load(task.Spec{Source: "idx:" + filepath.Join(data, "mnist-6-7"), Labels: []string{"6", "7"}, PCA: 10})
 }
 
-// deal returns the indices of every client's samples.
 func deal(set *task.Set, partition string, nodes int, seed uint64) ([][]int, error) {
 	p, err := task.ParsePartition(partition)
 	if err != nil {

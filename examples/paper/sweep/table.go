@@ -141,7 +141,6 @@ func (t *Table) Sort() error {
 	return nil
 }
 
-// compare orders two values of a column.
 func compare(a, b string) int {
 	if number(a) && number(b) && len(a) != len(b) {
 		return len(a) - len(b)

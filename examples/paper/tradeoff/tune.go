@@ -95,7 +95,6 @@ func tune(ctx context.Context, out string, log io.Writer) ([]Setting, error) {
 	return best, table.Sort()
 }
 
-// try makes those trials that the table lacks.
 func try(ctx context.Context, table *sweep.Table, trials []trial, log io.Writer) error {
 	var missing []trial
 	for _, t := range trials {
@@ -151,5 +150,4 @@ func leastOf(table *sweep.Table, l series, trials []trial) (Setting, error) {
 	return best, nil
 }
 
-// format formats a number with all digits that identify it.
 func format(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

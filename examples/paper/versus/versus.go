@@ -111,7 +111,6 @@ func One(ctx context.Context, text string, out io.Writer) error {
 	return json.NewEncoder(out).Encode(f)
 }
 
-// page returns the text of README.md without its last lines.
 func page(m meta, figures map[string][]figure) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# The same job in numpy

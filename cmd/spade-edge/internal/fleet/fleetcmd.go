@@ -82,7 +82,6 @@ type fileChange struct {
 	Lines []string `json:"new_lines,omitempty"`
 }
 
-// errSettled explains what can change during a run.
 var errSettled = errors.New("members, edges and settings are part of the fleet's hash: a run keeps those that it has " +
 	"begun with, and in the middle of one only keys and addresses may change")
 

@@ -18,7 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// nodeText is a node file while it changes.
 type nodeText struct {
 	path string
 	text []byte

@@ -141,7 +141,6 @@ type nodeForm struct {
 	Average   bool   `json:"average,omitempty"`
 }
 
-// text completes a member's node file and returns its content.
 func (n nodeForm) text(m fleetfile.Member, private bool) ([]byte, error) {
 	n.Version, n.Name, n.Key, n.State = 1, m.Name, "node.key", "state"
 	if n.Transport == nil && len(m.Addresses) > 0 {

@@ -58,12 +58,12 @@ type predicted struct {
 	Row          int       `json:"row"` // from 1, in the order of the data
 	ID           string    `json:"id,omitempty"`
 	Class        string    `json:"class,omitempty"`
-	Probability  []float64 `json:"probability,omitempty"` // one per class
-	Number       *float64  `json:"number,omitempty"`      // of the target
+	Probability  []float64 `json:"probability,omitempty"`
+	Number       *float64  `json:"number,omitempty"` // of the target
 	Contribution []float64 `json:"contribution,omitempty"`
 
-	said string // the predicted class or number
-	at   int    // index of the class
+	said string
+	at   int // index of the class
 }
 
 // apply parses the flags that predict and evaluate share, and reads the model file. An error of f counts as an error

@@ -31,7 +31,6 @@ func (l *list) add(form string, values ...any) {
 	fmt.Fprintf(l, form, values...)
 }
 
-// fact appends a term and its description.
 func (l *list) fact(term, format string, values ...any) {
 	l.add("<dt>%s</dt><dd>%s</dd>", term, fmt.Sprintf(format, values...))
 }
@@ -106,7 +105,6 @@ func facts(c *dpmech.Certificate) string {
 	return l.String()
 }
 
-// commands lists the commands that verify the files, and the files.
 func (o *privacyOptions) commands(v *Verification, text []byte) string {
 	cert, fleet := filepath.Base(o.verify), filepath.Base(cmp.Or(o.fleet, "fleet.json"))
 	var l list
