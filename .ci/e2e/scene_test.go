@@ -170,7 +170,8 @@ func rare() []scene {
 		return s
 	})
 	add("serving", true, true, monitor.Serving, learning+cooldown, func(_ *sdk.Fleet, s *monitor.Status) any {
-		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: "it has said goodbye"} // it has everything and exited
+		// It has everything and exited.
+		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: "it has said goodbye"}
 		s.Waiting = []string{}
 		return s
 	})

@@ -52,7 +52,8 @@ func TestAttackWakesUp(t *testing.T) {
 func (tr *trial) spare(t *testing.T, folder string) {
 	t.Helper()
 	takeOver(t, tr.dir, tr.path(folder), "a.json", "a.key", "fleet.json", "x0.bin")
-	writeFile(t, tr.path(folder), "a.json", strings.Replace(readFile(t, tr.path("a.json")), tr.place(0), ownPort(), 1)) // not dialed
+	// No other node dials it.
+	writeFile(t, tr.path(folder), "a.json", strings.Replace(readFile(t, tr.path("a.json")), tr.place(0), ownPort(), 1))
 	l, err := state.CreateLedger(filepath.Join(tr.path(folder), "a.ledger"), "patients of a, on the spare device", nil)
 	if err == nil {
 		err = l.Close()

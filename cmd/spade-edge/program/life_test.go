@@ -211,7 +211,8 @@ func TestInitMembers(t *testing.T) {
 			}
 		}
 		var c node.Checkup
-		into(t, &c, cli.ExitFailed, "check", filepath.Join(there, "node.json"), "-offline") // only a person knows whether the data are new
+		// Only a person knows whether the data are new.
+		into(t, &c, cli.ExitFailed, "check", filepath.Join(there, "node.json"), "-offline")
 		if !strings.Contains(checkupText(&c, "ledger"), "privacy -new-ledger") || checkupText(&c, "key") == "no such item" {
 			t.Errorf("%+v", c)
 		}

@@ -38,7 +38,8 @@ func TestStartIsDrawn(t *testing.T) {
 	_, again := initX0(t, "-x0", "normal:0.25")
 	_, double := initX0(t, "-x0", "normal:0.5")
 	_, other := initX0(t, "-x0", "normal:0.25", "-seed", "2")
-	want := []float32{0x1.3f1a72p-04, 0x1.b514e4p-03, 0x1.bc42cep-06, 0x1.73dadp-03} // golden: the same on all machines of a run
+	// Golden: the same on all machines of a run.
+	want := []float32{0x1.3f1a72p-04, 0x1.b514e4p-03, 0x1.bc42cep-06, 0x1.73dadp-03}
 	if got := drawn.Fleet.X0; !slices.Equal(got, want) {
 		t.Errorf("start %x, want %x", got, want)
 	}

@@ -25,8 +25,9 @@ func TestPlanIsTheTables(t *testing.T) {
 			t.Fatalf("fold: %+v", j)
 		}
 	}
-	perTable2 := 30 * (4*9 + 1)         // five rivals and four forms in four partitions, DP-SGD once
-	private := 4 * (perTable2 + 4*30*5) // tracking and Walsh; pairwise noise with and without momentum; trusted server; gossip
+	perTable2 := 30 * (4*9 + 1) // five rivals and four forms in four partitions, DP-SGD once
+	// Tracking and Walsh; pairwise noise with and without momentum; trusted server; gossip.
+	private := 4 * (perTable2 + 4*30*5)
 	want := map[string]int{
 		EqualQueries: 4*perTable2 + 4*30*(4*8+1) + 4*4*30*3, Private8: private, Private32: private,
 		FreeQueries: 4 * perTable2, PrivateFree: 4 * (perTable2 + 4*30*3),

@@ -121,7 +121,8 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		}
 		pr.Colluders = most
 	case o.Collude > 0:
-		pr.Colluders = (o.Collude*len(members) + o.colludeOf - 1) / o.colludeOf // round up: the claim covers at least this share
+		// Round up: the claim covers at least this share.
+		pr.Colluders = (o.Collude*len(members) + o.colludeOf - 1) / o.colludeOf
 	}
 	if o.Collude != 0 {
 		p.Choose("colluders", o.Asked.Privacy.Colluders)

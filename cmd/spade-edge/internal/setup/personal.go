@@ -28,8 +28,9 @@ type Personal struct {
 
 // Judged holds a model's scores on samples that neither trained nor chose it.
 type Judged struct {
-	Name           string              `json:"name"`
-	Start          int                 `json:"start"`  // of a personal model: 0 the fleet's, 1 halfway to the fleet's start, 2 that start
+	Name string `json:"name"`
+	// Start is that of a personal model: 0 the fleet's model, 1 halfway to the fleet's start, 2 that start.
+	Start          int                 `json:"start"`
 	Rounds         int                 `json:"rounds"` // of local learning from that start
 	Loss           float64             `json:"loss"`   // the mean
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`
