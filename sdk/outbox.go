@@ -11,7 +11,7 @@ import (
 
 const (
 	room  = 4       // frames that wait for a neighbor: two messages of a round, and answers; the run's last has its own place
-	words = 1 << 14 // questions and evidence that wait, enough for 100 members (PROOF.md, "One story")
+	words = 1 << 14 // questions, evidence and relayed offers that wait, enough for 100 members (PROOF.md, "One story")
 )
 
 // outbox holds the frames for a neighbor that wait for its sender.
@@ -19,7 +19,7 @@ type outbox struct {
 	mu     sync.Mutex
 	change sync.Cond       // of what follows
 	frames [][]byte        // oldest first
-	words  []string        // questions and evidence, which go first, likewise
+	words  []string        // questions, evidence and relayed offers, which go first, likewise
 	said   map[string]bool // those of words
 	closed bool
 }
@@ -44,7 +44,7 @@ func (b *outbox) put(frame []byte, last bool) {
 	}
 }
 
-// say adds a question or evidence, unless it waits already or there is no room.
+// say adds a question, evidence or relayed offers, unless it waits already or there is no room.
 func (b *outbox) say(frame []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,7 +110,7 @@ func (r *run) post(to int, m *admm.Message) error {
 	frame, err := r.codec.Append(nil, m)
 	switch {
 	case err != nil:
-	case len(m.Signed.Digests) > 0: // a question or evidence
+	case len(m.Signed.Digests) > 0 || m.Kind == admm.Relay: // a lost answer to offers would make a neighbor send all of them again
 		box.say(frame)
 	default:
 		box.put(frame, false)
