@@ -40,11 +40,11 @@ func TestPlanGrid(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	for want, args := range map[string][]string{
-		"-grid and -unit exclude each other":      {"-grid", "4", "-unit", "record"},
-		"-grid: 1 members, want 2..1000":          {"-grid", "1"},
-		`"x", want numbers of members`:            {"-grid", "4,x"},
-		"-epsilon has 2 values, want one":         {"-epsilon", "1,2"},
-		"5 members, unit client, epsilon 0.5: -g": {"-grid", "5", "-graph", "grid:2x3"},
+		"-grid and -unit exclude each other":         {"-grid", "4", "-unit", "record"},
+		"-grid: 1 members, want 2..1000":             {"-grid", "1"},
+		`"x", want numbers of members`:               {"-grid", "4,x"},
+		"-epsilon has 2 values, want one":            {"-epsilon", "1,2"},
+		"5 members, epsilon 0.5 for each client: -g": {"-grid", "5", "-graph", "grid:2x3"},
 	} {
 		if code, _, log := call(append([]string{"plan"}, args...)...); code != cli.ExitUsage || !strings.Contains(log, want) {
 			t.Errorf("%v: exit code %d, want %q in %s", args, code, want, log)
