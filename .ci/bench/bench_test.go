@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// BenchmarkKernels times every operation, length and contender.
 func BenchmarkKernels(b *testing.B) {
 	for _, op := range operations {
 		for _, n := range sizes {
@@ -23,7 +22,7 @@ func BenchmarkKernels(b *testing.B) {
 	}
 }
 
-// The contenders of an operation do the same thing, up to rounding; a table of ratios means nothing otherwise.
+// The contenders of an operation compute the same, up to rounding; otherwise ratios mean nothing.
 func TestContendersAgree(t *testing.T) {
 	for _, op := range operations {
 		for _, n := range []int{1, 10, 67, 512, 4099} {
@@ -56,7 +55,7 @@ func TestContendersAgree(t *testing.T) {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-5*(math.Abs(a)+math.Abs(b)) }
 
-// The table can be printed. What it says is not a test's business.
+// The table can be printed; the test does not check its numbers.
 func TestTable(t *testing.T) {
 	for _, op := range operations {
 		table(op, []int{10, 4096}, 1, time.Microsecond)

@@ -9,17 +9,16 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// data is what the kernels work on: six vectors, of which each takes the first few, and signs both ways.
+// data is the input of the kernels: six vectors, of which each kernel uses the first few, and signs in both forms.
 type data struct {
 	v      [6][]float32
 	signs  []uint64
 	floats []float32 // the same signs as -1 and +1
-	sum    float64   // keeps reductions alive
+	sum    float64   // prevents the compiler from removing reductions
 }
 
-// newData allocates vectors of n numbers that start at a multiple of 64 bytes, for all contenders alike. Consecutive
-// ones lie a few odd cache lines further apart than their size, so that none hides another in the address bits a cache
-// looks at first.
+// newData allocates vectors of n numbers that start at multiples of 64 bytes. Consecutive vectors lie a few odd cache
+// lines further apart than their size, so that they do not collide in the address bits that a cache compares first.
 func newData(n int) *data {
 	const line = 16
 	stride := (n+line-1)/line*line + 11*line
@@ -29,7 +28,7 @@ func newData(n int) *data {
 	}
 	d := &data{signs: make([]uint64, vec.SignWords(n))}
 	x := uint64(1)
-	next := func() uint64 { // any numbers will do
+	next := func() uint64 {
 		x = x*6364136223846793005 + 1442695040888963407
 		return x ^ x>>29
 	}
@@ -47,32 +46,30 @@ func newData(n int) *data {
 	return d
 }
 
-// expand writes a sign vector out as floats.
+// expand converts a sign vector to floats.
 func expand(s []float32, signs []uint64) {
 	for i := range s {
 		s[i] = math.Float32frombits(0x3f800000 | uint32(signs[i/64]>>(i%64))<<31)
 	}
 }
 
-// The scalars leave all numbers ordinary however often a kernel is repeated. They are variables so that no compiler
-// knows.
+// With these scalars all numbers stay normal however often a kernel is repeated. They are variables so that compilers
+// do not know their values.
 var (
 	minusOne float32 = -1
 	tiny     float32 = 1e-9
 )
 
-// contender does an operation k times in a row.
 type contender struct {
 	name string
 	run  func(d *data, k int)
 }
 
-// operation is one row group of the table. The first contender is ours; the second, the plain loop, is what the others
-// are checked against. Contenders whose name starts with a bracket do less than the operation and are shown for
-// information.
+// operation is one row group of the table. The first contender is ours; the second, the plain loop, is the reference
+// for the others. Those whose name starts with a bracket do less, and are shown for information.
 type operation struct {
 	name  string
-	bytes int // read and written an element
+	bytes int // read and written per element
 	who   []contender
 }
 
@@ -95,7 +92,7 @@ var operations = []operation{
 				blas.Saxpy(len(d.v[0]), tiny, d.v[1], 1, d.v[0], 1)
 			}
 		}},
-		{"vek32", func(d *data, k int) { // it has no axpy: two passes
+		{"vek32", func(d *data, k int) { // no axpy: two passes
 			for range k {
 				vek32.MulNumber_Into(d.v[5], d.v[1], tiny)
 				vek32.Add_Inplace(d.v[0], d.v[5])
@@ -179,13 +176,13 @@ var operations = []operation{
 				plainStep(d.v[0], tiny, d.v[1], 0.5, d.v[2])
 			}
 		}},
-		{"gonum", func(d *data, k int) { // two passes
+		{"gonum", func(d *data, k int) {
 			for range k {
 				blas.Saxpy(len(d.v[0]), -tiny, d.v[1], 1, d.v[0], 1)
 				blas.Saxpy(len(d.v[0]), -tiny*0.5, d.v[2], 1, d.v[0], 1)
 			}
 		}},
-		{"vek32", func(d *data, k int) { // four
+		{"vek32", func(d *data, k int) { // four passes
 			for range k {
 				vek32.MulNumber_Into(d.v[5], d.v[2], 0.5)
 				vek32.Add_Inplace(d.v[5], d.v[1])
@@ -205,7 +202,7 @@ var operations = []operation{
 				plainSignAxpy(d.v[0], tiny, d.signs)
 			}
 		}},
-		{"gonum", func(d *data, k int) { // two passes
+		{"gonum", func(d *data, k int) {
 			for range k {
 				expand(d.v[5], d.signs)
 				blas.Saxpy(len(d.v[0]), tiny, d.v[5], 1, d.v[0], 1)
@@ -235,7 +232,7 @@ var operations = []operation{
 				blas.Saxpy(len(d.v[0]), 0.25, d.v[5], 1, d.v[0], 1)
 			}
 		}},
-		{"vek32", func(d *data, k int) { // three
+		{"vek32", func(d *data, k int) { // three passes
 			for range k {
 				expand(d.v[0], d.signs)
 				vek32.MulNumber_Inplace(d.v[0], 0.25)
@@ -260,13 +257,13 @@ var operations = []operation{
 				plainSignScale(d.v[0], 0.25, d.signs)
 			}
 		}},
-		{"gonum", func(d *data, k int) { // two passes
+		{"gonum", func(d *data, k int) {
 			for range k {
 				expand(d.v[0], d.signs)
 				blas.Sscal(len(d.v[0]), 0.25, d.v[0], 1)
 			}
 		}},
-		{"vek32", func(d *data, k int) { // two
+		{"vek32", func(d *data, k int) {
 			for range k {
 				expand(d.v[0], d.signs)
 				vek32.MulNumber_Inplace(d.v[0], 0.25)

@@ -1,7 +1,7 @@
-// Bench measures how fast the project is, in ratios to something else that does the same job on the same machine at the
+// Bench measures the project's speed as ratios to something else that does the same job on the same machine at the
 // same time. See README.md.
 //
 //	bash run                        the page of all ratios, in some minutes: results.md is its output
-//	go run . -op axpy,dot -n 10,40  kernels alone, or a part of them
+//	go run . -op axpy,dot -n 10,40  only kernels, or some of them
 //	go test -bench .                the kernels under the testing package
 package main

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// series is a simulation that grows in one number.
+// series is a simulation at growing values of one parameter.
 type series struct {
 	what  string
 	sizes []float64
 	size  func(x float64) scale
 }
 
-// scale is one size of it.
+// scale is one size of a series.
 type scale struct {
-	nodes, samples, pixels, rounds int // samples of all nodes together
+	nodes, samples, pixels, rounds int // samples: of all nodes together
 	graph                          string
-	edges                          float64 // for the table; 0 if the size itself says it
+	edges                          float64 // for the table; 0 if another column gives the size
 }
 
 var grown = []series{
@@ -40,10 +40,10 @@ var grown = []series{
 	}},
 }
 
-const growthLimit = 1.05 // of an exponent
+const growthLimit = 1.05 // for an exponent
 
-// growth prints the time of a round and the peak of memory of growing simulations, and the exponents of the upper part
-// of each: the slope of least squares through the logarithms.
+// growth prints the time per round and the peak memory of growing simulations, and the exponents over the larger sizes
+// of each: the least-squares slope of the logarithms.
 func (b *bench) growth(start time.Time) error {
 	fmt.Print("## Growth\n\nOne local step a round, not private. The time is that of a round, the best of up to three runs;\n" +
 		"memory is the peak of the whole process (small ones inherit that of this command). Exponents are of the last three sizes.\n")
@@ -74,7 +74,7 @@ func (b *bench) growth(start time.Time) error {
 	return nil
 }
 
-// grow returns the seconds of a round and the peak of memory, the best of up to three runs.
+// grow returns the seconds per round and the peak memory in MB, the best of up to three runs.
 func (b *bench) grow(s scale) (seconds, mb float64, err error) {
 	dir := filepath.Join(b.dir, "grown")
 	defer os.RemoveAll(dir)
@@ -102,7 +102,7 @@ func (b *bench) grow(s scale) (seconds, mb float64, err error) {
 	return seconds, mb, nil
 }
 
-// exponent returns the p of the power law y = c*x^p through the points.
+// exponent returns the p of the power law y = c*x^p fitted to the points.
 func exponent(x, y []float64) float64 {
 	var mx, my, xx, xy float64
 	for i := range x {

@@ -8,9 +8,8 @@ import (
 	"path/filepath"
 )
 
-// writeImages writes n images of so many pixels, of two classes by turns, as the IDX files of a part of a data set. A
-// dozen patterns, which fade from image to image, make pixels vary together as those of digits do; the first two
-// tell the classes apart.
+// writeImages writes n images of so many pixels, alternating between two classes, as the IDX files of a part of a data
+// set. A dozen patterns correlate pixels as in images of digits; the first two tell the classes apart.
 func writeImages(dir, part string, n, pixels int) error {
 	const patterns = 12
 	r := rand.New(rand.NewPCG(1, uint64(pixels)))

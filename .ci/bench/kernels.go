@@ -11,9 +11,8 @@ import (
 
 var sizes = []int{10, 40, 128, 512, 4096, 65536, 1 << 20, 1 << 24}
 
-// table times an operation at each length and prints a line for each contender: median nanoseconds and, against the
-// first contender, how many times as long it takes. Above 1 the first is ahead. It returns the medians, by length and
-// contender.
+// table times an operation at each length and prints per contender the median in nanoseconds and its ratio to the
+// first contender's (above 1: the first is faster). It returns the medians by length and contender.
 func table(op operation, lens []int, rounds int, sample time.Duration) (medians [][]float64) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s\t", op.name)
@@ -85,7 +84,8 @@ func format(ns float64) string {
 	return fmt.Sprintf("%.0fk", ns/1e3)
 }
 
-// kernelPage prints the table of all kernels, and where a library is ahead of ours by more than a tenth.
+// kernelPage prints the table of all kernels, and the cases in which a library is faster than ours by more than a
+// tenth.
 func kernelPage(start time.Time) {
 	fmt.Fprintf(os.Stderr, "bench: %s: kernels\n", time.Since(start).Round(time.Second))
 	fmt.Print("## Kernels\n\nNanoseconds, and how many times as long as ours: above 1.00x ours is ahead.\n\n```\n")

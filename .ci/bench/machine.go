@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// describe prints what the page was measured on.
 func describe(b *bench) {
 	fmt.Printf("- Machine: %s, %d processors, %s; %s/%s, %s.\n", cpuName(), runtime.NumCPU(), memory(), runtime.GOOS,
 		runtime.GOARCH, runtime.Version())
@@ -19,7 +18,6 @@ func describe(b *bench) {
 	fmt.Printf("- Data: %s.\n", b.dataName)
 }
 
-// cpuName is what Linux calls the processor.
 func cpuName() string {
 	name, family := "unknown processor", ""
 	text, _ := os.ReadFile("/proc/cpuinfo")
@@ -39,7 +37,6 @@ func cpuName() string {
 	return name + family
 }
 
-// memory is how much the machine has.
 func memory() string {
 	text, _ := os.ReadFile("/proc/meminfo")
 	var kb float64
@@ -49,7 +46,7 @@ func memory() string {
 	return fmt.Sprintf("%.0f GiB", kb/(1<<20))
 }
 
-// load is the load of the last minute: how many threads wanted a processor.
+// load returns the load average of the last minute: the number of threads that wanted a processor.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -59,7 +56,7 @@ func load() string {
 	return first
 }
 
-// firstLine is what a program says first, or that it is not here.
+// firstLine returns the first output line of a program, or that it is missing.
 func firstLine(name string, args ...string) string {
 	text, err := exec.Command(name, args...).Output()
 	if err != nil {
@@ -69,7 +66,7 @@ func firstLine(name string, args ...string) string {
 	return line
 }
 
-// syncTime is the shortest of some syncs.
+// syncTime returns the shortest of several syncs.
 func (b *bench) syncTime() time.Duration {
 	f, err := os.CreateTemp(b.dir, "sync")
 	if err != nil {

@@ -13,16 +13,16 @@ import (
 	"sync"
 )
 
-// fleet is a trial of real nodes, as processes of their own on loopback. What a round takes is the difference between
-// a long run and a short one, so that starts and ends do not count.
+// fleet is a trial of real nodes, as separate processes on loopback. The time per round is the difference between a
+// long and a short run, which excludes start and end.
 type fleet struct {
 	nodes       int
-	init        string // flags of init
-	format      string // of the scorer's messages, if there is one
-	short, long int    // rounds
+	init        string
+	format      string // of the scorer's messages, if it has a scorer
+	short, long int    // numbers of rounds
 }
 
-// rounds measures a round of a fleet with a program beside one of another fleet or program.
+// rounds measures a round of a fleet with a program, alternating with another fleet or program.
 func (b *bench) rounds(f fleet, program string, other fleet, with string) (ours, theirs float64, err error) {
 	if program == "" || with == "" {
 		return 0, 0, skipped("no release for this system")
@@ -44,7 +44,7 @@ func (b *bench) rounds(f fleet, program string, other fleet, with string) (ours,
 	return ours, theirs, err
 }
 
-// syncs returns how many calls of a round wait for the disk, as strace counts them at one node.
+// syncs returns how many calls of a round wait for the disk, counted by strace at one node.
 func (f fleet) syncs(b *bench) (float64, error) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		return 0, skipped("no strace")
@@ -73,7 +73,7 @@ func (f fleet) syncs(b *bench) (float64, error) {
 	return (long - short) / float64(f.long-f.short), err
 }
 
-// once makes the fleet, runs it, and returns how many seconds that took.
+// once makes the fleet, runs it, and returns the seconds of the run.
 func (f fleet) once(b *bench, rounds int, command func(node string) *exec.Cmd) (float64, error) {
 	dir := filepath.Join(b.dir, "fleet")
 	if err := os.RemoveAll(dir); err != nil {
@@ -115,7 +115,7 @@ func (f fleet) once(b *bench, rounds int, command func(node string) *exec.Cmd) (
 	return most, errors.Join(errs...)
 }
 
-// freePort returns a port of loopback that nobody listens on; the ones behind it are free as a rule.
+// freePort returns an unused loopback port; the following ports are usually free too.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -126,7 +126,6 @@ func freePort() (string, error) {
 	return port, err
 }
 
-// setFormat says in a node file how messages of its scorer look.
 func setFormat(path, format string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -147,7 +146,7 @@ func setFormat(path, format string) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-// nodeRows are about two nodes whose loss takes next to nothing.
+// nodeRows measure two nodes whose loss takes almost no time.
 func (b *bench) nodeRows() []row {
 	open := fleet{nodes: 2, init: "-tau|1|-batch|1|-non-private", short: 100, long: 900}
 	private := fleet{nodes: 2, init: "-tau|1|-batch|1|-epsilon|1000000", short: 50, long: 450}
@@ -165,7 +164,7 @@ func (b *bench) nodeRows() []row {
 	}
 }
 
-// scorerRows are about losses from programs: 64 samples of 1,000 columns, five queries of each a round.
+// scorerRows measure losses from programs: 64 samples of 1,000 columns, five queries of each per round.
 func (b *bench) scorerRows() []row {
 	const d, samples, perRound = 1000, 64, 5 * 64
 	scripts, err := filepath.Abs(filepath.Join(root, "examples", "scorer"))
@@ -185,7 +184,7 @@ func (b *bench) scorerRows() []row {
 		switch lang {
 		case "Python":
 			command, rounds = "python3 "+filepath.Join(scripts, "score.py"), 55
-		case "numpy": // the package for Python; frames of CBOR are all that it knows
+		case "numpy": // the package for Python supports only CBOR frames
 			return fleet{nodes: 1, format: format, short: rounds / 11, long: rounds, init: fmt.Sprintf("-tau|4|-non-private|-dim|%d|"+
 				"-samples|%d|-stream|%s %s %s", d, samples, b.python, filepath.Join(scripts, "..", "python", "score.py"), table)}
 		}

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// row is a line of the page: a figure of ours, mostly beside that of something else, and what it has to reach.
+// row is a line of the page: a figure of ours, usually beside another program's, and its goal.
 type row struct {
-	what, other string // what is measured; the other side, empty if there is none
+	what, other string
 	unit        string
 	goal        goal
 	measure     func() (ours, theirs float64, err error)
@@ -24,9 +24,8 @@ type goal struct {
 
 func atMost(x float64) goal { return goal{most: x} }
 
-var none goal // for information
+var none goal
 
-// goalText says what the row has to reach.
 func (r row) goalText() string {
 	switch g := r.goal; {
 	case g == none:
@@ -40,12 +39,11 @@ func (r row) goalText() string {
 	}
 }
 
-// skipped is the error of a row that cannot be measured here.
+// skipped is the error of a row that cannot be measured on this machine.
 type skipped string
 
 func (s skipped) Error() string { return "skipped: " + string(s) }
 
-// page prints everything.
 func page(data, only string, suite bool) error {
 	b, err := newBench(data)
 	if err != nil {
@@ -112,7 +110,7 @@ func page(data, only string, suite bool) error {
 	return nil
 }
 
-// figure prints three digits of a number. Seconds get the prefix that suits them.
+// figure formats a number with three digits, and seconds with a suitable prefix.
 func figure(x float64, unit string) string {
 	if unit == "s" {
 		for _, u := range []string{"s", "ms", "us", "ns"} {
@@ -129,11 +127,11 @@ func figure(x float64, unit string) string {
 }
 
 const (
-	patience = 12 * time.Second // how long the two sides of a row take turns at most, or the runs of one size
-	enough   = 7 * time.Minute  // when no further row begins, so that growth and kernels end within ten minutes
+	patience = 12 * time.Second // time limit for both sides of a row, or for all runs of one size
+	enough   = 7 * time.Minute  // time after which no row begins, so that growth and kernels end within ten minutes
 )
 
-// inTurns runs both sides by turns, k times or until patience ends, and returns the best of each.
+// inTurns alternates the two sides k times, or until patience ends, and returns the best of each.
 func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err error) {
 	start := time.Now()
 	for i := 0; i == 0 || i < k && time.Since(start) < patience; i++ {
@@ -153,5 +151,5 @@ func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err err
 	return a, b, nil
 }
 
-// nothing is the other side of a figure that stands alone.
+// nothing is the other side of a figure without one.
 func nothing() (float64, error) { return 0, nil }

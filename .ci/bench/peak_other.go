@@ -4,5 +4,5 @@ package main
 
 import "os"
 
-// peak is not known here.
+// peak is unknown on this system.
 func peak(*os.ProcessState) float64 { return 0 }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// peak returns the largest resident memory that a process has had, in MB.
+// peak returns the peak resident memory of a process in MB.
 func peak(p *os.ProcessState) float64 {
 	u, ok := p.SysUsage().(*syscall.Rusage)
 	switch {

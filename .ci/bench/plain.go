@@ -2,7 +2,7 @@ package main
 
 import "math"
 
-// The loops that one writes first. The compiler may not inline them, as it could not inline the others' assembly.
+// The obvious loops. The compiler must not inline them, because it cannot inline the other contenders' assembly.
 
 //go:noinline
 func plainAxpy(y []float32, a float32, x []float32) {
@@ -37,7 +37,7 @@ func plainStep(phi []float32, eta float32, v []float32, c float32, p []float32) 
 	}
 }
 
-// flipped is a with the sign of coordinate i.
+// flipped returns a with the sign of coordinate i.
 func flipped(a uint32, signs []uint64, i int) float32 {
 	return math.Float32frombits(a ^ uint32(signs[i/64]>>(i%64))<<31)
 }

@@ -18,14 +18,13 @@ import (
 
 const root = "../.."
 
-// bench is what the rows work with.
 type bench struct {
-	dir       string // temporary
-	program   string // built by default
-	released  string // built as a release for this system is; empty where there is none
-	python    string // one that has numpy, or empty
+	dir       string // temporary folder
+	program   string // built with the defaults
+	released  string // built like a release for this system; empty if there is none
+	python    string // with numpy, or empty
 	numpyName string
-	data      string // folder of images
+	data      string
 	dataName  string
 }
 
@@ -83,21 +82,20 @@ func newBench(data string) (b *bench, err error) {
 
 func (b *bench) close() { os.RemoveAll(b.dir) }
 
-// said is what a program that has ended leaves behind.
+// said is the result of a program that ended.
 type said struct {
 	JSON map[string]any // its output, if that is one JSON object
-	Wall float64        // seconds
-	MB   float64        // its peak of resident memory, where that is known
+	Wall float64
+	MB   float64 // peak resident memory, if known
 }
 
-// run runs a program in a folder, with more environment.
 func (b *bench) run(dir string, env []string, name string, args ...string) (said, error) {
 	cmd := exec.Command(name, args...)
 	var out, errs bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = dir, append(os.Environ(), env...), &out, &errs
 	start := time.Now()
 	if err := cmd.Run(); err != nil {
-		text := out.String() + errs.String() // go test says what failed in the first
+		text := out.String() + errs.String() // go test prints failures to stdout
 		return said{}, fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, text[max(0, len(text)-8000):])
 	}
 	s := said{Wall: time.Since(start).Seconds(), MB: peak(cmd.ProcessState)}
@@ -107,7 +105,6 @@ func (b *bench) run(dir string, env []string, name string, args ...string) (said
 	return s, nil
 }
 
-// number returns a number of the JSON object.
 func (s said) number(key string) (float64, error) {
 	x, ok := s.JSON[key].(float64)
 	if !ok {
@@ -116,7 +113,7 @@ func (s said) number(key string) (float64, error) {
 	return x, nil
 }
 
-// weights are the lengths of the released program and of one that a user strips, in MB.
+// weights returns the sizes of the released program and of a build that a user strips, in MB.
 func (b *bench) weights() (ours, theirs float64, err error) {
 	if b.released == "" {
 		return 0, 0, skipped("no release for this system")
@@ -143,15 +140,15 @@ func (b *bench) ours(program string, cores int, args string) (said, error) {
 	return b.run(b.dir, []string{"GOMAXPROCS=" + strconv.Itoa(cores)}, program, strings.Fields(args)...)
 }
 
-// job is a simulation that our program and the one in numpy both do: the digits on a ring.
+// job is a simulation that our program and the numpy script both perform: the digits on a ring.
 type job struct {
 	nodes, components, rounds, tau int
 	eta, mu                        float64
 }
 
-const share = 0.75 // of the limit of stability
+const share = 0.75 // of the stability limit
 
-// spade does the job with our program.
+// spade performs the job with our program.
 func (b *bench) spade(j job, cores int, of func(said) (float64, error)) func() (float64, error) {
 	return func() (float64, error) {
 		s, err := b.ours(b.program, cores, fmt.Sprintf("simulate -data idx:%s -pca %d -nodes %d -graph ring -rounds %d "+
@@ -164,7 +161,7 @@ func (b *bench) spade(j job, cores int, of func(said) (float64, error)) func() (
 	}
 }
 
-// numpy does it with numpy.
+// numpy performs the job with numpy.
 func (b *bench) numpy(j job, threads int, of func(said) (float64, error)) func() (float64, error) {
 	return func() (float64, error) {
 		if b.python == "" {
@@ -182,7 +179,7 @@ func (b *bench) numpy(j job, threads int, of func(said) (float64, error)) func()
 	}
 }
 
-// checked returns a figure of a simulation that has learned what there is to learn: who does less has not done the job.
+// checked returns a figure of a simulation if it learned what the data allow; otherwise it did not do the job.
 func checked(s said, of func(said) (float64, error)) (float64, error) {
 	accuracy, err := s.number("accuracy_mean")
 	if err == nil && accuracy < 90 {
@@ -194,7 +191,7 @@ func checked(s said, of func(said) (float64, error)) (float64, error) {
 	return of(s)
 }
 
-// against measures a job of ours on some processors beside numpy with as many threads, or with one if that is faster.
+// against measures our job on some processors against numpy with as many threads, or with one if that is faster.
 func (b *bench) against(j job, cores int, of func(said) (float64, error)) func() (float64, float64, error) {
 	return func() (ours, theirs float64, err error) {
 		ours, theirs, err = inTurns(3, b.spade(j, cores, of), b.numpy(j, cores, of))

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// roundTrips returns the seconds of a round trip of frames of size bytes between two ends in this process: over our
+// roundTrips returns the seconds per round trip of frames of size bytes between two ends in this process: over our
 // websockets, and over a bare TLS connection.
 func roundTrips(size int) (ours, theirs float64, err error) {
 	socket, end, err := socketPair(size)
@@ -42,7 +42,7 @@ func roundTrips(size int) (ours, theirs float64, err error) {
 	return inTurns(9, timed(socket), timed(bare))
 }
 
-// socketPair connects two members, of whom one sends back what it gets.
+// socketPair connects two members, one of which sends back what it receives.
 func socketPair(size int) (trip func() error, end func(), err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	var ends [2]*ws.Transport
@@ -67,7 +67,7 @@ func socketPair(size int) (trip func() error, end func(), err error) {
 			return nil, end, err
 		}
 	}
-	for _, i := range []int{1, 0} { // the one that is dialed comes first
+	for _, i := range []int{1, 0} { // the dialed one first
 		peer := ws.Peer{Name: names[1-i], Keys: []ed25519.PublicKey{public[1-i]}}
 		cfg := ws.Config{Name: names[i], Key: secret[i], MaxFrame: size, Logger: slog.New(slog.DiscardHandler)}
 		if i == 1 {
@@ -99,7 +99,7 @@ func socketPair(size int) (trip func() error, end func(), err error) {
 	return trip, end, trip()
 }
 
-// tlsPair does the same with a connection of TLS 1.3.
+// tlsPair does the same over a TLS 1.3 connection.
 func tlsPair(size int) (trip func() error, end func(), err error) {
 	public, secret, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

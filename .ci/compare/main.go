@@ -1,5 +1,5 @@
-// Command compare reads models that "spade-edge export" has written, as .npy, and prints how much they differ: the
-// largest difference between any two in any number, as a share of the largest number. It fails if that is above
+// Command compare reads models that "spade-edge export" wrote as .npy and prints how much they differ: the largest
+// difference between any two in any number, as a share of the largest absolute number. It fails if that exceeds
 // -tolerance.
 package main
 
@@ -58,7 +58,7 @@ func compare(paths []string) (difference float64, err error) {
 	return difference / largest, nil
 }
 
-// read reads a model: format 1.0 of NumPy's files, float32 in little endian, one dimension.
+// read reads a model: NumPy's format 1.0, little-endian float32, one dimension.
 func read(path string) ([]float32, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -1,24 +1,24 @@
-// What is wrong with a node's page, or a report, as it stands, one line each. planned says that all goes as it should: nothing is red
-// then but the badge of a run that is not private.
+// Returns the errors of the current page of a node, or of a report, one line each. planned says that the run is healthy: then
+// only the badge of a run that is not private may be red.
 (planned) => {
   const wrong = [], W = innerWidth, by = id => document.getElementById(id);
   const path = e => e.nodeName.toLowerCase() + (e.id ? "#" + e.id : "") + [...e.classList].map(c => "." + c).join("");
   const say = (e, text) => wrong.push(path(e) + " " + JSON.stringify(e.textContent.trim().slice(0, 40)) + " " + text);
-  const clipped = e => getComputedStyle(e).clipPath !== "none"; // for screen readers alone
+  const clipped = e => getComputedStyle(e).clipPath !== "none"; // only for screen readers
   const chain = e => { const up = []; for (; e; e = e.parentElement) up.push(e); return up; };
   const seen = [...document.body.querySelectorAll("*")].filter(e =>
     !["SCRIPT", "STYLE", "NOSCRIPT", "title"].includes(e.nodeName) && e.checkVisibility({ visibilityProperty: true }) && !chain(e).some(clipped));
   const scrolls = e => chain(e).some(a => /auto|scroll/.test(getComputedStyle(a).overflowX));
   const at = r => [r.left, r.top, r.right, r.bottom].map(v => Math.round(v)).join();
 
-  // Nothing sticks out of the screen, unless it can be scrolled where it is.
+  // Nothing extends beyond the screen, unless its container scrolls.
   if (document.documentElement.scrollWidth > W) wrong.push("the page is " + document.documentElement.scrollWidth + " wide on a screen of " + W);
   for (const e of seen) {
     const r = e.getBoundingClientRect();
     if (r.width && (r.left < -.5 || r.right > W + .5) && !scrolls(e)) say(e, "sticks out of the screen: " + at(r));
   }
 
-  // Each text stands inside of what holds it, and no text on another. The tops and bottoms of lines may touch.
+  // Each text is inside its container and covers no other text. Adjacent lines may touch.
   const texts = [];
   for (const e of seen) for (const n of e.childNodes) {
     if (n.nodeType !== Node.TEXT_NODE || !n.data.trim()) continue;
@@ -45,7 +45,7 @@
     if (e.getBoundingClientRect().right > right + 1 && !scrolls(e)) say(e, "is " + (e.getBoundingClientRect().right - right) + " wider than its card");
   }
 
-  // No short word is broken.
+  // No short word breaks.
   for (const e of seen.filter(e => e instanceof HTMLElement)) for (const n of e.childNodes) if (n.nodeType === Node.TEXT_NODE) {
     for (const word of n.data.matchAll(/[\w%]+/g)) {
       const range = document.createRange();
@@ -80,7 +80,7 @@
   }
   for (const { e } of texts) if (/NaN|undefined|Infinity|null|\[object/.test(e.textContent)) say(e, "is no text for people");
 
-  // Colors: as they are seen, opacities and grounds included.
+  // Colors as displayed, with opacity and background.
   const paint = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const rgba = color => {
     paint.clearRect(0, 0, 1, 1);
@@ -109,7 +109,7 @@
     if (used.some(c => rgba(c).join() === bad)) say(e, "is red");
   }
 
-  // For those who do not see, or have no mouse.
+  // Accessible without sight or a mouse.
   const bar = document.querySelector("[role=progressbar]");
   if (bar && (!(+bar.getAttribute("aria-valuenow") <= +bar.getAttribute("aria-valuemax")) || !bar.getAttribute("aria-label"))) say(bar, "says nothing");
   for (const e of seen.filter(e => e.nodeName === "TH")) if (!e.scope || !e.textContent) say(e, "has no scope or text");

@@ -20,7 +20,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// program builds spade-edge, once.
 var program = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "spade-edge-e2e")
 	if err != nil {
@@ -42,18 +41,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// process is the program at work.
 type process struct {
 	cmd  *exec.Cmd
 	out  bytes.Buffer
-	page chan string   // the address of its page, when it has said it
-	stay chan struct{} // closed when it has said that the page stays
+	page chan string   // receives the address of its page
+	stay chan struct{} // closed when it has printed that the page stays
 	over chan struct{}
 	mu   sync.Mutex
 	log  strings.Builder
 }
 
-// start runs the program with some arguments, and kills it when the test ends.
+// start runs the program with args and kills it at the end of the test.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	path, err := program()
@@ -108,7 +106,6 @@ func (p *process) text() string {
 	return p.log.String()
 }
 
-// address waits for the page's address.
 func (p *process) address(t *testing.T) string {
 	t.Helper()
 	select {
@@ -120,7 +117,7 @@ func (p *process) address(t *testing.T) string {
 	return ""
 }
 
-// kill ends a process as a power cut would.
+// kill ends a process abruptly, like a power cut.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.over
@@ -134,7 +131,7 @@ func newFleet(t *testing.T) string {
 }
 
 // newFleetOf writes the files of a private fleet of three on a ring whose run takes longer than any test, and returns
-// their folder. The oracle is that of a node file, with NUMBER for 0, 1 and 2.
+// their folder. The oracle is the field of a node file; NUMBER stands for 0, 1 and 2.
 func newFleetOf(t *testing.T, dim, tau int, oracle string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -2,7 +2,7 @@ package e2e
 
 import (
 	"context"
-	_ "embed" // what is looked at
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -25,7 +25,7 @@ import (
 //go:embed audit.js
 var audit string
 
-// sound checks the page as it stands: see audit.js.
+// sound checks the current page: see audit.js.
 func (b *browser) sound(what string, planned bool) {
 	b.t.Helper()
 	for _, wrong := range eval[[]string](b, fmt.Sprintf("(%s)(%v)", audit, planned)) {
@@ -33,14 +33,14 @@ func (b *browser) sound(what string, planned bool) {
 	}
 }
 
-// everywhere checks the page on a telephone and a desk, by day and by night.
+// everywhere checks the page on a phone and a desktop, in light and dark mode.
 func (b *browser) everywhere(what string, planned bool) {
 	b.t.Helper()
 	for _, width := range []int64{390, 1280} {
 		b.run("width", chromedp.EmulateViewport(width, 800))
 		b.await(fmt.Sprintf(`innerWidth === %d && [...document.querySelectorAll(".plot svg, .graph svg")].every(e => `+
 			`!e.clientWidth || +e.getAttribute("viewBox").split(" ")[2] === e.parentElement.clientWidth)`,
-			width)) // the charts are drawn anew
+			width)) // the charts are redrawn
 		for _, scheme := range []string{"light", "dark"} {
 			b.run("scheme", emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
 				{Name: "prefers-color-scheme", Value: scheme}}))
@@ -51,7 +51,7 @@ func (b *browser) everywhere(what string, planned bool) {
 	}
 }
 
-// stage serves the page of a monitor, and scenes in place of what it would tell.
+// stage serves the page of a monitor with scenes as its data.
 func stage(t *testing.T, now *atomic.Pointer[scene]) string {
 	t.Helper()
 	f := newRun("none", true)
@@ -61,7 +61,7 @@ func stage(t *testing.T, now *atomic.Pointer[scene]) string {
 	}
 	page := monitor.NewGroup(f, "", m).Handler()
 
-	// A scene has the very fields of an answer.
+	// A scene has exactly the fields of an answer.
 	for path, like := range map[string]any{"/status": &group{}, "/history": &history{}} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)
@@ -93,7 +93,7 @@ func stage(t *testing.T, now *atomic.Pointer[scene]) string {
 	return server.URL + "/"
 }
 
-// Whatever a page has to show, it shows all of it, on small screens and large ones, by day and by night.
+// The page shows everything, on small and large screens, in light and dark mode.
 func TestPageMatrix(t *testing.T) {
 	b := newBrowser(t)
 	var now atomic.Pointer[scene]
@@ -111,7 +111,7 @@ func TestPageMatrix(t *testing.T) {
 	b.clean(origin)
 }
 
-// A page that is not answered says so, and can still be read.
+// A page that gets no answer says so and stays readable.
 func TestPageGone(t *testing.T) {
 	b := newBrowser(t)
 	s := matrix()[8]
@@ -125,7 +125,7 @@ func TestPageGone(t *testing.T) {
 	b.everywhere("gone", false)
 }
 
-// The page can be used with keys alone, and rests for those who want no motion.
+// The page works with keys alone, and does not move for users who want no motion.
 func TestPageKeys(t *testing.T) {
 	b := newBrowser(t)
 	s := matrix()[8]
@@ -148,7 +148,7 @@ func TestPageKeys(t *testing.T) {
 	b.run("enter", chromedp.KeyEvent(kb.Enter))
 	b.await(`document.getElementById("details").open`)
 	b.run("tab", chromedp.KeyEvent(kb.Tab))
-	b.run("down", chromedp.KeyEvent(kb.End)) // the table scrolls where it is
+	b.run("down", chromedp.KeyEvent(kb.End)) // only the table scrolls
 	b.await(`document.activeElement.matches(".scroll") && document.activeElement.scrollTop > 100`)
 	b.everywhere("table", true)
 
@@ -160,7 +160,7 @@ func TestPageKeys(t *testing.T) {
 		}
 	}
 
-	// What a screen reader is told of.
+	// What a screen reader sees.
 	type value struct {
 		Value any `json:"value"`
 	}

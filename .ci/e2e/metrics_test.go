@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// What Prometheus reads is what the node means, names that need escaping included.
+// Prometheus reads what the node means, including names that need escaping.
 func TestMetricsParse(t *testing.T) {
 	const run = "a \"run\"\\ of\nlines"
 	status := monitor.Status{
@@ -73,7 +73,7 @@ func TestMetricsParse(t *testing.T) {
 	}
 }
 
-// The metrics of a private node at work: they parse, move, and hold nothing that comes from the data directly.
+// The metrics of a running private node parse, change, and contain nothing that comes directly from the data.
 func TestMetricsOfNode(t *testing.T) {
 	dir := newFleet(t)
 	var nodes []*process

@@ -20,7 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is a headless Chromium with one page, and what it complained about and asked for.
+// browser is a headless Chromium with one page, and its errors and requests.
 type browser struct {
 	context.Context
 	t *testing.T
@@ -44,7 +44,7 @@ func newBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // its processes may write for a moment after the browser has ended
+	t.Cleanup(func() { // its processes may still write for a moment after it ends
 		for range 100 {
 			if err = os.RemoveAll(profile); err == nil {
 				return
@@ -70,7 +70,7 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// note keeps what must not be, and where requests go.
+// note records errors and the origins of requests.
 func (b *browser) note(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +91,7 @@ func (b *browser) note(event any) {
 	}
 }
 
-// clean checks that nothing went wrong, and that nothing but the page's own origin was asked for anything.
+// clean checks that there were no errors, and that the page requested nothing beyond its own origin.
 func (b *browser) clean(origin string) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -111,14 +111,12 @@ func (b *browser) run(what string, actions ...chromedp.Action) {
 	}
 }
 
-// await waits until an expression of the page is true.
 func (b *browser) await(expression string) {
 	b.t.Helper()
 	b.run("waiting for "+expression, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(100*time.Millisecond),
 		chromedp.WithPollingTimeout(60*time.Second)))
 }
 
-// eval returns the value of an expression of the page.
 func eval[T any](b *browser, expression string) (value T) {
 	b.t.Helper()
 	b.run(expression, chromedp.Evaluate(expression, &value,
@@ -126,7 +124,7 @@ func eval[T any](b *browser, expression string) (value T) {
 	return value
 }
 
-// look sets the size of the screen and light or dark, and takes a picture of the whole page.
+// look sets the screen size and light or dark mode, and takes a picture of the whole page.
 func (b *browser) look(name string, width, height int64, scheme string) {
 	b.t.Helper()
 	var shot []byte
@@ -134,7 +132,7 @@ func (b *browser) look(name string, width, height int64, scheme string) {
 		chromedp.EmulateViewport(width, height, chromedp.EmulateScale(2)),
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme},
 			{Name: "prefers-reduced-motion", Value: "reduce"}}),
-		chromedp.Sleep(300*time.Millisecond), // for the picture alone: charts are drawn again in the frame after
+		chromedp.Sleep(300*time.Millisecond), // for the picture: charts are redrawn in the next frame
 		chromedp.FullScreenshot(&shot, 100))
 	dir := os.Getenv("SPADE_EDGE_SHOTS")
 	if dir == "" {
@@ -148,7 +146,6 @@ func (b *browser) look(name string, width, height int64, scheme string) {
 	}
 }
 
-// keep takes a picture of the page as it stands, where pictures are wanted.
 func (b *browser) keep(name string) {
 	b.t.Helper()
 	if dir := os.Getenv("SPADE_EDGE_SHOTS"); dir != "" {
@@ -160,7 +157,7 @@ func (b *browser) keep(name string) {
 	}
 }
 
-// fits checks that a screen of some width needs no sideways scrolling.
+// fits checks that a screen of this width needs no horizontal scrolling.
 func (b *browser) fits(width int) {
 	b.t.Helper()
 	if w := eval[int](b, `document.documentElement.scrollWidth`); w > width {
@@ -172,7 +169,7 @@ func (b *browser) fits(width int) {
 
 const roundNumber = `+(document.getElementById("round").textContent.match(/Round (\d+)/) || [0, 0])[1]`
 
-// A node of a private fleet, from its first rounds to its end, with a neighbor that dies on the way.
+// A node of a private fleet, from its first rounds to its end, with a neighbor that dies during the run.
 func TestNodePage(t *testing.T) {
 	b := newBrowser(t)
 	dir := newFleet(t)
@@ -181,7 +178,7 @@ func TestNodePage(t *testing.T) {
 	origin := first.address(t)
 	b.run("loading", chromedp.EmulateViewport(1200, 900), chromedp.Navigate(origin))
 	b.await(`document.getElementById("name").textContent === "ward-1"`)
-	b.await(`document.getElementById("peers").textContent.includes("not connected")`) // ward-3 is not there yet
+	b.await(`document.getElementById("peers").textContent.includes("not connected")`) // ward-3 is not up yet
 	third := start(t, "run", "-anyway", node("ward-3"), "-http", "")
 
 	b.await(roundNumber + " > 3")
@@ -204,7 +201,7 @@ func TestNodePage(t *testing.T) {
 		t.Error("a private run is called NOT PRIVATE")
 	}
 
-	// For those who do not see the charts: each is named, and a table has the same numbers.
+	// For users who do not see the charts, each has a name, and a table has the same numbers.
 	if bad := eval[int](b,
 		`[...document.querySelectorAll("svg")].filter(e => e.getAttribute("role") !== "img" || `+
 			`!e.getAttribute("aria-label")).length`); bad > 0 {
@@ -233,7 +230,7 @@ func TestNodePage(t *testing.T) {
 	b.look("node-phone", 360, 740, "light")
 	b.fits(360)
 
-	// Nothing jumps: what stands above the charts has the same height from one second to the next.
+	// The layout is stable: the part above the charts keeps its height from one second to the next.
 	top := eval[float64](b, `document.getElementById("charts").getBoundingClientRect().top + scrollY`)
 
 	third.kill()
@@ -250,7 +247,7 @@ func TestNodePage(t *testing.T) {
 	b.everywhere("real node waiting", false)
 	b.clean(origin)
 
-	// The policy holds: the page could not reach anything else even if it tried.
+	// The policy holds: the page could not reach any other origin.
 	if got := eval[string](b, `fetch("http://127.0.0.2:1/").then(() => "reached", e => String(e))`); got == "reached" {
 		t.Error("a request has left the page's origin")
 	}
@@ -266,7 +263,7 @@ func TestNodePage(t *testing.T) {
 	}
 	b.look("node-gone", 1200, 900, "light")
 
-	// And it comes back by itself, at the same address.
+	// The page recovers by itself, at the same address.
 	again := start(t, "run", "-anyway", node("ward-1"), "-http", strings.TrimSuffix(strings.TrimPrefix(origin, "http://"), "/"))
 	if again.address(t) != origin {
 		t.Error("another address")
@@ -275,7 +272,7 @@ func TestNodePage(t *testing.T) {
 	second.kill()
 }
 
-// A node that learns from a program's losses: their mean is drawn, and no accuracy.
+// For a node with a scorer program, the page draws the mean loss and no accuracy.
 func TestScorerPage(t *testing.T) {
 	b := newBrowser(t)
 	files, err := filepath.Abs("../../examples/scorer")
@@ -310,7 +307,7 @@ func TestScorerPage(t *testing.T) {
 	b.clean(origin)
 }
 
-// The demo: all nodes and the graph between them, NOT PRIVATE in large letters; and it stays when all is over.
+// The demo's page shows all nodes, the graph between them, and NOT PRIVATE in large letters, and stays after the run.
 func TestDemoPage(t *testing.T) {
 	b := newBrowser(t)
 	demo := start(t, "demo", "-non-private", "-rounds", "400", "-cooldown", "40", "-http", "127.0.0.1:0")

@@ -10,15 +10,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// scene is what a page is given to show.
 type scene struct {
 	name    string
 	status  any
 	history history
-	planned bool // all goes as it should
+	planned bool // no warnings expected
 }
 
-// history and group have the form of what a monitor answers.
+// history and group have the form of a monitor's answers.
 type history struct {
 	Stride int             `json:"stride"`
 	Points []monitor.Point `json:"points"`
@@ -44,7 +43,7 @@ const (
 	longName           = "st-elisabeth-hospital-cardiology-ward-12-north"
 )
 
-// newRun returns the fleet of a run of eight, all neighbors, one with a long name.
+// newRun returns the fleet of a run of eight on a complete graph, one with a long name.
 func newRun(run string, private bool) *sdk.Fleet {
 	f := &sdk.Fleet{Run: run, Dim: 30, Method: sdk.Method{Rounds: learning, Cooldown: cooldown, Tau: 3},
 		Privacy: sdk.Privacy{Clip: 0.2, Sigma: 3, Delta: 1e-5, EpsilonLimit: 30, NonPrivate: !private}}
@@ -93,7 +92,6 @@ func newStatus(f *sdk.Fleet, name string, phase monitor.Phase, round int, scorer
 	return s
 }
 
-// newHistory returns the points of the rounds up to one.
 func newHistory(f *sdk.Fleet, round int, scorer bool) history {
 	h := history{Stride: 1, Points: []monitor.Point{}}
 	for k := 1; k <= round; k++ {
@@ -114,7 +112,8 @@ func newHistory(f *sdk.Fleet, round int, scorer bool) history {
 	return h
 }
 
-// matrix returns one and eight nodes, scorers and built-in models, waiting, running and done, private and not.
+// matrix returns scenes for one and eight nodes, scorers and built-in models, waiting, running and done, private and
+// not.
 func matrix() []scene {
 	var all []scene
 	for _, phase := range []monitor.Phase{monitor.Waiting, monitor.Querying, monitor.Ended} {
@@ -142,7 +141,6 @@ func matrix() []scene {
 	return all
 }
 
-// rare returns what seldom happens.
 func rare() []scene {
 	var all []scene
 	add := func(name string, private, planned bool, phase monitor.Phase, round int,
@@ -172,7 +170,8 @@ func rare() []scene {
 		return s
 	})
 	add("serving", true, true, monitor.Serving, learning+cooldown, func(_ *sdk.Fleet, s *monitor.Status) any {
-		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: "it has said goodbye"} // it has all, and has gone
+		// It has everything and exited.
+		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: "it has said goodbye"}
 		s.Waiting = []string{}
 		return s
 	})
@@ -199,7 +198,7 @@ func rare() []scene {
 		p.Accuracy, p.Loss, p.ConsensusError = 1, monitor.Value(1.2345e-4+1e-9*float64(i)), monitor.Unknown()
 	}
 	add("one round", true, true, monitor.Waiting, 1, func(_ *sdk.Fleet, s *monitor.Status) any {
-		s.Seconds, s.Neighbors[2].Link.Connected = 1, true // for a moment only, as in every round
+		s.Seconds, s.Neighbors[2].Link.Connected = 1, true // for a moment, as in every round
 		return s
 	})
 	for _, size := range []int{1, 2, 20, 40} {

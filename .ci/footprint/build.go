@@ -16,11 +16,10 @@ const (
 	program = "./cmd/spade-edge"
 )
 
-// stamp is what a release says of itself: its version and commit.
 var stamp string
 
-// build compiles one package of the module in dir, as anyone would and as a release does. cache is the build cache;
-// empty means the user's. link are further flags for the linker.
+// build compiles one package of the module in dir with the flags of a release. cache is the build cache; empty means
+// the user's. link are additional linker flags.
 func build(dir, pkg string, t target, out, cache string, link ...string) error {
 	ldflags := append([]string{"-s", "-w"}, link...)
 	if stamp != "" {
@@ -38,7 +37,6 @@ func build(dir, pkg string, t target, out, cache string, link ...string) error {
 	return nil
 }
 
-// sumOf returns length and SHA-256 of a file.
 func sumOf(path string) (size int64, sum [sha256.Size]byte, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -50,9 +48,8 @@ func sumOf(path string) (size int64, sum [sha256.Size]byte, err error) {
 	return size, [sha256.Size]byte(h.Sum(nil)), err
 }
 
-// copyModule copies what is compiled to another directory. Each Go file gets an empty line at its end: the compiler
-// then finds none of the module's packages in its cache, and has to say the same of them again, in a place with another
-// name. The standard library and the dependencies come from the cache.
+// copyModule copies the module's sources to another directory. An additional empty line in each Go file makes the
+// compiler compile them again there, while the standard library and the dependencies come from the cache.
 func copyModule(to string) error {
 	return filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -81,7 +78,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// makeRelease builds the program for each target into dir and prints the SHA-256 of every file, as sha256sum does.
+// makeRelease builds the program for each target into dir and prints the SHA-256 of every file in the format of
+// sha256sum.
 func makeRelease(dir string, targets []target) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

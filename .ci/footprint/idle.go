@@ -19,17 +19,17 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// What a node may take while it waits for a slow neighbor, and until it asks its first query.
+// Limits for a node that waits for a slow neighbor, and for its start until the first query.
 const (
-	maxResident = 12 << 20 // of which 8 MiB are pages of the program's own file
+	maxResident = 12 << 20 // 8 MiB of these are pages of the program's own file
 	maxStart    = 50 * time.Millisecond
 	maxShare    = 0.001 // of one processor
 )
 
-// measureIdle runs a node with four neighbors at d = 1,000 as a process of its own. Three of the neighbors keep up and
-// the fourth, which is connected, never ends its first round. It is done twice: with a small program that embeds a
-// node, and with the program itself. More memory than the limit is an error; times depend on what else the machine
-// does, and are only reported, beside those of a program that does nothing ten times a second.
+// measureIdle runs a node with four neighbors at d = 1,000 as a separate process; the fourth neighbor is connected but
+// never ends its first round. It measures a small program that embeds a node, and the program itself. Memory above the
+// limit is an error. Times depend on the machine's load: they are only reported, beside those of a program that only
+// wakes up ten times a second.
 func measureIdle(seconds int) error {
 	if runtime.GOOS != "linux" {
 		return errors.New("-memory reads /proc, and so needs Linux")
@@ -79,8 +79,8 @@ func measureIdle(seconds int) error {
 	return errors.Join(errs...)
 }
 
-// measureTicker tells what a program takes that does nothing ten times a second: less cannot be asked of a node on this
-// machine. Some virtual machines charge milliseconds for a wake-up.
+// measureTicker measures a program that only wakes up ten times a second, as a lower bound for a node on this machine.
+// Some virtual machines charge milliseconds for a wake-up.
 func measureTicker(dir string, native target, span time.Duration) error {
 	bin := filepath.Join(dir, "ticker")
 	if err := build(".", "./.ci/footprint/ticker", native, bin, ""); err != nil {
@@ -102,13 +102,12 @@ func measureTicker(dir string, native target, span time.Duration) error {
 	return nil
 }
 
-// idleMeasure is what is seen of a process.
 type idleMeasure struct {
 	resident, peak int64         // bytes
-	anonymous      int64         // of resident: what is not the program's own file
-	asked          time.Duration // until the first query; 0 if it does not say
+	anonymous      int64         // bytes of resident outside the program's own file
+	asked          time.Duration // until the first query; 0 if not printed
 	share          float64       // of one processor
-	wakeups        float64       // a second
+	wakeups        float64       // per second
 }
 
 func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasure, err error) {
@@ -144,7 +143,7 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 		}
 		wg.Go(stop)
 	}
-	// One neighbor after the other is up: what is measured from here is the node's own start.
+	// All neighbors are up: the measured time is the node's own start.
 	cmd := exec.CommandContext(ctx, bin, append(args, tr.path("a.json"))...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -179,8 +178,7 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 	return m, err
 }
 
-// startNeighbor brings up a member in this process. A slow one never answers its first query. The function that it
-// returns waits for its end.
+// startNeighbor runs a member in this process. A slow one never answers its first query. stop waits for its end.
 func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (stop func(), err error) {
 	key, err := fleetfile.ReadKey(tr.path(name + ".key"))
 	if err != nil {
@@ -213,7 +211,7 @@ func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (sto
 	}, nil
 }
 
-// busy returns what share of a processor a process takes, and how often a second its threads wake up.
+// busy returns the share of a processor that a process uses, and how often per second its threads wake up.
 func busy(pid int, span time.Duration) (share, wakeups float64, err error) {
 	before, wakesBefore, err := usage(pid)
 	if err != nil {
@@ -224,7 +222,7 @@ func busy(pid int, span time.Duration) (share, wakeups float64, err error) {
 	return float64(after-before) / float64(span), float64(wakesAfter-wakesBefore) / span.Seconds(), err
 }
 
-// usage returns the time that a process has had of the processors, and how often its threads have waited for something.
+// usage returns the processor time of a process, and how often its threads waited.
 func usage(pid int) (cpu time.Duration, waits int64, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil || len(threads) == 0 {
@@ -250,7 +248,7 @@ func usage(pid int) (cpu time.Duration, waits int64, err error) {
 	return cpu, waits, nil
 }
 
-// fields reads the numbers of a file such as /proc/self/status.
+// fields parses the numbers of a file such as /proc/self/status.
 func fields(path string) (map[string]int64, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// linkedFile names every package that a program links because it embeds a node, beyond those that a program with TLS,
-// websockets and CBOR has anyway. Behind each stands what for.
+// linkedFile lists every package that a program links only because it embeds a node, beyond those of a program with
+// TLS, websockets and CBOR. Each line gives the reason.
 const linkedFile = ".ci/footprint/linked.txt"
 
 const linkedHead = `# The packages that embedws links and bare does not, on linux/amd64, and what each is for.
 # "go run ./.ci/footprint -linked -update" rewrites the list; the words are written by hand.
 `
 
-// unexplained stands for words that are missing.
+// unexplained stands for a missing reason.
 const unexplained = "?"
 
-// checkLinked compares the packages that an embedder links with the list that is checked in, or writes that list. It also
-// fails if the linker keeps all exported methods, because some package looks up methods by names that are not constant.
+// checkLinked compares the packages that an embedder links with the checked-in list, or writes that list. It also
+// fails if the linker keeps all exported methods because a package looks up methods by names that are not constant.
 func checkLinked(update bool) error {
 	with, err := deps("./.ci/footprint/embedws")
 	if err != nil {
@@ -77,7 +77,7 @@ func checkLinked(update bool) error {
 	return nil
 }
 
-// deps returns the packages that a package for linux/amd64 needs, in the order of their names.
+// deps returns the packages that a package needs on linux/amd64, sorted by name.
 func deps(pkg string) ([]string, error) {
 	out, err := goCommand("list", "-deps", pkg)
 	names := strings.Fields(string(out))
@@ -85,8 +85,8 @@ func deps(pkg string) ([]string, error) {
 	return names, err
 }
 
-// checkDeadCode returns an error if the linker has to keep every exported method of the types that reach an interface: it
-// does if anything that is reachable calls reflect's Method, or MethodByName with a name that is not a constant.
+// checkDeadCode returns an error if the linker must keep every exported method of the types that reach an interface.
+// It must if reachable code calls reflect's Method, or MethodByName with a name that is not constant.
 func checkDeadCode() error {
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {
@@ -109,7 +109,7 @@ func checkDeadCode() error {
 	return errors.Join(errs...)
 }
 
-// goCommand runs the go command for linux/amd64, and returns all that it prints.
+// goCommand runs the go command for linux/amd64 and returns its output.
 func goCommand(args ...string) ([]byte, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), on("linux", "amd64", "").env()...)

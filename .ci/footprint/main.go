@@ -1,13 +1,13 @@
-// Command footprint builds the program for every target as a release is built, and shows that it is small and that a
-// second build has the same bytes.
+// Command footprint builds the program for every target like a release, and checks that it is small and that a second
+// build has the same bytes.
 //
 //	go run ./.ci/footprint                        all targets: a table of bytes and limits, each built twice
 //	go run ./.ci/footprint -twice linux/arm/6     the same, but only these targets twice, and the others once
-//	go run ./.ci/footprint -release DIR           release builds into DIR, with their SHA-256; -targets picks
-//	go run ./.ci/footprint -linked                whether an embedder links what linked.txt says, with -update to write it
-//	go run ./.ci/footprint -memory                an idle node as a process of its own: memory, start, wake-ups
+//	go run ./.ci/footprint -release DIR           release builds into DIR, with their SHA-256; -targets selects
+//	go run ./.ci/footprint -linked                checks that an embedder links what linked.txt says; -update writes it
+//	go run ./.ci/footprint -memory                an idle node as a separate process: memory, start, wake-ups
 //
-// It is run from the root of the module. Sizes are in bytes, and a MB is a million of them.
+// Run it from the root of the module. Sizes are in bytes; a MB is a million bytes.
 package main
 
 import (

@@ -10,17 +10,17 @@ import (
 
 const mb = 1_000_000
 
-// limit bounds what a build may weigh on a target, in bytes.
+// limit bounds the size of a build for a target, in bytes.
 type limit struct {
 	what, pkg, on string
-	over          string // a package whose weight is taken off
+	over          string // a package whose size is subtracted
 	bytes         int64
 }
 
 var (
 	programLimit = limit{what: "program", pkg: program, on: "linux/arm/6", bytes: 12 * mb}
 
-	// embedders are what a node adds to somebody's program.
+	// embedders measure what a node adds to a program.
 	embedders = []limit{
 		{what: "SDK, transport/mem", pkg: "./.ci/footprint/embedmem", on: "linux/amd64", bytes: 5.1 * mb},
 		{what: "SDK, transport/ws, sdk/state, on top of TLS, websockets and CBOR", pkg: "./.ci/footprint/embedws",
@@ -28,8 +28,8 @@ var (
 	}
 )
 
-// printSizes builds the program for the targets and prints what it weighs, and what a node costs an embedder. For those
-// in twice it is built again elsewhere.
+// printSizes builds the program for the targets, and prints its sizes and what a node costs an embedder. It builds the
+// targets in twice again in another directory.
 func printSizes(targets, twice []target, fresh bool) error {
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {
@@ -63,7 +63,6 @@ func printSizes(targets, twice []target, fresh bool) error {
 	return errors.Join(append(errs, compareBuilds(tmp, twice, fresh))...)
 }
 
-// weigh returns the length of a build.
 func weigh(tmp string, t target, l limit) (int64, error) {
 	out := filepath.Join(tmp, "a")
 	if err := build(".", l.pkg, t, out, ""); err != nil {
@@ -79,7 +78,7 @@ func weigh(tmp string, t target, l limit) (int64, error) {
 }
 
 // compareBuilds builds the program for each target here and in a copy of the module, and returns an error if the bytes
-// differ. The build ID, which depends on the source that copyModule changes, is left out.
+// differ. It ignores the build ID, which depends on the source that copyModule changes.
 func compareBuilds(tmp string, targets []target, fresh bool) error {
 	if len(targets) == 0 {
 		return nil

@@ -6,14 +6,12 @@ import (
 	"strings"
 )
 
-// target is what a build is for.
 type target struct {
 	os, arch, variant string
 }
 
 func on(os, arch, variant string) target { return target{os: os, arch: arch, variant: variant} }
 
-// targets are the ones that a release has.
 var targets = []target{
 	on("linux", "amd64", ""), on("linux", "386", ""), on("linux", "arm64", ""),
 	on("linux", "arm", "5"), on("linux", "arm", "6"), on("linux", "arm", "7"),
@@ -25,7 +23,6 @@ func (t target) String() string {
 	return strings.TrimSuffix(t.os+"/"+t.arch+"/"+t.variant, "/")
 }
 
-// file names the program for the target.
 func (t target) file() string {
 	name := strings.ReplaceAll("spade-edge-"+t.String(), "/", "-")
 	if t.os == "windows" {
@@ -34,7 +31,7 @@ func (t target) file() string {
 	return name
 }
 
-// env is the environment of a build, beside the one there is.
+// env returns the additions to the environment of a build.
 func (t target) env() []string {
 	env := []string{"CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOOS=" + t.os, "GOARCH=" + t.arch}
 	switch t.arch {
@@ -46,7 +43,7 @@ func (t target) env() []string {
 	return env
 }
 
-// parseTargets reads a list of targets; an empty one means all.
+// parseTargets parses a list of targets; an empty one means all.
 func parseTargets(list string) ([]target, error) {
 	if list == "" {
 		return targets, nil

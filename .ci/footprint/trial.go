@@ -15,15 +15,15 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// trial is a private fleet whose files lie in a folder: fleet.json, and for every member NAME.json, NAME.key and
+// trial is a private fleet with its files in a folder: fleet.json and, for every member, NAME.json, NAME.key and
 // NAME.ledger.
 type trial struct {
 	dir  string
 	file *fleetfile.File
 }
 
-// newTrial writes the files of a fleet. Member i learns from oracle(i), which is JSON. Every member listens on
-// loopback.
+// newTrial writes the files of a fleet whose members all listen on loopback. Member i has the oracle oracle(i), which
+// is JSON.
 func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, error) {
 	tr := &trial{dir: dir, file: &fleetfile.File{Fleet: fleet}}
 	var ports []int
@@ -32,7 +32,7 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, 
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() // not before all are chosen
+		defer l.Close() // only after all ports are chosen
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	for i, name := range fleet.Members {
@@ -59,7 +59,7 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, 
 
 func (tr *trial) path(name string) string { return filepath.Join(tr.dir, name) }
 
-// writeTable writes a CSV file of two classes and so many columns.
+// writeTable writes a CSV file of two classes with so many columns.
 func writeTable(path string, rows, columns int) error {
 	var b strings.Builder
 	for j := range columns {

@@ -1,14 +1,13 @@
-// Command mutate shows that the tests notice planted errors. It copies the project to temporary directories, changes
-// one place of each at a time, runs the tests that the change is for, and says which of them noticed. A change that none
-// notices is a failure, and so is one that no longer fits the source, or does not compile: either would make the others
-// worth less.
+// Command mutate checks that the tests detect mutations. It copies the project to temporary directories, applies one
+// mutation at a time, runs the tests that should detect it, and prints which did. A mutation fails the command if no
+// test detects it, if it no longer fits the source, or if it does not compile.
 //
 //	go run ./.ci/mutate            all, in some minutes, with a worker for each processor
 //	go run ./.ci/mutate penalty    those with this word in their name
 //	go run ./.ci/mutate 2/3        every third of them, from the second on
-//	go run ./.ci/mutate -fits      no tests: only checks that each change still fits the source
+//	go run ./.ci/mutate -fits      no tests: only checks that each mutation still fits the source
 //
-// Tests against golden values are left out: they notice every change of bits, and do not say what is wrong with it.
+// Tests against golden values are excluded: they detect every change of bits but do not say what is wrong.
 package main
 
 import (
@@ -71,7 +70,7 @@ func run(words []string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	// Each worker has a copy of its own. A single one would leave processors idle: what it compiles, links and tests is one package.
+	// Each worker has its own copy, because the work on a single one (one package) would leave processors idle.
 	copies := make([]string, runtime.NumCPU())
 	for i := range copies {
 		copies[i] = filepath.Join(work, strconv.Itoa(i))
@@ -131,7 +130,7 @@ func (m mutation) find(root string) (sound []byte, err error) {
 	return sound, nil
 }
 
-// each does every item, with one worker for each folder, and returns the errors.
+// each processes every item, with one worker per folder, and returns the errors.
 func each[Item any](folders []string, items []Item, do func(folder string, i Item) error) []error {
 	next := make(chan Item)
 	failed := make(chan error)
@@ -160,7 +159,7 @@ func each[Item any](folders []string, items []Item, do func(folder string, i Ite
 	return errs
 }
 
-// copyTree copies the project, without what git keeps.
+// copyTree copies the project, without .git.
 func copyTree(to, from string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -186,7 +185,7 @@ func copyTree(to, from string) error {
 	})
 }
 
-// plant makes one change, runs its tests, and takes it back.
+// plant applies one mutation, runs its tests, and reverts it. It returns the tests that failed.
 func plant(root string, m mutation) (failed []string, err error) {
 	path := filepath.Join(root, filepath.FromSlash(m.file))
 	sound, err := m.find(root)
@@ -202,8 +201,8 @@ func plant(root string, m mutation) (failed []string, err error) {
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 
-// test runs a suite and returns the names of the tests that failed. An error means that the tests said nothing: they
-// did not compile, did not end, or are not there.
+// test runs a suite and returns the names of the failed tests. An error means that there is no result: the tests did
+// not compile, did not end, or do not exist.
 func test(root string, s suite) ([]string, error) {
 	cmd := exec.Command("go", "test", "-short", "-count=1", "-timeout=180s", "-vet=off", "-trimpath", "-run", s.run, "-skip", "Golden", s.pkg)
 	cmd.Dir = root

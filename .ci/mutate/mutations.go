@@ -1,6 +1,6 @@
 package main
 
-// A suite is a package with the tests that hold it to the paper.
+// suite is a package and the tests that check it against the paper.
 type suite struct{ pkg, run string }
 
 var (
@@ -55,7 +55,7 @@ var (
 	hellos   = suite{"./sdk", "HelloNamesTheAdapter"}
 )
 
-// mutation is one planted error: old, which occurs once in the file, becomes new.
+// mutation is one wrong change: old, which occurs once in the file, becomes new.
 type mutation struct {
 	name, file, old, new string
 	by                   suite

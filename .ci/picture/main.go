@@ -1,6 +1,6 @@
-// Command picture draws .github/demo.svg, the picture of the README: the mean accuracy of the demo's nodes when each trains
-// alone, when they train together without noise, and when they train together with epsilon 1 for each record. It runs the demo
-// with seeds 1 to 20, in both forms, which takes about two minutes:
+// Command picture draws .github/demo.svg for the README: the mean accuracy of the demo's nodes if each trains alone,
+// if they train together without noise, and if they train together with epsilon 1 for each record. It runs the demo
+// with seeds 1 to 20, in both forms, in about two minutes:
 //
 //	go run ./.ci/picture
 package main
@@ -48,14 +48,13 @@ func main() {
 	}
 }
 
-// result is what the picture needs of the demo's output.
+// result is the part of the demo's output for the picture.
 type result struct {
 	Mean     float64 `json:"accuracy_mean"`
 	Alone    float64 `json:"accuracy_alone"`
 	Majority float64 `json:"accuracy_majority"`
 }
 
-// demo runs the demo once and returns its result.
 func demo(program string, seed int, flags ...string) (r result) {
 	cmd := exec.Command(program, append([]string{"demo", "-json", "-seed", strconv.Itoa(seed)}, flags...)...)
 	out, err := cmd.Output()
@@ -75,7 +74,7 @@ type bar struct {
 	color   string
 }
 
-// draw returns an SVG with a horizontal bar for each figure, and a dashed line at the accuracy of the most frequent answer.
+// draw returns an SVG with a horizontal bar for each figure and a dashed line at the accuracy of the majority class.
 func draw(bars []bar, majority float64) string {
 	const width, left, right, top, height, gap = 720, 270, 70, 44, 34, 14
 	x := func(percent float64) float64 { return left + percent/100*(width-left-right) }

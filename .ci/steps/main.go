@@ -1,13 +1,13 @@
-// Command steps compares the step size that the program chooses with what a search would find, on ten tasks. It prints the
-// accuracy without noise, in percent as the mean over seeds, at 1/4 to 16 times the default, and what the default loses
-// against the best of them. Then it prints the accuracy of two private runs with defaults. It fails if a task loses more
-// than 0.5 points, if the mean of all ten losses exceeds 0.2, or if a private run is worth less than it must be.
+// Command steps compares the program's default step size with the result of a search, on ten tasks. It prints the
+// accuracy without noise, in percent as the mean over seeds, at 1/4 to 16 times the default, and what the default
+// loses against the best of them. Then it prints the accuracy of two private runs with defaults. It fails if a task
+// loses more than 0.5 points, if the mean of all ten losses exceeds 0.2, or if a private run misses its goal.
 //
 //	go run ./.ci/steps                 all, in about 20 minutes on two cores
 //	go run ./.ci/steps Alzheimer       the tasks with this word in their name
 //	go run ./.ci/steps -private        only the private runs
 //
-// It is run from the root of the module, and needs the data sets in ../shared/data, or in the folder of -data.
+// Run it from the root of the module. It needs the data sets in ../shared/data, or in the folder of -data.
 package main
 
 import (
@@ -28,10 +28,10 @@ import (
 	"time"
 )
 
-// times are the multiples of the default step, which is one of them.
+// times are the multiples of the default step, including 1.
 var times = []float64{0.25, 0.5, 1, 2, 4, 8, 16}
 
-// A task may lose mostLost points of accuracy, and all tasks meanLost in the mean.
+// A task may lose mostLost points of accuracy; the mean over all tasks may be meanLost.
 const mostLost, meanLost = 0.5, 0.2
 
 func main() {
@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// lab runs the program, which it has built into a folder of its own.
+// lab runs the program, which it built in a temporary folder.
 type lab struct {
 	ctx          context.Context
 	dir, program string
@@ -80,7 +80,6 @@ func run(ctx context.Context, data, seeds, noises string, onlyPrivate bool, word
 	return errors.Join(l.search(open, seeds), l.protect(private, noises))
 }
 
-// search prints the table of steps.
 func (l *lab) search(open []task, seeds string) error {
 	if len(open) == 0 {
 		return nil
@@ -136,7 +135,6 @@ func (l *lab) search(open []task, seeds string) error {
 	return errors.Join(faults...)
 }
 
-// protect prints what private runs are worth.
 func (l *lab) protect(private []gate, seeds string) error {
 	var faults []error
 	for _, g := range private {
@@ -152,7 +150,7 @@ func (l *lab) protect(private []gate, seeds string) error {
 	return errors.Join(faults...)
 }
 
-// sweep is what the gate reads of the JSON of "simulate" with several seeds.
+// sweep is the part of the JSON of "simulate" with several seeds that is needed here.
 type sweep struct {
 	Runs []struct {
 		Accuracy float64 `json:"accuracy_mean"`
@@ -165,7 +163,7 @@ type sweep struct {
 	} `json:"runs"`
 }
 
-// score returns the mean over runs and clients. A client that has held data back is judged by them.
+// score returns the mean over runs and clients. A client with held-back data is judged on them.
 func (s *sweep) score() (mean float64) {
 	for _, r := range s.Runs {
 		accuracy := r.Accuracy
@@ -197,7 +195,6 @@ func (l *lab) simulate(args ...string) (*sweep, error) {
 	return &s, nil
 }
 
-// fit writes a file that says how data are prepared.
 func (l *lab) fit(path string, args ...string) error {
 	_, err := l.do(append([]string{"fit", "-fitted-on", "the data of a comparison", "-out", path}, args...)...)
 	return err

@@ -19,13 +19,13 @@ type gate struct {
 	least float64
 }
 
-// tasks makes the files that runs need in a folder, and returns the runs. data is the folder of the data sets.
+// tasks writes the files for the runs to a folder and returns the runs. data is the folder of the data sets.
 func (l *lab) tasks(data string) (open []task, private []gate, err error) {
 	words := strings.Fields
 	agreed, brain := filepath.Join(l.dir, "agreed.json"), filepath.Join(l.dir, "brain.json")
 	err = l.fit(agreed, words("-data csv:examples/hospital/agreed.csv -label ill -onehot cp,restecg,slope,thal -missing indicator "+
 		"-test-fraction 0")...)
-	if err == nil { // once, as each of many runs would take half a minute to find the same components
+	if err == nil { // once: each of many runs would take half a minute to find the same components
 		err = l.fit(brain, "-data", "idx:"+filepath.Join(data, "brain-tumor-64"), "-pca", "20")
 	}
 	if err != nil {
@@ -68,8 +68,8 @@ func (l *lab) tasks(data string) (open []task, private []gate, err error) {
 	return open, []gate{{fashion, 95.5}, {tumor, 60}}, nil
 }
 
-// tidy makes of a file of heart patients what examples/hospital/hospitals.sh makes of it: who is ill is yes or no, and a
-// cholesterol or a blood pressure of 0 was not measured.
+// tidy converts a file of heart patients as examples/hospital/hospitals.sh does: the diagnosis becomes yes or no, and
+// a cholesterol or blood pressure of 0 becomes a missing value.
 func tidy(text string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n")
 	names := strings.Split(lines[0], ",")

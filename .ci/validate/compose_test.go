@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// service is what compose.yaml says of a container: no more than it does, so that a field that is mistyped is unknown.
+// service has exactly the fields of a service that compose.yaml uses, so that a mistyped field is unknown.
 type service struct {
 	Image           string   `json:"image"`
 	PullPolicy      string   `json:"pull_policy"`
@@ -32,8 +32,8 @@ type service struct {
 	} `json:"networks"`
 }
 
-// compose.yaml has the members of statefulset.yaml, each with a folder of its own and the address that it has there,
-// and as few rights.
+// compose.yaml has the members of statefulset.yaml, each with its own folder and its address there, and equally few
+// rights.
 func TestCompose(t *testing.T) {
 	text, err := os.ReadFile("../../examples/fleet/compose.yaml")
 	if err != nil {
@@ -81,7 +81,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// Compose itself takes the file, where it is installed; it needs no engine for that.
+// Compose itself, if installed, accepts the file; this needs no engine.
 func TestComposeConfig(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "docker", "compose", "version").CombinedOutput(); err != nil {
 		t.Skipf("there is no docker compose here: %v\n%s", err, out)

@@ -1,5 +1,4 @@
-// Package validate holds the test of statefulset.yaml: it is read as strictly as Kubernetes reads it, into the types of
-// its own API, and what one part of it says of another is compared. It is a module of its own, so that those types are
-// no dependency of SPADE-Edge. The manifest lies outside of it, so go test -count=1 is what notices that it has
-// changed.
+// Package validate tests statefulset.yaml: it parses the file as strictly as Kubernetes, into the types of its API,
+// and checks that the parts agree. It is a separate module, so that those types are no dependency of SPADE-Edge. The
+// manifest is outside this module: only go test -count=1 notices its changes.
 package validate

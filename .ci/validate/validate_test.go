@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documents reads the manifest: each part into the type that it says it is, with no field unknown and none twice.
+// documents parses the manifest: each part into the type that it names, without unknown or duplicate fields.
 func documents(t *testing.T, text string) (service core.Service, set apps.StatefulSet) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -53,7 +53,7 @@ func TestManifest(t *testing.T) {
 	check(t, manifest(t))
 }
 
-// The part that is commented out, for the first time, is right as well.
+// The commented-out part for the first start is valid too.
 func TestManifestTheFirstTime(t *testing.T) {
 	text := manifest(t)
 	start := strings.Index(text, "        # - name: ledger")
@@ -64,7 +64,6 @@ func TestManifestTheFirstTime(t *testing.T) {
 	check(t, text[:start]+strings.ReplaceAll(text[start:end], "        # ", "        ")+text[end:])
 }
 
-// check compares the parts with each other.
 func check(t *testing.T, text string) {
 	t.Helper()
 	service, set := documents(t, text)

@@ -1,9 +1,9 @@
-// Command words finds wording that the project does not want: private words for which the field has others, archaisms and
-// riddles. It reads comments and strings of Go files, and all of .md, .txt and .sh files.
+// Command words finds words that the project avoids: private terms for which the field has others, archaisms and
+// riddles. It checks comments and strings of Go files, and whole .md, .txt and .sh files.
 //
 //	go run ./.ci/words            fails if a file has such words and is not listed in .ci/words/todo.txt
-//	go run ./.ci/words -all       prints what listed files have, too
-//	go run ./.ci/words -shrink    removes files from the list that have no such words any more
+//	go run ./.ci/words -all       also prints the words in listed files
+//	go run ./.ci/words -shrink    removes files without such words from the list
 package main
 
 import (
@@ -21,10 +21,10 @@ import (
 
 const list = ".ci/words/todo.txt"
 
-// skipped are files that are data, copies, or about these words.
+// skipped matches files that are data, copies, or about these words.
 var skipped = regexp.MustCompile(`^\.ci/words/|licenses\.txt$|testdata/|^examples/paper/results/|^\.ci/bench/results\.md$`)
 
-// rule is what to avoid, as a pattern without case, and what to write instead.
+// rule is a case-insensitive pattern to avoid, and what to write instead.
 type rule struct {
 	avoid   *regexp.Regexp
 	instead string
@@ -33,7 +33,7 @@ type rule struct {
 //go:embed rules.txt
 var rulesText string
 
-// rules are those of rules.txt: a pattern, a tab and the better words in each line; "#" starts a comment.
+// rules are those of rules.txt. Each line has a pattern, a tab and better words; "#" starts a comment.
 var rules = func() (all []rule) {
 	for line := range strings.Lines(rulesText) {
 		if avoid, instead, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && line[0] != '#' {
@@ -57,7 +57,7 @@ func main() {
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // deleted, and not yet committed
+			continue // deleted, but not yet committed
 		}
 		hits := check(path, text)
 		if len(hits) > 0 && slices.Contains(listed, path) {
@@ -82,7 +82,7 @@ func main() {
 	}
 }
 
-// check returns a line for each place of a file that a rule forbids.
+// check returns a line for each match of a rule in a file.
 func check(path string, text []byte) (hits []string) {
 	for _, part := range parts(path, text) {
 		for _, r := range rules {
@@ -95,13 +95,13 @@ func check(path string, text []byte) (hits []string) {
 	return hits
 }
 
-// part is a piece of a file that a reader sees, and the line where it begins.
+// part is text of a file that a reader sees, and the line where it begins.
 type part struct {
 	text string
 	line int
 }
 
-// parts returns comments and strings of a Go file, adjacent lines of a comment together, or the whole of another file.
+// parts returns comments and strings of a Go file, with adjacent comment lines together, or the whole of another file.
 func parts(path string, text []byte) (all []part) {
 	if filepath.Ext(path) != ".go" {
 		return []part{{string(text), 1}}

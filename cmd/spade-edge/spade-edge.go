@@ -1,5 +1,5 @@
-// Command spade-edge trains one shared model on many devices, which connect to each other over websockets. "spade-edge
-// help" lists its commands; package program has them.
+// Command spade-edge trains one shared model on many devices that connect to each other over websockets. "spade-edge
+// help" lists its commands, which package program implements.
 package main
 
 import "github.com/spade-dfl/spade-edge/cmd/spade-edge/program"

@@ -1,4 +1,4 @@
-// Command paper computes the tables and figures of the paper's experiments on real data. README.md says what they show.
+// Command paper computes the tables and figures of the paper's experiments on real data. README.md explains them.
 //
 //	go run . COMMAND [-data DIR] [-seeds 30] [-out DIR]
 //
@@ -9,19 +9,19 @@
 //	table4     likewise
 //	longer     SPADE-DFL with more rounds
 //	figures    accuracy over rounds, comparisons after every round, the ring of a thousand clients
-//	tradeoff   what communication buys
+//	tradeoff   the effect of communication
 //	hospitals  four real hospitals, each one client
-//	patients   the same hospitals, with each patient protected in place of each hospital
-//	records    SPADE-DFL and its rivals where each record is protected
-//	scale      time and memory of a round as networks, models and data grow; -small: as far as the third size
+//	patients   the same hospitals, protecting each patient instead of each hospital
+//	records    SPADE-DFL and its rivals at record-level privacy
+//	scale      time and memory of a round as networks, models and data grow; -small: up to the third size
 //	versus     the same job by the SDK and by a plain numpy program
-//	all        everything, the search for what has no setting included, but scale and versus
-//	report     the tables and figures of the runs that are there
+//	all        everything but scale and versus, including the search for missing settings
+//	report     the tables and figures of the existing runs
 //	compare    SPADE-DFL and its rivals on your own data: go run . compare -h
 //
-// Every run is kept as soon as it is over, and not made again. Runs, tables and figures go to the folder of -out, which
-// one program uses at a time; git ignores the default one. The folder results has what a complete computation left,
-// without its runs.
+// Every run is stored as soon as it is complete, and not repeated. Runs, tables and figures go to the folder of -out,
+// which only one program may use at a time; git ignores the default one. The folder results has the output of a
+// complete computation, without its runs.
 package main
 
 import (
@@ -57,7 +57,7 @@ func main() {
 	}
 }
 
-// commands lists what there is to compute, each with the comparisons whose runs it takes.
+// commands lists the commands, each with the comparisons whose runs it needs.
 var commands = map[string][]string{
 	"quick": {experiment.EqualQueries},
 	"table2": {experiment.EqualQueries, experiment.Private8, experiment.Private32, experiment.FreeQueries,
@@ -169,7 +169,7 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 		jobs = slices.DeleteFunc(jobs, func(j experiment.Job) bool { return !slices.Contains(chosen, j.Method) })
 	}
 	if command == "quick" {
-		// The ceilings take longer than all runs; those of the complete computation are of the same splits.
+		// The ceilings take longer than all runs; the complete computation has them for the same splits.
 		if known, err := os.ReadFile(filepath.FromSlash("results/ceilings.csv")); err == nil {
 			if err := os.WriteFile(filepath.Join(*out, "ceilings.csv"), known, 0o644); err != nil {
 				return err
@@ -229,14 +229,14 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 	return nil
 }
 
-// inQuick reports whether a run belongs to the quick table: of the paper's seven methods, and the best form of SPADE-DFL, with one
-// fold of Alzheimer's data for each seed.
+// inQuick reports whether a run belongs to the quick table: the paper's seven methods and the best form of SPADE-DFL,
+// with one fold of Alzheimer's data per seed.
 func inQuick(j experiment.Job) bool {
 	ours := j.Method == experiment.PaperForm || j.Method == experiment.TrackingWalsh
 	return (ours || !strings.HasPrefix(j.Method, experiment.PaperForm)) && (j.Dataset != "alzheimers" || j.Fold == int(j.Seed)%data.Folds)
 }
 
-// firstTable prints the first tables of a report: what stands under its first heading.
+// firstTable prints the first tables of a report, those under its first heading.
 func firstTable(path string, to io.Writer) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

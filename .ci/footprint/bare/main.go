@@ -1,5 +1,5 @@
-// Command bare is a small program that speaks CBOR over websockets with TLS, both ways, and has no node in it. What
-// embedws weighs beyond it is what this module costs an embedder who has these libraries already.
+// Command bare is a small program that sends and receives CBOR over websockets with TLS, without a node. The
+// additional size of embedws is what this module costs an embedder that already has these libraries.
 package main
 
 //lint:file-ignore SA1019 see transport/ws/conn.go
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// run listens at one address, and sends a message to another.
+// run listens at one address and sends a message to another.
 func run(ctx context.Context, listen, address string) error {
 	pair, err := tls.LoadX509KeyPair("cert.pem", "key.pem")
 	if err != nil {
@@ -61,7 +61,7 @@ func run(ctx context.Context, listen, address string) error {
 	return errors.Join(err, conn.Close(websocket.StatusNormalClosure, ""), <-failed)
 }
 
-// accept prints the message that a connection brings.
+// accept prints the message from a connection.
 func accept(w http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {

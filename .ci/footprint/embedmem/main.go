@@ -1,4 +1,4 @@
-// Command embedmem is a small program with a node in it, whose neighbor is in the same process.
+// Command embedmem is a small program with a node whose neighbor is in the same process.
 package main
 
 import (

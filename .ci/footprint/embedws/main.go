@@ -1,4 +1,4 @@
-// Command embedws is a small program with a node in it as a device has one: websockets with TLS, and a state on disk.
+// Command embedws is a small program with a node as on a device: websockets with TLS, and a state on disk.
 package main
 
 import (
@@ -19,7 +19,7 @@ func main() {
 	}
 }
 
-// run is node "a" beside "b", at an address. Keys from a constant are for a program that is only weighed.
+// run runs node "a" with neighbor "b" at an address. Its keys are constants: only the size of the program matters.
 func run(address, dir string) error {
 	fleet := &sdk.Fleet{
 		Run: "embed", Dim: 4, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},

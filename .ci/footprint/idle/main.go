@@ -1,5 +1,5 @@
-// Command idle is a program with a node in it as a device has one: a fleet file, a node file, websockets, a state and a
-// ledger on disk. It says "asked" when its model is asked for the first time.
+// Command idle is a program that embeds a node as on a device: a fleet file, a node file, websockets, and a state and
+// a ledger on disk. It prints "asked" at the first query of its model.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/spade-dfl/spade-edge/sdk"
-	_ "github.com/spade-dfl/spade-edge/sdk/builtin" // node files may have a built-in model
+	_ "github.com/spade-dfl/spade-edge/sdk/builtin" // for node files with a built-in model
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/transport/ws"

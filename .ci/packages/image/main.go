@@ -1,5 +1,6 @@
-// Command image packs a program as an image for containers with nothing else in it: one file for "docker load", "podman
-// load" or "skopeo copy docker-archive:". It is what examples/fleet/Dockerfile makes. The same input gives the same bytes.
+// Command image packs a program as a container image with nothing else in it: one file for "docker load", "podman
+// load" or "skopeo copy docker-archive:", equivalent to the result of examples/fleet/Dockerfile. The same input gives
+// the same bytes.
 //
 //	go run . -version v1.2.0 -commit 0123456789ab -date 1767225600 -arch arm -variant v6 -program FILE -out FILE
 package main
@@ -22,7 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// user is who runs in a container, by number: an image from scratch has no names.
+// user is the numeric user in a container: an image from scratch has no names.
 const user = 65532
 
 func main() {
@@ -73,7 +74,7 @@ func main() {
 	}
 }
 
-// pack returns the layer: the program, and a folder for the node that belongs to the user.
+// pack returns the layer: the program, and a folder for the node, owned by user.
 func pack(path string, at time.Time) (v1.Layer, error) {
 	program, err := os.ReadFile(path)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command manual prints the manual page spade-edge(1), made of what the program says of itself. It is run from the root of
-// the module.
+// Command manual prints the manual page spade-edge(1), made from the program's help. Run it from the root of the
+// module.
 //
 //	go run ./.ci/packages/manual v1.2.0 2026-01-01
 package main
@@ -62,7 +62,6 @@ func manual(args []string) ([]byte, error) {
 	return page.Bytes(), nil
 }
 
-// say returns what the program of this checkout prints.
 func say(args ...string) (string, error) {
 	cmd := exec.Command("go", append([]string{"run", "./cmd/spade-edge"}, args...)...)
 	var log strings.Builder
@@ -74,7 +73,7 @@ func say(args ...string) (string, error) {
 	return string(out), nil
 }
 
-// plain writes text as it stands (man(7)).
+// plain writes text without filling (man(7)).
 func plain(page *bytes.Buffer, text string) {
 	page.WriteString(".nf\n")
 	for line := range strings.Lines(strings.ReplaceAll(strings.TrimSpace(text), "\t", "        ") + "\n") {

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// Each form of an adapter gets into the fleet file, with its files beside it, from which the adapter opens.
+// init writes each form of an adapter into the fleet file, with its files beside it, and the adapter opens from them.
 func TestInitWithAnAdapter(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string, content []byte) string {
@@ -62,7 +62,7 @@ func TestInitWithAnAdapter(t *testing.T) {
 	}
 }
 
-// Nodes with an adapter train its numbers, and export writes the model that follows from them.
+// Nodes with an adapter train its parameters; export writes the model that results from them.
 func TestRunWithAnAdapter(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "fleet")

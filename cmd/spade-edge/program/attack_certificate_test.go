@@ -19,14 +19,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// leaf is a place in a JSON value, and how to change what is there.
+// leaf is a place in a JSON value, and a function for each change to it.
 type leaf struct {
 	path   string
 	change func()
 }
 
-// leaves lists all that can be changed in a JSON value: each number, word and truth, and that an element of a list is left out or there twice.
-// put replaces the value itself.
+// leaves lists all places of a JSON value that can change: numbers, strings and booleans, and list elements, which can
+// be omitted or duplicated. put replaces the value itself.
 func leaves(path string, v any, put func(any)) (all []leaf) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -47,7 +47,7 @@ func leaves(path string, v any, put func(any)) (all []leaf) {
 	case json.Number:
 		all = append(all, leaf{path, func() {
 			n := string(v)
-			if strings.ContainsAny(n, ".e") { // a little less
+			if strings.ContainsAny(n, ".e") { // slightly less
 				x, _ := v.Float64()
 				put(json.Number(fmt.Sprint(x * (1 - 1.0/1024))))
 				return
@@ -97,13 +97,13 @@ func edits(t *testing.T, text string) map[string]string {
 	return all
 }
 
-// free are the fields that only the member itself can know: an auditor has its signature for them, and nothing else. Lines of not_covered may
-// be added, and none that is always there may be left out.
+// free are the fields that only the member can know: an auditor has nothing but its signature. Lines can be added to
+// not_covered; the constant ones cannot be omitted.
 var free = []string{"averaged_model", "conditional_on", "sampler", "simulated", "not_covered and one more"}
 
-// Certificates of a fleet that ran to its end, twice on the same ledgers, are verified by the fleet file and the ledger, and all neighbors have
-// countersigned them. Each field that is changed afterwards is noticed; and if the member itself changes it and signs again, each that somebody
-// else can know.
+// The fleet file and the ledger verify the certificates of a fleet after two complete runs on the same ledgers, with
+// the countersignatures of all neighbors. Verification detects every later change of a field and, if the member signs
+// its change, every change that others can know.
 func TestAttackCertificates(t *testing.T) {
 	t.Parallel()
 	inBothUnits(t, forgeCertificates)
@@ -183,7 +183,7 @@ func forgeCertificates(t *testing.T, change ...func(f *sdk.Fleet)) {
 	slices.Sort(unknown)
 	t.Logf("%d fields; what the member alone knows: %q", len(all), unknown)
 
-	// The program says it as the packages do.
+	// The command reports the same errors as the packages.
 	path := writeFile(t, t.TempDir(), "c.json", all["rho"])
 	if code, out, log := call("privacy", "-verify", path, "-fleet", tr.path("fleet.json"), "-ledger", node.Ledger); code != cli.ExitFailed || out != "" || !strings.Contains(log, "rho") {
 		t.Errorf("exit code %d: %s%s", code, out, log)

@@ -18,9 +18,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// A member's folder is copied, and both copies run at once, in fleets of two, three and four and in both units of privacy, 6 times or as often as SPADE_CLONES says: a neighbor has
-// evidence if it saw two releases of a round, both copies hear of it, and neither comes to the end of the rounds that cost something beside
-// the other.
+// Both copies of a member's folder run at once, in fleets of two to four and in both units of privacy: 6 times, or
+// SPADE_CLONES times. A neighbor that saw two releases of a round has evidence, and both copies receive it. No two
+// copies complete the rounds that cost privacy.
 func TestAttackClones(t *testing.T) {
 	onlyLong(t, "SPADE_CLONES")
 	if raceDetector {
@@ -49,19 +49,19 @@ func TestAttackClones(t *testing.T) {
 		t.Error("copies have made releases of one round, and nobody has evidence")
 	case evident == 0 && os.Getenv("SPADE_CLONES") != "":
 		t.Error("the copies have never met")
-	case evident == 0: // on a machine that is busy; package sdk has the same without processes
+	case evident == 0: // on a busy machine; package sdk tests the same without processes
 		t.Skip("the copies have never met: try SPADE_CLONES=9")
 	}
 	t.Logf("%d times both copies made a release of one round, %d times a neighbor had evidence, %d times one came too late", doubles, evident, late)
 }
 
-// cloneOnce copies member a of a fleet after some rounds and runs both copies. It reports whether both made a release of one round, and whether a
-// neighbor has evidence of it.
+// cloneOnce copies member a of a fleet after some rounds and runs both copies. It reports whether both made a release
+// of one round, and whether a neighbor has evidence.
 func cloneOnce(t *testing.T, edges string, each bool, chance *rng.Stream) (two, proved bool) {
 	t.Helper()
 	tr := newAttacked(t, edges, func(f *sdk.Fleet) {
 		f.Method.Rounds, f.Method.Cooldown, f.Method.Eta = 8, 2, []float64{0.01}
-		f.Method.Tau, f.Method.Batch = 1500, 400 // a round lasts long enough for both to begin it
+		f.Method.Tau, f.Method.Batch = 1500, 400 // rounds are long enough for both copies to begin the same one
 		if each {
 			perRecord(f)
 			f.Method.Tau = 500
@@ -78,7 +78,7 @@ func cloneOnce(t *testing.T, edges string, each bool, chance *rng.Stream) (two, 
 		if !each {
 			tr.edit(t, m.Name+".json", "dirichlet:0.3", "iid")
 		}
-		tr.edit(t, m.Name+".json", fmt.Sprintf(`"of": %d`, len(tr.file.Members)), `"of": 400`) // theirs are short
+		tr.edit(t, m.Name+".json", fmt.Sprintf(`"of": %d`, len(tr.file.Members)), `"of": 400`) // the others' rounds are short
 		others = append(others, start(t, "run", tr.path(m.Name+".json"), "-json"))
 	}
 	a := start(t, "run", tr.path("a.json"), "-json")
@@ -88,7 +88,7 @@ func cloneOnce(t *testing.T, edges string, each bool, chance *rng.Stream) (two, 
 	other := tr.path("clone")
 	takeOver(t, tr.dir, other, append(keepsAll("a"), "a.json", "a.key", "fleet.json", "x0.bin")...)
 	text := readFile(t, filepath.Join(other, "a.json"))
-	writeFile(t, other, "a.json", strings.Replace(text, tr.place(0), ownPort(), 1)) // nobody dials it
+	writeFile(t, other, "a.json", strings.Replace(text, tr.place(0), ownPort(), 1)) // not dialed
 	copies := []*process{start(t, "run", tr.path("a.json"), "-json")}
 	time.Sleep(time.Duration(chance.Float64() * float64(300*time.Millisecond)))
 	copies = append(copies, start(t, "run", filepath.Join(other, "a.json"), "-json"))
@@ -106,7 +106,7 @@ func cloneOnce(t *testing.T, edges string, each bool, chance *rng.Stream) (two, 
 		}
 		return all
 	}
-	// Until both are over, or nothing has moved for a while.
+	// Wait until both end, or nothing moves for a while.
 	moved, rounds := time.Now(), 0
 	for !copies[0].ended() || !copies[1].ended() {
 		both := made()
@@ -140,8 +140,8 @@ func cloneOnce(t *testing.T, edges string, each bool, chance *rng.Stream) (two, 
 	for i, p := range copies {
 		switch log := p.log.String(); {
 		case codes[i] == cli.ExitMismatch && (strings.Contains(log, sdk.ErrClone.Error()) || strings.Contains(log, state.ErrRollback.Error())):
-		case codes[i] == -1 && len(both[i]) < 30: // stuck
-		case codes[i] == cli.ExitDone && !two && len(found) == 0: // the other one came too late
+		case codes[i] == -1 && len(both[i]) < 30:
+		case codes[i] == cli.ExitDone && !two && len(found) == 0: // the other copy was too late
 		default:
 			report("one goes on")
 		}
@@ -156,7 +156,7 @@ func cloneOnce(t *testing.T, edges string, each bool, chance *rng.Stream) (two, 
 			others[i].log.await(t, "evidence of equivocation", "=a round=")
 		}
 	}
-	// A copy that has been shown the evidence keeps it, and does not begin again.
+	// A copy that received the evidence keeps it and does not start again.
 	for i, path := range []string{tr.path("a.json"), filepath.Join(other, "a.json")} {
 		if codes[i] == cli.ExitMismatch && strings.Contains(copies[i].log.String(), sdk.ErrClone.Error()) {
 			start(t, "run", path, "-json").refused(t, cli.ExitMismatch, `"a" has signed two different releases of round`, sdk.ErrClone.Error())

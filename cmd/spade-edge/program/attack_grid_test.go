@@ -18,14 +18,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// pusher is a member without data: its releases go where place says for the round, in all coordinates. It answers its neighbor as a node does.
+// pusher is a member without data. All coordinates of its release of a round have the value place(round). It answers
+// its neighbor like a node.
 type pusher struct {
 	*insider
 	place func(round int) int32
-	chain []signed.Statement // by round, the start first
+	chain []signed.Statement // by round, from the start
 }
 
-// frame returns the pusher's release of a round.
 func (p *pusher) frame(round int) *admm.Message {
 	m := p.file.Fleet.Method
 	f := &admm.Message{Kind: admm.Release, Round: round}
@@ -60,7 +60,7 @@ func (p *pusher) speak(ctx context.Context) {
 	send := func(f *admm.Message) {
 		if codec, err := wire.NewCodec(p.file.Fleet.Dim); err == nil {
 			if b, err := codec.Append(nil, f); err == nil {
-				_ = p.tr.Send(ctx, "a", b) // what gets lost is asked for again
+				_ = p.tr.Send(ctx, "a", b) // a requests lost frames again
 			}
 		}
 	}
@@ -90,9 +90,9 @@ func (p *pusher) speak(ctx context.Context) {
 	}
 }
 
-// A neighbor pushes the public centre of a node's releases to the edge of the grid and beyond. It is put in quarantine. The node, which has no
-// other neighbor, ends before it reserves a release, and whoever starts it again sees nothing more of it and pays nothing: 3 times, or as often
-// as SPADE_LOOKS says. A neighbor within the bounds is one as any other.
+// A neighbor pushes the public center of a node's releases to the edge of the grid and beyond. The node quarantines it
+// and, without another neighbor, ends before it reserves a release. After a restart it neither releases nor spends
+// anything: 3 times, or SPADE_LOOKS times. A neighbor within the bounds is accepted.
 func TestAttackEdgeOfTheGrid(t *testing.T) {
 	onlyLong(t, "SPADE_LOOKS")
 	t.Parallel()
@@ -117,7 +117,6 @@ func TestAttackEdgeOfTheGrid(t *testing.T) {
 	})
 }
 
-// pushOut reports whether the node has ended.
 func pushOut(t *testing.T, place func(round int) int32) bool {
 	t.Helper()
 	tr := newAttacked(t, "ab", func(f *sdk.Fleet) {

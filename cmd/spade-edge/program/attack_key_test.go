@@ -18,15 +18,16 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// keyed is a fleet in a row, whose middle member changes its key. Noise comes from a seed, so that the models can be compared.
+// keyed is a fleet in a row, whose middle member changes its key. Noise comes from a seed, so that models are
+// comparable.
 type keyed struct {
 	*trial
 	old, next string // public keys of b
-	made      int    // releases of b before it was killed
+	made      int
 	a, c      *process
 }
 
-// hangup tells the ends of the row that the fleet file has changed, and waits until they have read it.
+// hangup makes the ends of the row reload the fleet file, and waits until they have.
 func (k *keyed) hangup(t *testing.T, more ...*process) {
 	t.Helper()
 	for _, p := range append([]*process{k.a, k.c}, more...) {
@@ -71,7 +72,7 @@ func newKeyed(t *testing.T) *keyed {
 	return k
 }
 
-// ends compares all models with those of the quiet run, and lets an auditor look at every certificate.
+// ends compares all models with those of the undisturbed run, and audits every certificate.
 func (k *keyed) ends(t *testing.T, b *process) {
 	t.Helper()
 	want := k.quiet(t)
@@ -90,7 +91,7 @@ func (k *keyed) ends(t *testing.T, b *process) {
 	k.checkReleases(t, want)
 }
 
-// audited verifies a member's certificate as an auditor does. All of by have countersigned it.
+// audited verifies a member's certificate as an auditor does, and checks that all of by countersigned it.
 func (tr *trial) audited(t *testing.T, member string, by ...string) privacy.Verification {
 	t.Helper()
 	node, err := fleetfile.ReadNode(tr.path(member + ".json"))
@@ -104,8 +105,8 @@ func (tr *trial) audited(t *testing.T, member string, by ...string) privacy.Veri
 	return v
 }
 
-// A key is exchanged in the middle of a run, as the help says: both, hangup, the new one alone, with the old one among the retired or gone.
-// The run goes on with the bits of the quiet one.
+// A member changes its key during a run as the help says: both keys, hangup, then only the new key, the old one
+// retired or removed. The run ends with the bits of the undisturbed one.
 func TestAttackKeyExchanged(t *testing.T) {
 	t.Parallel()
 	for name, retired := range map[string]string{"retired": `, "retired": [%q]`, "gone": ""} {
@@ -128,12 +129,12 @@ func TestAttackKeyExchanged(t *testing.T) {
 	}
 }
 
-// A key is exchanged at once, without a time of both, and the old one is gone: what neighbors hold under it is signed anew by the device that
-// made it.
+// A member changes its key at once, without a period with both, and the old key is gone. The device signs again
+// whatever neighbors hold under the old key.
 func TestAttackKeyReplaced(t *testing.T) {
 	t.Parallel()
 	k := newKeyed(t)
-	for _, p := range []*process{k.a, k.c} { // they have taken in all that b has sent
+	for _, p := range []*process{k.a, k.c} { // they have received everything from b
 		p.log.await(t, "disconnected", "peer=b")
 		for text := ""; text != p.log.String(); time.Sleep(300 * time.Millisecond) {
 			text = p.log.String()
@@ -145,8 +146,8 @@ func TestAttackKeyReplaced(t *testing.T) {
 	k.ends(t, k.start(t, "b"))
 }
 
-// A device is replaced by one with a key of its own. What the lost one has signed counts if its key is among the retired: without that the
-// new device waits and charges nothing.
+// A device with a new key replaces a lost one. What the lost one signed counts if its key is listed as retired;
+// otherwise the new device waits and spends nothing.
 func TestAttackRetiredDevice(t *testing.T) {
 	t.Parallel()
 	k := newKeyed(t)
@@ -177,7 +178,7 @@ func TestAttackRetiredDevice(t *testing.T) {
 	k.audited(t, "b", "a", "c")
 	k.audited(t, "a", "b")
 
-	// The key that is retired does not open a door any more.
+	// Neighbors refuse connections with the retired key.
 	k.edit(t, "b.json", "next.key", "b.key")
 	b = start(t, "run", k.path("b.json"), "-json")
 	b.refused(t, cli.ExitUsage, "but the fleet file has")

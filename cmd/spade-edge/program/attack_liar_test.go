@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// nextRun makes the files say that another run begins, on the same data, keys and ledgers, with state folders of its own.
+// nextRun changes the files to another run with the same data, keys and ledgers and with new state folders.
 func (tr *trial) nextRun(t *testing.T, n int) {
 	t.Helper()
 	before, now := "trial", fmt.Sprintf("trial r%d", n)
@@ -29,13 +29,13 @@ func (tr *trial) nextRun(t *testing.T, n int) {
 	}
 }
 
-// forged returns a release that the insider has signed in the name of somebody else.
+// forged returns a release in another member's name, signed by the insider.
 func (in *insider) forged(member string, r signed.Statement) []byte {
 	r.Sign(in.key, in.scope(member))
 	return r.Append(nil)
 }
 
-// lies returns frames that cannot be right, about the neighbor itself and about the insider. past is a release that the neighbor has signed in
+// lies returns invalid frames about the neighbor and about the insider. past is a release that the neighbor signed in
 // another run.
 func (in *insider) lies(to string, past *signed.Statement) []*admm.Message {
 	m := in.file.Fleet.Method
@@ -80,7 +80,7 @@ func (in *insider) lies(to string, past *signed.Statement) []*admm.Message {
 	return list
 }
 
-// called are words of what a node says of each kind of lie.
+// called has words of the node's log line for each kind of lie.
 var called = []string{
 	"of this node, and shows no signature of it",
 	"the signature is by none of the member's keys",
@@ -96,8 +96,8 @@ var called = []string{
 	"about this node's ledger in another run has no valid signature",
 }
 
-// A neighbor with a valid key tells every lie there is, with everything that it sends, in three runs in a row on the same ledgers: it is
-// named, nothing is charged but what was released, and no run is refused.
+// A neighbor with a valid key adds every known kind of lie to each of its frames, in three runs on the same ledgers.
+// The log names it, the ledger has only real releases, and no run is refused.
 func TestAttackLiar(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab bc ca", 12)
@@ -112,7 +112,7 @@ func TestAttackLiar(t *testing.T) {
 				theirs := in.last[to]
 				kind := fmt.Sprint(to, bytes.Equal(lie.Signed.Proof, theirs.Append(nil)), lie.Kind, lie.Round, lie.Epoch, len(lie.Signed.Own), len(lie.Signed.Proof), len(lie.Signed.Other), lie.Held == 1)
 				told[kind]++
-				return told[kind] > 3 // the log has room for a hundred
+				return told[kind] > 3 // the log holds a hundred
 			})
 			in.lied += len(list)
 			return append(list, f)
@@ -139,7 +139,7 @@ func TestAttackLiar(t *testing.T) {
 			if last := in.sawOnce(t, name); last != 14 {
 				t.Errorf("the last release of %s is %d", name, last)
 			}
-			in.mu.Lock() // its node is still at work, and lies
+			in.mu.Lock() // the insider's node still runs and lies
 			r := in.last[name]
 			past[name] = &r
 			in.mu.Unlock()
@@ -151,7 +151,6 @@ func TestAttackLiar(t *testing.T) {
 	}
 }
 
-// run returns the id of a run that nextRun has made.
 func (tr *trial) run(n int) string {
 	if n == 1 {
 		return "trial"
@@ -159,7 +158,7 @@ func (tr *trial) run(n int) string {
 	return fmt.Sprintf("trial r%d", n)
 }
 
-// A liar that says the same ten thousand times does not fill the disk of whoever writes down what a node says.
+// A liar that repeats one lie ten thousand times does not fill the disk with log lines.
 func TestAttackChatter(t *testing.T) {
 	t.Parallel()
 	tr, most := newLonger(t, "ab", 40), 3_000
@@ -176,7 +175,7 @@ func TestAttackChatter(t *testing.T) {
 					&admm.Message{Kind: admm.ProbeReply, Held: r.Round, Epoch: epoch, Incarnation: incarnation, Signed: admm.Signed{Proof: r.Append(nil), Other: []byte("garbage")}},
 					&admm.Message{Kind: admm.Join, Incarnation: uint64(in.lied)})
 			}
-			list = append(list, &admm.Message{Kind: admm.Probe, Incarnation: 1}) // no device joins, and this one starts again
+			list = append(list, &admm.Message{Kind: admm.Probe, Incarnation: 1}) // no device joins, and this one restarts
 		}
 		return list
 	})
@@ -192,8 +191,8 @@ func TestAttackChatter(t *testing.T) {
 	}
 }
 
-// A neighbor lies to a device that takes over: the device does not believe more than is signed, names the neighbor, charges nothing, and
-// goes on when the neighbor tells the truth.
+// A neighbor lies to a replacement device. The device accepts only what is signed, names the neighbor, spends nothing,
+// and continues when the neighbor tells the truth.
 func TestAttackRecovery(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -16,14 +16,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// dyingNoise, set in the environment of the test binary to a round, ends a private node when the noise of that release is drawn: its line is in the
-// ledger, and there is no state of it.
+// dyingNoise, set in the environment of the test binary to a round, ends a private node when it draws the noise of
+// that release: the ledger then has the release's line, but there is no state of it.
 const dyingNoise = "SPADE_EDGE_TEST_DYING_NOISE"
 
-// readOnlyMark, set as well, takes from the node the right to write its ledger's mark at that moment, in place of ending it.
+// readOnlyMark, if also set, makes the ledger's high-water mark read-only at that moment, instead of ending the node.
 const readOnlyMark = "SPADE_EDGE_TEST_READ_ONLY_MARK"
 
-// loseMark takes that right, where a system has a way; else it is nil.
+// loseMark makes the mark read-only; nil on systems where that is impossible.
 var loseMark func() error
 
 func init() {
@@ -35,7 +35,7 @@ func init() {
 }
 
 type lastDraw struct {
-	made  func() int // releases
+	made  func() int
 	round int
 }
 
@@ -52,7 +52,7 @@ func (n *lastDraw) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// newOneRound is a private trial of two members with a single release each.
+// newOneRound is a private trial of two members with one release each.
 func newOneRound(t *testing.T) *trial {
 	t.Helper()
 	tr := newLonger(t, "ab", 1)
@@ -60,7 +60,7 @@ func newOneRound(t *testing.T) *trial {
 	return tr
 }
 
-// newLonger is a private trial with so many rounds, and two without data.
+// newLonger is a private trial with rounds rounds with data and two without.
 func newLonger(t *testing.T, edges string, rounds int, more ...func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	tr := newAttacked(t, edges, func(f *sdk.Fleet) {
@@ -75,8 +75,8 @@ func newLonger(t *testing.T, edges string, rounds int, more ...func(f *sdk.Fleet
 	return tr
 }
 
-// Two members make their one release, all that they remember of it is deleted, and they are told to make it once more, 2 times or as often
-// as SPADE_LOOKS says.
+// Two members make their only release. The test deletes everything that they remember of it and starts them again: 2
+// times, or SPADE_LOOKS times.
 func TestAttackSecondLook(t *testing.T) {
 	t.Parallel()
 	tr := newOneRound(t)
@@ -95,10 +95,10 @@ func TestAttackSecondLook(t *testing.T) {
 		}
 	}
 
-	// The ledger's line alone, without its mark.
+	// The ledger's line alone, without its high-water mark.
 	tr.remove(t, "b.state", "b.ledger.mark")
 	start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitFailed, "b.ledger.mark is missing", "only the mark shows whether the ledger is its newest copy")
-	// In the place of a lost device, while no neighbor knows anything either.
+	// As a replacement device, while no neighbor knows anything either.
 	tr.remove(t, "a.state")
 	a := start(t, "run", tr.path("a.json"), "-recover", "-json")
 	a.log.await(t, "taking over: waiting for", `"b" (not connected`)
@@ -108,7 +108,7 @@ func TestAttackSecondLook(t *testing.T) {
 	}
 }
 
-// One of two loses its state; the other one is there, with all that it knows.
+// One of two members loses its state; the other has everything it knows.
 func TestAttackOneState(t *testing.T) {
 	t.Parallel()
 	tr := newOneRound(t)
@@ -124,8 +124,8 @@ func TestAttackOneState(t *testing.T) {
 	a.kill()
 }
 
-// The state folder is put back to the round before, with the ledger as it is, and then with the mark from then as well: the ledger finds
-// the one, and the neighbor the other.
+// The state folder is reset to the previous round, first with the current ledger and mark, then with an old mark too.
+// The ledger detects the first, the neighbor the second.
 func TestAttackSlotsPutBack(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab", 30)
@@ -161,8 +161,8 @@ func TestAttackSlotsPutBack(t *testing.T) {
 	}
 }
 
-// A node is killed at random moments before and after its first release, and its state is deleted each time: what the neighbor sees is one
-// release, and the ledger has one line. A release that is seen is not made again.
+// A node is killed at random moments before and after its first release, and its state deleted each time. The neighbor
+// sees one release, the ledger has one line, and a seen release is not made again.
 func TestAttackKillAndForget(t *testing.T) {
 	t.Parallel()
 	chance := rng.New(4, rng.Address{Purpose: rng.Fault})
@@ -175,7 +175,7 @@ func TestAttackKillAndForget(t *testing.T) {
 		for empty := size(t, tr.path("a.ledger")); n > 0 && !p.ended() && size(t, tr.path("a.ledger")) == empty; {
 			time.Sleep(100 * time.Microsecond)
 		}
-		time.Sleep(time.Duration(chance.Float64() * float64(4*time.Millisecond))) // every moment is as good
+		time.Sleep(time.Duration(chance.Float64() * float64(4*time.Millisecond))) // uniform over the release
 		p.kill()
 		tr.remove(t, "a.state")
 		lines, seen := tr.spent(t, "a"), in.sawOnce(t, "a")
@@ -210,8 +210,8 @@ func TestAttackKillAndForget(t *testing.T) {
 	t.Logf("killed before the line: %d times, between line and mark: %d, after the mark: %d", before, between, refused)
 }
 
-// A device that took the place of a lost one loses its state as well: it is refused as the first one is, takes over once more, and is refused when
-// the run is over. No device of the three has shown two releases of a round.
+// A replacement device loses its state too. It is refused like the first device, then recovers, and is refused after
+// the run. None of the three devices showed two releases of a round.
 func TestAttackRecoveredState(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab bc ca", 12)

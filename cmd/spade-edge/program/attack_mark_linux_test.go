@@ -14,7 +14,7 @@ import (
 
 func init() { loseMark = protectMark }
 
-// protectMark puts a descriptor that cannot be written in the place of that of the process's ledger mark.
+// protectMark replaces the descriptor of the process's high-water mark by a read-only one.
 func protectMark() error {
 	open, err := filepath.Glob("/proc/self/fd/*")
 	if err != nil {
@@ -38,8 +38,9 @@ func protectMark() error {
 	return errors.New("no descriptor of a mark in /proc/self/fd")
 }
 
-// A node dies between the line of its release and its state, and then loses what state it had: no line is added by any number of starts,
-// and what the neighbor sees of a round is one release. Behind the state, where the mark cannot be written, it is the same.
+// A node dies between the ledger's line of its release and its state, and then loses its earlier state. No number of
+// restarts adds a line, and the neighbor sees one release of each round. The same holds if the node writes its state
+// but cannot write the mark.
 func TestAttackBetweenLineAndMark(t *testing.T) {
 	t.Parallel()
 	tr := newOneRound(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A device is taken for lost, and was only silent: when it wakes up beside the one that has taken its place, it is told so, and ends before it
-// makes a release that its successor makes of the data as well.
+// A device taken for lost was only frozen. When it resumes beside its replacement, it learns of that and ends before
+// it makes a release that the replacement also makes with data.
 func TestAttackWakesUp(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
@@ -48,11 +48,12 @@ func TestAttackWakesUp(t *testing.T) {
 	c.outcome(t)
 }
 
-// spare makes a folder for a device that is to take the place of a, with a ledger of its own.
+// spare makes a folder for a device that replaces a, with its own ledger.
 func (tr *trial) spare(t *testing.T, folder string) {
 	t.Helper()
 	takeOver(t, tr.dir, tr.path(folder), "a.json", "a.key", "fleet.json", "x0.bin")
-	writeFile(t, tr.path(folder), "a.json", strings.Replace(readFile(t, tr.path("a.json")), tr.place(0), ownPort(), 1)) // nobody dials it
+	// No other node dials it.
+	writeFile(t, tr.path(folder), "a.json", strings.Replace(readFile(t, tr.path("a.json")), tr.place(0), ownPort(), 1))
 	l, err := state.CreateLedger(filepath.Join(tr.path(folder), "a.ledger"), "patients of a, on the spare device", nil)
 	if err == nil {
 		err = l.Close()
@@ -62,8 +63,8 @@ func (tr *trial) spare(t *testing.T, folder string) {
 	}
 }
 
-// Two devices take the place of a lost one at once, each with a ledger of its own: neighbors have evidence and both end,
-// or one of them is late and the other one in its place. None of them waits indefinitely.
+// Two devices replace a lost one at once, each with its own ledger. Either neighbors have evidence and both end, or
+// one is late and finds the other in place. Neither waits indefinitely.
 func TestAttackTwoSpares(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
@@ -96,11 +97,11 @@ func TestAttackTwoSpares(t *testing.T) {
 			break
 		}
 	}
-	done := 0 // the one that is late finds the other in its place, or takes the place of the other, which is told so
+	done := 0 // the late device finds the other in its place, or replaces it, and the other learns that
 	for _, p := range spares {
 		if !p.ended() {
 			p.kill()
-			if !b.ended() || !c.ended() { // the run is over without it, and nobody is left to tell it
+			if !b.ended() || !c.ended() { // the run ended without it, and no neighbor is left to report that
 				t.Errorf("it goes on, or waits:\n%s\n%s\n%s", p.log, b.log, c.log)
 			}
 			continue

@@ -12,11 +12,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// keepsAll names all that a node remembers with, and what it remembers of others.
+// keepsAll lists the files in which a node remembers itself and its neighbors.
 func keepsAll(name string) []string { return append(keeps(name), name+".ledger.neighbors") }
 
-// After a run everything of a node is put back to the time before, and another run begins: a neighbor shows what the node has signed, and
-// the node ends before its first release. Without what the neighbor remembers nobody can know; the certificate says so.
+// After a run all of a node's files are reset to their state before it, and another run begins. A neighbor presents
+// what the node signed, and the node ends before its first release. Without the neighbor's memory the reset is
+// undetectable, as the certificate says.
 func TestAttackSetBackBetweenRuns(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab", 4)
@@ -38,7 +39,7 @@ func TestAttackSetBackBetweenRuns(t *testing.T) {
 		t.Errorf("a goes on without b:\n%s", log)
 	}
 
-	// A copy of the ledger from the middle of the run, or of another run that came after, is no better.
+	// A copy of the ledger from the middle of the run, or after another run, is detected too.
 	tr.remove(t, "a.ledger.neighbors")
 	_, b := tr.both(t)
 	c := readCertificate(t, b.Certificate)
@@ -49,8 +50,8 @@ func TestAttackSetBackBetweenRuns(t *testing.T) {
 	}
 }
 
-// The copy of the ledger is from the middle of the first run. A neighbor that was killed after its last release, without a word, has it all
-// the same.
+// The copy of the ledger is from the middle of the first run. A neighbor that was killed right after its last release
+// still remembers.
 func TestAttackSetBackInPart(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab bc ca", 30)
@@ -66,7 +67,7 @@ func TestAttackSetBackInPart(t *testing.T) {
 	c.outcome(t)
 	takeOver(t, tr.path("then"), tr.dir, keeps("b")...)
 	tr.nextRun(t, 2)
-	// a alone was killed; c is not there to help.
+	// Only a was killed; c is not there to help.
 	a = start(t, "run", tr.path("a.json"), "-json")
 	start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "shows a later state of the ledger, which this node's key has signed")
 	if n := tr.spent(t, "b"); n != then || len(tr.releasedIn(t, "b.state.r2")) != 0 {
@@ -75,8 +76,8 @@ func TestAttackSetBackInPart(t *testing.T) {
 	a.kill()
 }
 
-// In the middle of a run everything of a node is put back to the time before it. Neighbors that were not restarted remember; and those that
-// were have it in their own states. What they hold is charged.
+// In the middle of a run all of a node's files are reset to their state before it. Neighbors remember: in memory, or
+// after a restart in their states. The node's ledger is charged for what they hold.
 func TestAttackSetBackInRun(t *testing.T) {
 	t.Parallel()
 	for name, restarted := range map[string]bool{"neighbors that go on": false, "neighbors that were restarted": true} {
@@ -102,7 +103,8 @@ func TestAttackSetBackInRun(t *testing.T) {
 			for range 2 {
 				start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "the state was set back")
 			}
-			// Made is what was sent. A neighbor that was restarted knows what it had used in the release that it had kept: two before that.
+			// made counts the releases sent. A restarted neighbor knows what the release in its state said, two before
+			// that.
 			known := made - 1
 			if restarted {
 				known--
@@ -120,7 +122,8 @@ func TestAttackSetBackInRun(t *testing.T) {
 	}
 }
 
-// What a node remembers of its neighbors' ledgers is damaged: it says so and does not begin, for it would forget.
+// If a node's memory of its neighbors' ledgers is damaged, the node reports that and does not start, because it would
+// forget them.
 func TestAttackHeads(t *testing.T) {
 	t.Parallel()
 	tr := newLonger(t, "ab", 4)

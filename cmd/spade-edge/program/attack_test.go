@@ -25,7 +25,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// times returns how often an attack is tried: few times, or as often as a variable says.
+// times returns how often to try an attack: few times, or as often as an environment variable says.
 func times(t *testing.T, variable string, few int) int {
 	t.Helper()
 	s := os.Getenv(variable)
@@ -39,7 +39,6 @@ func times(t *testing.T, variable string, few int) int {
 	return n
 }
 
-// newAttacked is a private trial.
 func newAttacked(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	return newTrial(t, edges, func(f *sdk.Fleet) {
@@ -48,8 +47,8 @@ func newAttacked(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	})
 }
 
-// insider is a member with its own key, in the process of the test. It is a node as any other, but that everything it sends goes through
-// change, and that it notes what its neighbors have signed.
+// insider is a member with its own key, inside the test process: a normal node whose frames all pass through change,
+// and which records what its neighbors sign.
 type insider struct {
 	tr   *ws.Transport
 	key  ed25519.PrivateKey
@@ -60,23 +59,22 @@ type insider struct {
 	err  error // of the node, once over is closed
 	node *sdk.Node
 
-	// change returns what is sent in place of a frame to a neighbor: nothing, the frame, or others. It is called with mu held.
+	// change returns the frames to send to a neighbor instead of f: none, f, or others. mu is held during the call.
 	change func(to string, f *admm.Message) []*admm.Message
 
 	mu    sync.Mutex
 	lied  int
-	lives map[string]uint64                  // of neighbors, which they have told when they started
-	seen  map[string]map[int]map[string]bool // neighbor, round, digest
-	last  map[string]signed.Statement        // the newest that a neighbor has signed
+	lives map[string]uint64                  // by neighbor, as sent when the neighbor started
+	seen  map[string]map[int]map[string]bool // by neighbor, round and digest
+	last  map[string]signed.Statement        // the latest that a neighbor signed
 }
 
-// The insider's node takes it for its transport.
 var (
 	_ transport.Transport = (*insider)(nil)
 	_ transport.Notifier  = (*insider)(nil)
 )
 
-// newMouth takes a member's place, with its key, and has no node.
+// newMouth takes a member's place, with its key but without a node.
 func (tr *trial) newMouth(t *testing.T, name string) (*insider, *fleetfile.Node) {
 	t.Helper()
 	self, err := fleetfile.ReadNode(tr.path(name + ".json"))
@@ -96,7 +94,7 @@ func (tr *trial) newMouth(t *testing.T, name string) (*insider, *fleetfile.Node)
 	return in, self
 }
 
-// newInsider takes a member's place, with its files. memory says whether it has its state folder, or keeps nothing.
+// newInsider takes a member's place, with its files. memory says whether it has a state folder.
 func (tr *trial) newInsider(t *testing.T, name string, memory bool, change func(in *insider, to string, f *admm.Message) []*admm.Message) *insider {
 	t.Helper()
 	in, self := tr.newMouth(t, name)
@@ -142,13 +140,12 @@ func (in *insider) scope(member string) signed.Scope {
 	return signed.NewScope(in.file.Fleet.Run, in.file.Fleet.Hash(), member)
 }
 
-// Send sends what change makes of a frame.
 func (in *insider) Send(ctx context.Context, to string, frame []byte) error {
 	if wire.IsHeartbeat(frame) {
 		return in.tr.Send(ctx, to, frame)
 	}
 	var f admm.Message
-	codec, err := wire.NewCodec(in.file.Fleet.Dim) // one for each call: neighbors have goroutines of their own
+	codec, err := wire.NewCodec(in.file.Fleet.Dim) // one per call: a node has one goroutine per neighbor
 	if err == nil {
 		err = codec.Decode(frame, &f)
 	}
@@ -170,7 +167,6 @@ func (in *insider) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// Recv notes what a neighbor has signed.
 func (in *insider) Recv(ctx context.Context) (string, []byte, error) {
 	from, frame, err := in.tr.Recv(ctx)
 	var f admm.Message
@@ -212,7 +208,7 @@ func (in *insider) MaxFrame() int         { return in.tr.MaxFrame() }
 func (in *insider) Close() error          { return nil }
 func (in *insider) Opened() <-chan string { return in.tr.Opened() }
 
-// sawOnce makes sure that a neighbor has shown at most one release of each round, and returns the last round of which there was one.
+// sawOnce checks that a neighbor showed at most one release of each round. It returns the last round with a release.
 func (in *insider) sawOnce(t *testing.T, neighbor string) (last int) {
 	t.Helper()
 	in.mu.Lock()
@@ -226,7 +222,6 @@ func (in *insider) sawOnce(t *testing.T, neighbor string) (last int) {
 	return last
 }
 
-// await waits until the insider has seen a release of a neighbor.
 func (in *insider) await(t *testing.T, neighbor string, round int) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Millisecond) {
@@ -242,14 +237,13 @@ func (in *insider) await(t *testing.T, neighbor string, round int) {
 	}
 }
 
-// kill ends a process as a power cut does.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill() // an error if it has ended
 	<-p.over
 }
 
-// refused waits for the end of a process that must not work: its exit code, and the words of its last line. It has learned nothing and
-// has printed no outcome.
+// refused waits for the end of a process that must not run: it checks the exit code, the words of the last line, and
+// that there is neither learning nor a result.
 func (p *process) refused(t *testing.T, code int, words ...string) {
 	t.Helper()
 	p.wait(t, code)
@@ -259,7 +253,8 @@ func (p *process) refused(t *testing.T, code int, words ...string) {
 	}
 }
 
-// takeOver makes files and folders in one folder what they are in another: copies, or not there.
+// takeOver makes files and folders of one folder equal to those of another: it copies those that exist and removes the
+// others.
 func takeOver(t *testing.T, from, to string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -271,7 +266,7 @@ func takeOver(t *testing.T, from, to string, names ...string) {
 			continue
 		}
 		if err == nil && info.IsDir() {
-			_ = os.Remove(filepath.Join(from, name, "control")) // what is left of a socket
+			_ = os.Remove(filepath.Join(from, name, "control")) // a remaining socket
 			copyFolder(t, filepath.Join(from, name), filepath.Join(to, name))
 		} else if err == nil {
 			var text []byte
@@ -287,12 +282,11 @@ func takeOver(t *testing.T, from, to string, names ...string) {
 	}
 }
 
-// keeps names all that a node remembers with.
+// keeps lists the files in which a node remembers itself.
 func keeps(name string) []string {
 	return []string{name + ".state", name + ".ledger", name + ".ledger.mark"}
 }
 
-// spends returns what a member's ledger has of each run.
 func (tr *trial) spends(t *testing.T, member string) map[string][]dpmech.Spend {
 	t.Helper()
 	ledger, err := state.ReadLedger(tr.path(member + ".ledger"))
@@ -307,7 +301,6 @@ func (tr *trial) spends(t *testing.T, member string) map[string][]dpmech.Spend {
 	return all
 }
 
-// learned reports whether a process says that it has made a release of a round.
 func (p *process) made(round int) bool {
 	return strings.Contains(p.log.String(), "round "+strconv.Itoa(round)+" of ")
 }

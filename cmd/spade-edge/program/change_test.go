@@ -14,13 +14,13 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 )
 
-// A change of a fleet that is interrupted anywhere leaves whole files and the old fleet file, and the same command again
-// makes of them what it makes without an interruption.
+// A change to a fleet that is interrupted anywhere leaves complete files and the old fleet file. Repeating the command
+// gives the same files as without the interruption.
 func TestFleetInterrupted(t *testing.T) {
 	t.Parallel()
 	from, line := plant(t)
 	model := modelOf(t, from, 1, 0, -1, 0.5, 0.25, 2)
-	for _, name := range []string{"a", "b", "c"} { // each has had a run, and a has the fleet file too
+	for _, name := range []string{"a", "b", "c"} { // each node has had a run, and a also has the fleet file
 		if err := os.MkdirAll(filepath.Join(from, name, "state"), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A limit of the tracking estimator's memory, which check names.
+// check reports that the tracking estimator needs more memory than its limit.
 func TestCheckMemory(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Method.Estimator = sdk.EstimatorTracking })
 	tr.edit(t, "a.json", `"version"`, `"memory_limit": 10,"version"`)
@@ -25,7 +25,7 @@ func TestCheckMemory(t *testing.T) {
 	}
 }
 
-// What check finds wrong, item by item, and with which code it ends.
+// check reports each error by item and returns the right exit code.
 func TestCheckFindsFaults(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) {
 		f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5}
@@ -98,8 +98,8 @@ func TestCheckFindsFaults(t *testing.T) {
 	}
 }
 
-// The neighbors are at work: check finds those that are up, and the one with another fleet, and disturbs none; it may also be run
-// beside the node itself. The models are those of the quiet run.
+// Beside running nodes, check finds the neighbors that are up and the one with another fleet file, and disturbs none,
+// not even its own node. The models are those of the undisturbed run.
 func TestCheckBesideRunningNodes(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab bc", nil)
@@ -120,7 +120,7 @@ func TestCheckBesideRunningNodes(t *testing.T) {
 	}
 	tr.of(t, "c", "fleet.json")
 	c = node.Checkup{}
-	into(t, &c, cli.ExitDone, "check", tr.path("b.json")) // b is running
+	into(t, &c, cli.ExitDone, "check", tr.path("b.json"))
 	if !strings.Contains(checkupText(&c, "state"), "the node is running") || !strings.Contains(checkupText(&c, "listen"), "running node's") ||
 		!strings.HasPrefix(checkupText(&c, `neighbor "a"`), "not reachable (yet)") {
 		t.Errorf("b: %+v", c)

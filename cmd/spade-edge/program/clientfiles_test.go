@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// clinics writes four files of patients, each with an x that tells who is ill, on another scale of columns and separators,
-// and with a gap in one of them.
+// clinics writes four files of patients in which column x predicts the illness. They differ in column order and
+// separators, and one has a missing cell.
 func clinics(t *testing.T) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -38,8 +38,8 @@ func clinics(t *testing.T) (dir string) {
 	return dir
 }
 
-// One file is one client, by a list or by a star, and each is judged on samples of its own; with a task of one's own the
-// same files go through that.
+// Each file is one client, given by a list or by a star, and is judged on its own samples. The same files also work
+// with -task.
 func TestFilesAreClients(t *testing.T) {
 	t.Parallel()
 	dir := clinics(t)
@@ -85,7 +85,7 @@ func TestFilesAreClients(t *testing.T) {
 	}
 }
 
-// A target is judged file by file, too.
+// A numeric target is also judged file by file.
 func TestFilesOfATarget(t *testing.T) {
 	t.Parallel()
 	data := "csv:" + filepath.Join(clinics(t), "clinic[013].csv")
@@ -95,7 +95,7 @@ func TestFilesOfATarget(t *testing.T) {
 	}
 }
 
-// What is wrong is said with the name of the file or of the flag.
+// Errors name the file or the flag.
 func TestFilesFaults(t *testing.T) {
 	t.Parallel()
 	dir := clinics(t)
@@ -123,7 +123,8 @@ func TestFilesFaults(t *testing.T) {
 	}
 }
 
-// fit says which columns' gaps are told of, and names can be given for those that have none where it fits.
+// fit reports the columns with missing-value indicators. A flag adds columns that have no missing cells in the data of
+// fit.
 func TestFitTellsOfGaps(t *testing.T) {
 	t.Parallel()
 	dir := clinics(t)

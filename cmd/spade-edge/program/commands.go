@@ -1,8 +1,8 @@
-// Package program is the program spade-edge over any transport. A main package says with [Program] how its nodes connect, as
-// spade-edge does over websockets, spade-edge-nats and spade-edge-mqtt at a broker.
+// Package program implements the program spade-edge over any transport. A main package passes a [Program], which says
+// how its nodes connect: in spade-edge over websockets, in spade-edge-nats and spade-edge-mqtt through a broker.
 //
-// "spade-edge help" lists the commands and topics; "spade-edge help exit-codes" has the exit codes. With -json, one JSON
-// object goes to standard output and everything else to standard error.
+// "spade-edge help" lists the commands and topics; "spade-edge help exit-codes" lists the exit codes. With -json, one
+// JSON object goes to standard output and everything else to standard error.
 package program
 
 import (
@@ -13,16 +13,16 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/privacy"
 )
 
-// Program is what sets one program apart from another: its name, and over what its nodes meet.
+// Program is the part that differs between programs: the name and the transports of the nodes.
 type Program = cli.Program
 
-// Answer is what somebody said who was asked.
+// Answer is the result of asking one peer.
 type Answer = cli.Answer
 
-// Websockets is spade-edge, whose nodes connect to each other.
+// Websockets is the program spade-edge, whose nodes connect to each other.
 var Websockets = node.Websockets
 
-func init() { // help looks at all commands
+func init() { // help reads all commands
 	cli.Commands = []*cli.Command{
 		{Name: "demo", Short: "eight nodes with real websockets on this machine", Run: lab.Demo},
 		{Name: "simulate", Short: "a network of any size in one process, on your data", Run: lab.Simulate},

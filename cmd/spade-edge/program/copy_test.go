@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// copyAll copies a file, or all files of a folder, but not what is left of a socket. Files keep their modes.
+// copyAll copies a file, or all files of a folder except sockets. It keeps file modes.
 func copyAll(t *testing.T, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {

@@ -7,10 +7,10 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 )
 
-// data is the folder of real data, beside the project.
+// data is the folder of real data, outside the repository.
 const data = "../../../../shared/data"
 
-// needsData skips a test of many training runs where there is no data, or no time.
+// needsData skips a test of many training runs if the data are missing, or in short mode.
 func needsData(t *testing.T) {
 	t.Helper()
 	if testing.Short() || raceDetector {
@@ -21,8 +21,8 @@ func needsData(t *testing.T) {
 	}
 }
 
-// arithmetic skips a test in which nothing happens side by side under the race detector, which makes it ten times slower and has nothing
-// to look for.
+// arithmetic skips a test without concurrency under the race detector, which has nothing to find there and takes ten
+// times as long.
 func arithmetic(t *testing.T) {
 	t.Helper()
 	if raceDetector {
@@ -30,16 +30,15 @@ func arithmetic(t *testing.T) {
 	}
 }
 
-// simulated is outcome in a process of its own: the system gives tests that wait for something their turn beside it, and the scheduler of Go
-// would not.
+// simulated is outcome in a separate process: the operating system schedules it fairly beside tests that wait for
+// something; Go's scheduler would not.
 func simulated(t *testing.T, args ...string) (r setup.Result) {
 	t.Helper()
 	start(t, with(args, "-json")...).read(t, &r)
 	return r
 }
 
-// seeds are those over which results are averaged: five with SPADE_LONG, otherwise the first few. They give the same numbers
-// each time.
+// seeds are the seeds to average over: five with SPADE_LONG, otherwise the first few. They are deterministic.
 func seeds(few int) []string {
 	all := []string{"1", "2", "3", "4", "5"}
 	if long {
@@ -48,8 +47,8 @@ func seeds(few int) []string {
 	return all[:few]
 }
 
-// Accuracy on real data with parameters that the program picks itself, as the mean over five seeds: 98.9 to 99.0 % on MNIST,
-// 98.1 % with noise and 84.3 % on Alzheimer's when this was written.
+// Accuracy on real data with the program's own parameters, as the mean over five seeds. It was 98.9 to 99.0 % on
+// MNIST, 98.1 % with noise, and 84.3 % on Alzheimer's when this was written.
 func TestAccuracyOnRealData(t *testing.T) {
 	t.Parallel()
 	needsData(t)
@@ -92,9 +91,9 @@ func TestAccuracyOnRealData(t *testing.T) {
 	}
 }
 
-// What centred queries are for: they bear steps at which the paper's estimator drowns in its own variance. With mini-batches of 8
-// and steps far above those that the program would pick (where both are within a point of each other, and of what full
-// batches reach) they are at least five points ahead, as the mean over five seeds.
+// Centered queries tolerate steps at which the variance of the paper's estimator dominates. With mini-batches of 8 and
+// steps far above the program's own, they are at least five points better, as the mean over five seeds. At the
+// program's steps both are within a point of each other and of full batches.
 func TestCenteredBearsLargerSteps(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()

@@ -21,12 +21,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// desk is where a reader of the documentation sits: a folder with all files that examples name, and a neighbor in another one.
+// desk is the environment for running examples of the documentation: a folder with all files that they name, and a
+// neighbor in another folder.
 type desk struct {
-	bin    string // a folder with the program in it
-	files  string // what every example finds: data, the files of a node that has run, and what it left
-	shared string // a copy of files for all commands that change none of them
-	fresh  string // of these, the files of the node and its neighbor before their run
+	bin    string
+	files  string // the files that every example has: data, the files of a node after a run, and the outputs of that run
+	shared string // a copy of files, for all commands that change none
+	fresh  string // the files of the node and its neighbor before their run
 
 	mu  sync.Mutex
 	own map[string]string // by command, a copy of files for its lines
@@ -67,7 +68,6 @@ func (d *desk) write(t *testing.T, name, text string) {
 	}
 }
 
-// makeData writes data sets, the lines of three members, and a task.
 func (d *desk) makeData(t *testing.T) {
 	t.Helper()
 	var csv strings.Builder
@@ -134,7 +134,7 @@ func (d *desk) makeData(t *testing.T) {
 	}
 }
 
-// makeFleet makes a fleet of two, keeps it as it is, runs it, and puts what the run of "a" has left among the files.
+// makeFleet makes a fleet of two, saves a copy, runs the fleet, and adds the outputs of "a" to the files.
 func (d *desk) makeFleet(t *testing.T, dir string) {
 	t.Helper()
 	var made fleet.InitResult
@@ -173,13 +173,13 @@ func (d *desk) makeFleet(t *testing.T, dir string) {
 	}
 }
 
-// sit returns a folder of one's own with all files; with begin set the node's run has not begun.
+// sit returns a new folder with all files; with begin, the node's run has not started.
 func (d *desk) sit(t *testing.T, begin bool) string {
 	t.Helper()
 	dir := t.TempDir()
 	copyAll(t, d.files, dir)
 	if begin {
-		for _, old := range []string{"state", "ledger.json.neighbors"} { // what it remembers of a neighbor that begins afresh
+		for _, old := range []string{"state", "ledger.json.neighbors"} { // its neighbor restarts without state
 			if err := os.RemoveAll(filepath.Join(dir, old)); err != nil {
 				t.Fatal(err)
 			}
@@ -189,7 +189,6 @@ func (d *desk) sit(t *testing.T, begin bool) string {
 	return dir
 }
 
-// neighbor starts the neighbor, afresh.
 func (d *desk) neighbor(t *testing.T) *process {
 	t.Helper()
 	dir := t.TempDir()
@@ -197,7 +196,7 @@ func (d *desk) neighbor(t *testing.T) *process {
 	return start(t, "run", filepath.Join(dir, "node.json"))
 }
 
-// shell runs lines of a shell in a folder where the program is found, and returns the exit code and what was printed.
+// shell runs shell lines in a folder, with the program in PATH. It returns the exit code and the output.
 func (d *desk) shell(t *testing.T, dir, lines string) (code int, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

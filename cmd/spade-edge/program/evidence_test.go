@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// signedBy returns a member's key, and the scope of its releases.
+// signedBy returns a member's key and the scope of its releases.
 func (tr *trial) signedBy(t *testing.T, member string) (ed25519.PrivateKey, signed.Scope) {
 	t.Helper()
 	key, err := fleetfile.ReadKey(tr.path(member + ".key"))
@@ -31,14 +31,15 @@ func (tr *trial) signedBy(t *testing.T, member string) (ed25519.PrivateKey, sign
 	return key, signed.NewScope(tr.file.Fleet.Run, tr.file.Fleet.Hash(), member)
 }
 
-// double returns a line of evidence against a member: two releases of a round, signed with the key of another one.
+// double returns a line of evidence of equivocation by member: two releases of a round, signed with the key of member
+// by.
 func (tr *trial) double(t *testing.T, member, by string, round int) string {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)
 	return doubleOf(t, tr.file.Fleet, member, key, round)
 }
 
-// doubleOf returns a line of evidence against a member of a fleet that a key has signed.
+// doubleOf returns a line of evidence of equivocation by a fleet's member, signed with key.
 func doubleOf(t *testing.T, f *sdk.Fleet, member string, key ed25519.PrivateKey, round int) string {
 	t.Helper()
 	scope := signed.NewScope(f.Run, f.Hash(), member)
@@ -55,12 +56,10 @@ func doubleOf(t *testing.T, f *sdk.Fleet, member string, key ed25519.PrivateKey,
 	return `{"evidence":` + string(line) + "}\n"
 }
 
-// journalOf returns the text of a member's journal with some lines.
 func journalOf(f *sdk.Fleet, member, lines string) string {
 	return fmt.Sprintf("{\"run\":%q,\"fleet\":\"%x\",\"member\":%q}\n%s", f.Run, f.Hash(), member, lines)
 }
 
-// give puts evidence into a member's state folder.
 func (tr *trial) give(t *testing.T, member, lines string) {
 	t.Helper()
 	if err := os.MkdirAll(tr.path(member+".state"), 0o700); err != nil {
@@ -69,7 +68,8 @@ func (tr *trial) give(t *testing.T, member, lines string) {
 	tr.write(t, member+".state/journal.jsonl", journalOf(tr.file.Fleet, member, lines))
 }
 
-// verifies runs privacy -verify on a file of evidence, by the trial's fleet file, and looks for words.
+// verifies runs privacy -verify on a file of evidence with the trial's fleet file, and checks the exit code and the
+// output.
 func (tr *trial) verifies(t *testing.T, code int, file string, words ...string) {
 	t.Helper()
 	got, text := said("privacy", "-verify", tr.path(file), "-fleet", tr.path("fleet.json"))
@@ -85,9 +85,9 @@ func (tr *trial) verifies(t *testing.T, code int, file string, words ...string) 
 
 const doubleOfB = `evidence       "b" has signed two different releases of round 3: its device has a copy, or was set back`
 
-// Evidence against a neighbor is shown by status, of a node at work and of one that is not, by the page and the metrics; privacy
-// -verify checks it for anybody.
-// Evidence whose signatures are not the member's counts nowhere, and the node that holds evidence against a neighbor is well.
+// Evidence against a neighbor appears in status, of a running and of a stopped node, on the page and in the metrics,
+// and anyone can check it with privacy -verify. Evidence not signed by the member counts nowhere. Holding evidence is
+// no problem for a node.
 func TestEvidenceIsShown(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
@@ -128,7 +128,7 @@ func TestEvidenceIsShown(t *testing.T) {
 	}
 }
 
-// Evidence against the node itself ends it, and evidence that is damaged does not let it start; both are said beforehand.
+// Evidence against the node itself ends it, and damaged evidence prevents its start. check reports both before.
 func TestEvidenceAgainstOneself(t *testing.T) {
 	tr := newTrial(t, "ab", nil)
 	tr.give(t, "b", tr.double(t, "b", "a", 3))
@@ -163,8 +163,8 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 	}
 }
 
-// A release that no honest member makes is evidence for anybody who has the fleet file, as a node's journal keeps it: whoever
-// has written it. One that an honest member may make is none, nor is one that somebody else has signed.
+// An impossible release in a node's journal is evidence for anyone with the fleet file, no matter who wrote the
+// journal. A release that an honest member may make is not, nor is one that another member signed.
 func TestImpossibleReleaseIsEvidence(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadRelease })
 	codec, err := wire.NewCodec(tr.file.Fleet.Dim)

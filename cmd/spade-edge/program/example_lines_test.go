@@ -17,8 +17,8 @@ import (
 
 var goesOnBelow = regexp.MustCompile(` \\\n +`)
 
-// exampleLines returns the lines of a text that are commands of the program: indented, with nothing before them. A backslash at the end
-// of a line goes on with the next.
+// exampleLines returns the program's command lines in a text: indented, with nothing before them. A backslash at the
+// end of a line continues it.
 func exampleLines(text string) (all []string) {
 	for line := range strings.Lines(goesOnBelow.ReplaceAllString(text, " ")) {
 		if command := strings.TrimSpace(line); strings.HasPrefix(line, "  ") && strings.HasPrefix(command, "spade-edge ") {
@@ -28,20 +28,20 @@ func exampleLines(text string) (all []string) {
 	return all
 }
 
-// made finds what an example makes, which therefore must not be there.
+// made finds the output of an example, which must not exist before.
 var made = regexp.MustCompile(`(?:-out|-new-ledger|spade-edge init) (\S+)`)
 
-// Every line in the help of a command or a topic that is a command can be run as it stands, where the files that it names are there.
-// Unless SPADE_LONG is set, a demo and a simulation take a few rounds: their flags are what a line promises.
+// Every command line in the help of a command or topic runs verbatim if the files that it names exist. Without
+// SPADE_LONG, a demo or simulation takes only a few rounds.
 func TestExampleLines(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	lines := map[string][]string{} // by command; those that need the ports of live nodes together
+	lines := map[string][]string{} // by command; those that need the ports of live nodes are grouped
 	seen := map[string]bool{}
 	take := func(where, text string) int {
 		found := exampleLines(text)
 		for _, line := range found {
-			command, _, _ := strings.Cut(line, " #") // the same with another comment is the same
+			command, _, _ := strings.Cut(line, " #") // ignore comments when comparing
 			if command = strings.TrimSpace(command); !seen[command] {
 				name := strings.Fields(line)[1]
 				if slices.Contains([]string{"check", "run", "status", "stop"}, name) {
@@ -76,9 +76,8 @@ func TestExampleLines(t *testing.T) {
 	}
 }
 
-// example runs one line. Nodes that run find their neighbor, and those that are asked something are running and wait for it; what
-// goes on until somebody ends it is ended. Commands that change no file share a folder,
-// and the lines of a command that only makes files share one of their own.
+// example runs one line, with the node's neighbor and any node that it queries running, and stops it if it does not
+// end. Commands that change no file share a folder; the lines of a command that only creates files share another.
 func (d *desk) example(t *testing.T, name, line string) {
 	t.Helper()
 	if strings.Contains(line, "spade-edge run ") {
@@ -88,7 +87,7 @@ func (d *desk) example(t *testing.T, name, line string) {
 	switch {
 	case slices.Contains([]string{"check", "demo", "evaluate", "plan", "predict", "simulate", "version"}, name),
 		name == "privacy" && !strings.Contains(line, "-new-ledger"), strings.Contains(line, "-dry-run"):
-	case slices.Contains([]string{"export", "fit", "init", "keygen"}, name): // they only make files, each time anew
+	case slices.Contains([]string{"export", "fit", "init", "keygen"}, name): // they only create files, with new names
 		d.mu.Lock()
 		if dir = d.own[name]; dir == "" {
 			dir = d.sit(t, false)

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// The header of a model of any length ends where the numbers begin, at a multiple of 64.
+// For any model length the header ends at a multiple of 64, where the numbers begin.
 func TestNPYHeader(t *testing.T) {
 	for _, n := range []int{1, 9, 10, 999, 123456, 1 << 28} {
 		if b := cli.NpyHeader(n); len(b)%64 != 0 || b[len(b)-1] != '\n' || int(binary.LittleEndian.Uint16(b[8:]))+10 != len(b) {
@@ -29,7 +29,7 @@ func TestNPYHeader(t *testing.T) {
 	}
 }
 
-// Export in every form, of a run that is not done as well, and every way in which it must not be.
+// export writes every format, of an incomplete run too, and refuses every wrong use.
 func TestExport(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })
@@ -95,7 +95,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// A node's certificate goes along only if it is the model's.
+// export copies a node's certificate only if it covers the model.
 func TestExportCertificate(t *testing.T) {
 	tr := newTrial(t, "a ", func(f *sdk.Fleet) {
 		f.Members, f.Edges = []string{"a"}, nil
@@ -106,7 +106,7 @@ func TestExportCertificate(t *testing.T) {
 	into(t, &r, cli.ExitDone, "run", file)
 	text := readFile(t, cert)
 	for name, c := range map[string]struct {
-		text, want string // no want: it is copied
+		text, want string // empty: it is copied
 	}{
 		"as it is":          {text, ""},
 		"of another node":   {strings.ReplaceAll(text, `"member": "a"`, `"member": "b"`), "of another run"},
@@ -131,7 +131,7 @@ func TestExportCertificate(t *testing.T) {
 	}
 }
 
-// readNPY reads a file of format 1.0 with one dimension of '<f4', as strictly as numpy does.
+// readNPY reads a one-dimensional '<f4' file of format 1.0 as strictly as NumPy does.
 func readNPY(t *testing.T, path string) []float32 {
 	t.Helper()
 	b, err := os.ReadFile(path)

@@ -10,28 +10,26 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
-// A falseClaim returns the model that a bad member claims to have released, in place of the one of its machine. It keeps and
-// changes nothing of what it is given, and gives the same answer to the same view. A member with false data needs none:
-// give it another oracle.
+// falseClaim returns the model that a malicious member claims to have released. It neither keeps nor changes its
+// argument, and is deterministic. To attack with false data, use another oracle instead.
 type falseClaim func(v attackView) []float32
 
-// attackView is what the bad members know, and that is everything.
+// attackView is what malicious members know: everything.
 type attackView struct {
-	Round, From, To int         // the release, the bad member, and whom it speaks to
-	Start           []float32   // x_0
-	Own             []float32   // what the member would have released if it followed the method
-	Honest          [][]float32 // the releases of this round of all members that do
-	Victims         []*victim   // where these members stand, in the same order
+	Round, From, To int // the release, the malicious member, and the receiver
+	Start           []float32
+	Own             []float32   // the member's release if it followed the method
+	Honest          [][]float32 // this round's releases of all honest members
+	Victims         []*victim   // the states of these members, in the same order
 }
 
-// victim is where an honest member stands after its release.
+// victim is the state of an honest member after its release.
 type victim struct {
 	client int
 	x      []float32
 	edges  map[int]admm.EdgeState // by neighbor
 }
 
-// mean returns the average of the honest members' releases.
 func (v attackView) mean() []float32 {
 	x := make([]float32, len(v.Start))
 	for c := range x {
@@ -53,10 +51,10 @@ func (v attackView) mirrored(x []float32, share float64) []float32 {
 	return y
 }
 
-// drag claims to stand at a point for ever.
+// drag always claims the same point.
 func drag(point []float32) falseClaim { return func(attackView) []float32 { return point } }
 
-// tow claims to stand at a fixed distance from the mean of the honest members, which it goes before for ever.
+// tow claims a point at a fixed distance from the mean of the honest members, and so always moves ahead of them.
 func tow(offset []float32) falseClaim {
 	return func(v attackView) []float32 {
 		x := v.mean()
@@ -67,17 +65,17 @@ func tow(offset []float32) falseClaim {
 	}
 }
 
-// signFlip claims the reflection of its own model at the start.
+// signFlip claims its own model, reflected at the start.
 func signFlip() falseClaim { return func(v attackView) []float32 { return v.mirrored(v.Own, 1) } }
 
-// innerProduct claims -share times the way that the honest members have gone on average: inner-product manipulation
+// innerProduct claims start - share*(mean - start), with the mean of the honest members: inner-product manipulation
 // (Xie, Koyejo and Gupta, "Fall of empires", UAI 2019).
 func innerProduct(share float64) falseClaim {
 	return func(v attackView) []float32 { return v.mirrored(v.mean(), share) }
 }
 
-// littleIsEnough claims the mean of the honest members, less so many of their standard deviations in each coordinate,
-// towards the start (Baruch, Baruch and Goldberg, "A little is enough", NeurIPS 2019).
+// littleIsEnough claims the mean of the honest members, moved towards the start by so many of their standard
+// deviations in each coordinate (Baruch, Baruch and Goldberg, "A little is enough", NeurIPS 2019).
 func littleIsEnough(deviations float64) falseClaim {
 	return func(v attackView) []float32 {
 		x := v.mean()
@@ -94,7 +92,7 @@ func littleIsEnough(deviations float64) falseClaim {
 	}
 }
 
-// equivocate gives neighbors with an even number one answer and the others another.
+// equivocate sends the claim even to neighbors with even numbers and odd to the others.
 func equivocate(even, odd falseClaim) falseClaim {
 	return func(v attackView) []float32 {
 		if v.To%2 == 0 {
@@ -104,7 +102,6 @@ func equivocate(even, odd falseClaim) falseClaim {
 	}
 }
 
-// adversary is the bad members of a simulation.
 type adversary struct {
 	attack  falseClaim
 	clients []sim.Client
@@ -113,19 +110,19 @@ type adversary struct {
 	mu      sync.Mutex
 	models  map[int][]float32 // by member, of its last release
 	victims map[int]*victim
-	links   map[[2]int]*falsehood // from, to
+	links   map[[2]int]*falsehood // by from and to
 }
 
-// falsehood is what a bad member has told one neighbor.
+// falsehood is the state of what a malicious member sends to one neighbor.
 type falsehood struct {
 	z    []float32    // z_ij
 	in   [2][]float32 // m_ji, by round mod 2
-	at   []int32      // the last place on the grid
+	at   []int32      // the last point on the grid
 	told [2]admm.Message
 }
 
-// corrupt makes some members of a simulation send what an attack says, in place of their releases. Their machines go on
-// with what they are sent. It sets OnRelease and Forge of the simulation, which is one of these clients.
+// corrupt makes the members bad of a simulation send an attack's claims instead of releases, while their machines
+// continue. It sets OnRelease and Forge of network, which simulates clients.
 func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...int) error {
 	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{},
 		victims: map[int]*victim{},
@@ -150,7 +147,7 @@ func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...i
 	return nil
 }
 
-// link returns what a member has told a neighbor.
+// link returns the state between a malicious member and a neighbor.
 func (a *adversary) link(from, to int) *falsehood {
 	l := a.links[[2]int{from, to}]
 	if l == nil {
@@ -213,7 +210,6 @@ func (a *adversary) forge(msg admm.Message) admm.Message {
 	return msg
 }
 
-// allOf returns a vector of d equal numbers.
 func allOf(d int, x float32) []float32 {
 	v := make([]float32, d)
 	for i := range v {

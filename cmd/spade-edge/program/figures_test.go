@@ -18,14 +18,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// kinds are releases that protect against different adversaries.
 var (
 	outsiders = dpmech.Gaussian{Clip: 1, Sigma: 8, Shared: dpmech.Shared{Sigma: 32, Effective: 32}}
 	oneMember = dpmech.Gaussian{Clip: 1, Sigma: 8, Shared: dpmech.Shared{Sigma: 16, Effective: 16, Colluders: 1}}
 	ownNoise  = dpmech.Gaussian{Clip: 1, Sigma: 32}
 )
 
-// spend reserves releases of a run in a ledger.
 func spend(t *testing.T, path, run string, rounds int, g dpmech.Gaussian) {
 	t.Helper()
 	ledger, err := state.OpenLedger(path)
@@ -40,9 +38,8 @@ func spend(t *testing.T, path, run string, rounds int, g dpmech.Gaussian) {
 	}
 }
 
-// The figures of a lifetime are those of all runs, and not of the present one: whatever shows them names the weakest
-// adversary of all runs, and has a second figure against all other members together, also if the present run shares no
-// noise.
+// Lifetime figures cover all runs, not only the current one. Every output names the weakest adversary of all runs, and
+// has a second figure against all other members together, even if the current run has no pairwise noise.
 func TestLifetimeNamesItsAdversary(t *testing.T) {
 	t.Parallel()
 	const all = "all other members together"
@@ -127,7 +124,6 @@ func TestLifetimeNamesItsAdversary(t *testing.T) {
 	}
 }
 
-// ownFiles reads a node file and its fleet file.
 func ownFiles(t *testing.T, path string) (*fleetfile.Node, *fleetfile.File) {
 	t.Helper()
 	node, err := fleetfile.ReadNode(path)
@@ -141,11 +137,11 @@ func ownFiles(t *testing.T, path string) (*fleetfile.Node, *fleetfile.File) {
 	return node, fleet
 }
 
-// A limit over the lifetime is one against all other members together, unless -limit-all says otherwise.
+// A lifetime limit is against all other members together, unless -limit-all is given.
 func TestLifetimeLimitIsAgainstAll(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	// reserve makes as many releases as the ledger takes, and returns what they cost.
+	// reserve makes as many releases as the ledger allows and returns their cost.
 	reserve := func(path string, g dpmech.Gaussian) (named, all float64) {
 		t.Helper()
 		ledger, err := state.OpenLedger(path)

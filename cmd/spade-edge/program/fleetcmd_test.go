@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// plant makes a trial of three members, and returns its folder and the line of a fourth.
+// plant makes a trial of three members. It returns its folder and the keygen line of a fourth.
 func plant(t *testing.T, more ...string) (dir, line string) {
 	t.Helper()
 	top := t.TempDir()
@@ -33,7 +33,6 @@ func plant(t *testing.T, more ...string) (dir, line string) {
 	return dir, line
 }
 
-// modelOf writes a model file beside a folder, and returns its path.
 func modelOf(t *testing.T, dir string, weights ...float32) string {
 	t.Helper()
 	m := builtin.Model{Run: "before", Member: "a", Round: 1, Rounds: 1, NoTask: builtin.Program, Weights: weights}
@@ -48,7 +47,6 @@ func modelOf(t *testing.T, dir string, weights ...float32) string {
 	return path
 }
 
-// contents returns all that is in a folder.
 func contents(t *testing.T, dir string) string {
 	t.Helper()
 	all := tree(t, dir)
@@ -60,7 +58,7 @@ func contents(t *testing.T, dir string) string {
 	return all
 }
 
-// A key that is not the one in the fleet file is found where both are here, and a lost one leaves at once.
+// fleet rotate finds a key that differs from the fleet file if both are here, and removes a lost key at once.
 func TestFleetRotate(t *testing.T) {
 	t.Parallel()
 	dir, _ := plant(t)
@@ -103,7 +101,7 @@ func TestFleetRotate(t *testing.T) {
 	}
 }
 
-// The next run stays within its budget, with noise of its own or shared; all else of the method stays.
+// The next run stays within its budget, with local or pairwise noise, and keeps the rest of the method.
 func TestFleetNextAffords(t *testing.T) {
 	t.Parallel()
 	for _, more := range [][]string{{"-graph", "ring"}, {"-graph", "complete", "-colluders", "1", "-limit-all", "60"}} {

@@ -21,14 +21,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// years is a fleet whose devices each have a folder of their own, away from the operator's.
+// years is a fleet in which each device has its own folder, apart from the operator's.
 type years struct {
 	dir, plant string            // of everything, and of the operator
-	lines      map[string]string // what keygen has printed, by member
+	lines      map[string]string // output of keygen, by member
 	port       map[string]string
 }
 
-// fleet runs a command of the operator's, which must succeed.
 func (y *years) fleet(t *testing.T, action string, args ...string) (r fleet.FleetResult) {
 	t.Helper()
 	into(t, &r, cli.ExitDone, append([]string{"fleet", action, y.plant}, args...)...)
@@ -39,7 +38,7 @@ func (y *years) device(name string, more ...string) string {
 	return filepath.Join(append([]string{y.dir, name}, more...)...)
 }
 
-// keygen makes a key on a device, and keeps the line that goes to the operator.
+// keygen makes a key on a device and keeps the line for the operator.
 func (y *years) keygen(t *testing.T, name, file string) {
 	t.Helper()
 	if err := os.MkdirAll(y.device(name), 0o700); err != nil {
@@ -74,13 +73,12 @@ func (y *years) settle(t *testing.T, name string) {
 		t.Fatal(text)
 	}
 	text := readFile(t, filepath.Join(y.plant, name, "node.json"))
-	text = strings.Replace(text, `"state":`, `"linger_seconds": 10, "resend_seconds": 0.05, "state":`, 1) // to be quick
+	text = strings.Replace(text, `"state":`, `"linger_seconds": 10, "resend_seconds": 0.05, "state":`, 1) // for speed
 	if err := os.WriteFile(y.device(name, "node.json"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// take has devices take over the operator's file.
 func (y *years) take(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -94,7 +92,7 @@ func (y *years) run(t *testing.T, name string, more ...string) *process {
 	return start(t, append([]string{"run", y.device(name, "node.json"), "-json"}, more...)...)
 }
 
-// export brings the model of a device to the operator.
+// export copies the model of a device to the operator.
 func (y *years) export(t *testing.T, name, to string) string {
 	t.Helper()
 	out := filepath.Join(y.dir, to)
@@ -104,7 +102,7 @@ func (y *years) export(t *testing.T, name, to string) string {
 	return out
 }
 
-// spent checks the account of a device: so many runs, whose sum is within its limit.
+// spent checks a device's ledger: it has these runs, whose sum is within its limit.
 func (y *years) spent(t *testing.T, name string, runs ...string) {
 	t.Helper()
 	l, err := state.ReadLedger(y.device(name, "ledger.json"))
@@ -122,8 +120,8 @@ func (y *years) spent(t *testing.T, name string, runs ...string) {
 	}
 }
 
-// A fleet lives through a run, a member that goes and one that comes, a new key, a run that starts from the model, a device that is
-// lost in it, and a third run in which the member that was away is back. No file is edited by hand.
+// Three runs of a fleet: then a member leaves, another joins, and one changes its key; the second run starts from the
+// first's model and loses a device; in the third the first member is back. No file is edited by hand.
 func TestFleetOverYears(t *testing.T) {
 	t.Parallel()
 	y := &years{dir: t.TempDir(), lines: map[string]string{}, port: map[string]string{}}
@@ -158,7 +156,7 @@ func TestFleetOverYears(t *testing.T) {
 	}
 	model := y.export(t, "a", "2026.json")
 
-	// The second year: c is away, d comes, b has another key.
+	// The second year: c is away, d joins, b has a new key.
 	y.keygen(t, "d", "node.key")
 	if r := y.fleet(t, "remove", "-name", "c", "-run", "2027"); r.SameRun {
 		t.Error("without a member the fleet is the same")
@@ -184,7 +182,7 @@ func TestFleetOverYears(t *testing.T) {
 		t.Fatalf("the run does not start from the model: %v", err)
 	}
 
-	// The device of d is lost when it has released something, and another takes its place.
+	// The device of d is lost after some releases, and another replaces it.
 	a, b, d := y.run(t, "a"), y.run(t, "b"), y.run(t, "d")
 	d.log.await(t, "  3 of 303")
 	_ = d.cmd.Process.Kill()
@@ -196,7 +194,7 @@ func TestFleetOverYears(t *testing.T) {
 	if kept.Round > 290 {
 		t.Skip("the run was over before the device could be lost")
 	}
-	// Meanwhile nobody takes another fleet over, unless the run is to end.
+	// No device can change to another fleet during the run, unless the run is to end.
 	other := filepath.Join(y.dir, "other")
 	copyAll(t, y.plant, other)
 	into(t, &r, cli.ExitDone, "fleet", "next", other, "-from", model, "-run", "2029")
@@ -226,7 +224,7 @@ func TestFleetOverYears(t *testing.T) {
 		p.wait(t, cli.ExitDone)
 	}
 
-	// The third year: c is back, at another place.
+	// The third year: c is back, at another address.
 	model = y.export(t, "d", "2027.json")
 	y.fleet(t, "add", "-line", y.lines["c"], "-edges", "a,d", "-run", "2028")
 	y.port["c"] = ownPort()

@@ -7,7 +7,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// encoded returns a frame as it crosses the wire.
 func encoded(t *testing.T, dim int, f admm.Message) string {
 	t.Helper()
 	codec, err := wire.NewCodec(dim)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// freeze stops the process until SIGCONT. One thread at a time hears of it, and on a busy machine another may answer first: it
-// returns when all have stopped.
+// freeze stops the process until SIGCONT, and returns when all threads have stopped. Threads receive the signal one by
+// one, so on a busy machine another thread could still answer.
 func (p *process) freeze(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -24,7 +24,7 @@ func (p *process) freeze(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(threads) == 0 { // no Linux
+		if len(threads) == 0 { // not on Linux
 			time.Sleep(200 * time.Millisecond)
 			return
 		}

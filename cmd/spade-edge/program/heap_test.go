@@ -13,16 +13,16 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// standstill is a fleet of nodes in this process. The last member falls silent in the midst of its round hold+1; the others
-// then wait for it.
+// standstill is a fleet of nodes in this process. The last member stops sending in the middle of its round hold+1, and
+// the others wait for it.
 type standstill struct {
 	fleet   *sdk.Fleet
 	samples int
-	hold    int // rounds that all members make first
+	hold    int // rounds that all members complete
 }
 
-// look runs the fleet until all but the last member wait for it, ends the runs, with which frames on their way are gone, and calls
-// see while the nodes are still there.
+// look runs the fleet until all other members wait for the last one. It ends the runs, which drops frames in transit,
+// and calls see while the nodes still exist.
 func (w standstill) look(t *testing.T, see func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -82,16 +82,15 @@ func (w standstill) look(t *testing.T, see func()) {
 	runtime.KeepAlive(nodes)
 }
 
-// heapInUse returns the bytes that are in use.
 func heapInUse() int64 {
 	runtime.GC()
-	runtime.GC() // what pools held goes with the second
+	runtime.GC() // the second collection frees what pools held
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }
 
-// wholeFleet is so many members, each the neighbor of all others, private on a grid, or not private.
+// wholeFleet is a complete graph of so many members, private on a grid, or not private.
 func wholeFleet(dim, members int, private bool) *sdk.Fleet {
 	f := &sdk.Fleet{
 		Run: "heap", Dim: dim,
@@ -110,7 +109,7 @@ func wholeFleet(dim, members int, private bool) *sdk.Fleet {
 	return f
 }
 
-// A thousand rounds leave the heap where it was after a few.
+// After a thousand rounds the heap is as large as after a few.
 func TestRoundsLeaveNothing(t *testing.T) {
 	held := func(rounds int) (bytes int64) {
 		before := heapInUse()
@@ -119,7 +118,7 @@ func TestRoundsLeaveNothing(t *testing.T) {
 	}
 	few, many := held(20), held(1020)
 	t.Logf("two nodes hold %d bytes after 20 rounds, and %d after 1,020", few, many)
-	if many > few+10_000 { // one number of eight bytes for each round and node would be more
+	if many > few+10_000 { // one eight-byte number per round and node would exceed this
 		t.Errorf("two nodes hold %d bytes after 20 rounds, and %d after 1,020", few, many)
 	}
 }

@@ -14,10 +14,11 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// killed runs fleets of clinics, one after the other, and kills their processes at random moments of up to pause apart:
-// at most 100 times a fleet, and want times in all, with SPADE_LONG. Without it that is a twentieth, but no less than eight,
-// in short mode and under the race detector 20 at most, or what SPADE_KILLS says. env goes into the environment of the processes. prepare may alter a fleet's files before it starts,
-// and change the fleet itself; check judges it when all of its nodes have ended as they should.
+// killed runs fleets of clinics, one after the other, and kills their processes at random moments up to pause apart:
+// at most 100 times per fleet, and want times in total with SPADE_LONG, otherwise want/20 times but at least eight, at
+// most 20 in short mode and under the race detector, or SPADE_KILLS times. It adds env to the processes' environment.
+// prepare may alter a fleet's files before it starts, and change the fleet; check judges the fleet after all nodes
+// ended normally.
 func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor),
 	change ...func(f *sdk.Fleet)) {
 	t.Helper()
@@ -61,20 +62,20 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, prepare f
 	}
 }
 
-// Eight processes are killed at random moments, in their first round and after their last as well, 10 times (200 with SPADE_LONG,
-// and SPADE_KILLS=10000 by hand): every release and the final models are those of the quiet run, to the bit.
+// Eight processes are killed at random moments, also in their first round and after their last: 10 times (200 with
+// SPADE_LONG, manually SPADE_KILLS=10000). All releases and final models equal those of the undisturbed run, bit for
+// bit.
 func TestKilledNodes(t *testing.T) {
 	t.Parallel()
 	killed(t, 200, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) { w.checkModels(t) })
 }
 
-// The same where neighbors share noise, from secrets on which the processes have agreed; in the end no private
-// key is left on a disk.
+// The same with pairwise noise, from secrets on which the processes agreed; no private key remains on disk at the end.
 func TestKilledNodesSharedNoise(t *testing.T) {
 	t.Parallel()
 	killed(t, 100, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) {
 		w.checkModels(t)
-		left, err := filepath.Glob(w.path("*.state/secrets*")) // a node that was killed at its end may keep what it offers
+		left, err := filepath.Glob(w.path("*.state/secrets*")) // a node killed at its end may keep its offers
 		for _, path := range left {
 			if text, err := os.ReadFile(path); err != nil || strings.Contains(string(text), "private") {
 				t.Errorf("%s is left with its private key, %v", path, err)
@@ -86,8 +87,8 @@ func TestKilledNodesSharedNoise(t *testing.T) {
 	}, sharing)
 }
 
-// The same where each of five neighbors is bounded, so tightly that about half of them are cut back in every round, and members
-// compare what they were told.
+// The same with bounds on each of five neighbors, so tight that about half are clipped in every round; members compare
+// what they received.
 func TestKilledNodesRobust(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
@@ -103,7 +104,7 @@ func TestKilledNodesRobust(t *testing.T) {
 		})
 }
 
-// The same with the tracking estimator, whose memory lasts over rounds: it comes back with the state.
+// The same with the tracking estimator, whose memory spans rounds and is restored with the state.
 func TestKilledNodesTracking(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
@@ -139,8 +140,8 @@ func TestKilledNodesBadNetwork(t *testing.T) {
 	}
 }
 
-// With the system's own noise, under which a release that is made twice is two different ones: the log of every node
-// has each round once, and nobody has ever been sent two of a round.
+// With the system's random noise a repeated release would differ. Each node's log has every round once, and no
+// neighbor receives two releases of a round.
 func TestKilledNodesReleaseOnce(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()

@@ -19,8 +19,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// The log of a private run says nothing of how many samples a node has, and how many losses it asks for, as lines and as JSON. The
-// result, on standard output, does.
+// The log of a private run, as text or JSON, reveals neither a node's number of samples nor of losses. The result on
+// standard output does.
 func TestLogHidesSamples(t *testing.T) {
 	t.Parallel()
 	for _, private := range []bool{true, false} {
@@ -49,8 +49,8 @@ func TestLogHidesSamples(t *testing.T) {
 	}
 }
 
-// Whoever ends a run in the middle with fleet next or fleet take, or leaves one that has not begun, has its secrets removed with it.
-// What only asks, or is refused, keeps them, and so does a node that is to continue.
+// fleet next or fleet take, which ends or replaces a run, removes its secrets. Queries, refused commands, and a node
+// that can continue keep them.
 func TestEndedRunsForgetSecrets(t *testing.T) {
 	t.Parallel()
 	dir, _ := plant(t, "-graph", "complete", "-colluders", "1", "-hosts", ownPort()+","+ownPort()+","+ownPort(), "-rounds", "200")
@@ -106,7 +106,7 @@ func TestEndedRunsForgetSecrets(t *testing.T) {
 		t.Errorf("%q are left after fleet take -end on a, want those of b and c", left)
 	}
 
-	// A run in which nothing was released.
+	// A run without a release.
 	dir, _ = plant(t, "-graph", "complete", "-colluders", "1", "-hosts", ownPort()+","+ownPort()+","+ownPort())
 	alone := start(t, "run", filepath.Join(dir, "a", "node.json"))
 	alone.log.await(t, "waiting for")
@@ -121,8 +121,9 @@ func TestEndedRunsForgetSecrets(t *testing.T) {
 	}
 }
 
-// A node that fits its preprocessing on its own data, and gets another model than the fleet's, says so once, in check and in run, and no
-// neighbor sees it: nothing connects before the data is known to fit. The same holds for settings that depend on the data.
+// A node whose preprocessing, fitted on its own data, gives a model unlike the fleet's reports that once, in check and
+// in run. No neighbor notices: the node connects only after its data fit. The same holds for settings that depend on
+// the data.
 func TestOwnFitBeforeTransport(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
@@ -173,7 +174,8 @@ func TestOwnFitBeforeTransport(t *testing.T) {
 	}
 }
 
-// guardedTrackingOf writes a node file and a fleet file like those of a trial, with a memory that is too large, and returns the former.
+// guardedTrackingOf writes a node file and a fleet file like those of a trial, but with too large a tracking memory,
+// and returns the path of the node file.
 func guardedTrackingOf(t *testing.T, tr *trial) string {
 	t.Helper()
 	other, fleet := *tr.file, *tr.file.Fleet
@@ -184,8 +186,8 @@ func guardedTrackingOf(t *testing.T, tr *trial) string {
 	return tr.variant(t, "a.json", "fleet.json", "tracking.json", `"version": 1`, `"version": 1, "memory_limit": 1`)
 }
 
-// A device that has lost its state and its ledger, and has a new ledger, meets a neighbor that holds its releases: it ends within
-// moments, and says what the neighbor holds and what to do. It used to wait indefinitely where noise is shared.
+// A device with a new ledger and without state meets a neighbor that holds its releases. It ends within moments and
+// reports what the neighbor holds and what to do. Regression: with pairwise noise it waited indefinitely.
 func TestNewDeviceIsTold(t *testing.T) {
 	t.Parallel()
 	dir, _ := plant(t, "-graph", "complete", "-colluders", "1", "-hosts", ownPort()+","+ownPort()+","+ownPort(), "-rounds", "200")
@@ -208,7 +210,7 @@ func TestNewDeviceIsTold(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, b.log.String())
 		}
 	}
-	// What it says to do helps.
+	// The advice in the message works.
 	b = start(t, "run", of("b", "node.json"), "-recover")
 	b.log.await(t, "this device takes the place of the lost one")
 	for _, p := range []*process{a, b, c} {

@@ -29,7 +29,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// into runs a command with -json and reads its one object; it fails the test on another exit code.
+// into runs a command with -json and decodes its one object. Another exit code fails the test.
 func into(t *testing.T, result any, code int, args ...string) {
 	t.Helper()
 	got, out, log := call(append(args, "-json")...)
@@ -43,7 +43,6 @@ func into(t *testing.T, result any, code int, args ...string) {
 	}
 }
 
-// tree lists what is in a folder.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var all []string
@@ -59,7 +58,7 @@ func tree(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
-// From nothing to models that are taken home: a fleet is made, checked, run, exported and looked at.
+// From an empty folder to exported models: init, check, run, export and status of a fleet.
 func TestLifeOfAFleet(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "ward")
@@ -123,7 +122,6 @@ func TestLifeOfAFleet(t *testing.T) {
 	}
 }
 
-// expect compares a checkup's verdicts.
 func expect(c *node.Checkup, t *testing.T, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}
@@ -154,7 +152,6 @@ func checkupText(c *node.Checkup, item string) string {
 	return "no such item"
 }
 
-// runFleet runs all nodes in this process.
 func runFleet(t *testing.T, made fleet.InitResult) []node.RunResult {
 	t.Helper()
 	results := make([]node.RunResult, len(made.Nodes))
@@ -164,7 +161,7 @@ func runFleet(t *testing.T, made fleet.InitResult) []node.RunResult {
 		wg.Go(func() {
 			var out string
 			codes[i], out, logs[i] = call("run", n.File, "-json")
-			_ = json.Unmarshal([]byte(out), &results[i]) // an empty result is told below
+			_ = json.Unmarshal([]byte(out), &results[i]) // the checks below report an empty result
 		})
 	}
 	wg.Wait()
@@ -176,7 +173,8 @@ func runFleet(t *testing.T, made fleet.InitResult) []node.RunResult {
 	return results
 }
 
-// The real way: every device makes its key and prints a line; the fleet file is made of the lines, and of no secret.
+// As in production: each device makes its key and prints a line; the fleet file is made of the lines, without any
+// secret.
 func TestInitMembers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -213,7 +211,8 @@ func TestInitMembers(t *testing.T) {
 			}
 		}
 		var c node.Checkup
-		into(t, &c, cli.ExitFailed, "check", filepath.Join(there, "node.json"), "-offline") // whether the data are new is for a person to say
+		// Only a person knows whether the data are new.
+		into(t, &c, cli.ExitFailed, "check", filepath.Join(there, "node.json"), "-offline")
 		if !strings.Contains(checkupText(&c, "ledger"), "privacy -new-ledger") || checkupText(&c, "key") == "no such item" {
 			t.Errorf("%+v", c)
 		}
@@ -228,7 +227,7 @@ func TestInitMembers(t *testing.T) {
 	}
 	runFleet(t, made)
 
-	// A device's own data and program: nothing is loaded, and the gap that is left is named.
+	// With a device's own data or program, init loads nothing, and the file names the placeholder.
 	into(t, &made, cli.ExitDone, "init", filepath.Join(dir, "own"), "-members", members, "-data", "csv:not-here.csv", "-label", "y", "-dim", "20", "-non-private")
 	own, err := fleetfile.ReadNode(made.Nodes[0].File)
 	if err != nil || builtin.Of(own) == nil || builtin.Of(own).Share != nil || builtin.Of(own).Spec.Source != "csv:"+filepath.Join(dir, "own", "a", "not-here.csv") || own.Ledger != "" {
@@ -247,7 +246,7 @@ func TestInitMembers(t *testing.T) {
 	}
 }
 
-// A task that was fitted on public data is every node's, and its model's start with it.
+// A task fitted on public data applies to all nodes, and the model's start comes with it.
 func TestInitTask(t *testing.T) {
 	dir := t.TempDir()
 	recipe := filepath.Join(dir, "task.json")
@@ -281,7 +280,6 @@ func readFile(t *testing.T, path string) string {
 	return string(b)
 }
 
-// writeFile writes a file into a folder, and returns its path.
 func writeFile(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -291,8 +289,8 @@ func writeFile(t *testing.T, dir, name, text string) string {
 	return path
 }
 
-// A node hears the hangup: a neighbor's new key and place are taken over, what else has changed is not, and the run ends with the
-// models of the quiet one.
+// On a hangup, a node adopts a neighbor's new key and address but no other change, and the run ends with the models of
+// the undisturbed one.
 func TestHangup(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -317,7 +315,7 @@ func TestHangup(t *testing.T) {
 	hangup()
 	b.log.await(t, "the fleet file is not taken over", "column 1: unexpected end")
 
-	// c has lost its key, and lives elsewhere now. b alone has it as a neighbor.
+	// c has a new key and a new address. Only b has it as a neighbor.
 	tr.remove(t, "c.key")
 	code, line, log := call("keygen", "-name", "c", "-out", tr.path("c.key"))
 	if code != cli.ExitDone {
@@ -343,7 +341,6 @@ func TestHangup(t *testing.T) {
 	}
 }
 
-// An interrupt is heard while data load: whoever waits for them goes at once.
 func TestInterruptWhileLoading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	loading, release := make(chan struct{}), make(chan struct{})
@@ -373,7 +370,7 @@ func TestInterruptWhileLoading(t *testing.T) {
 	}
 }
 
-// A program of init is split at spaces, but for what stands in double quotes.
+// init splits a program at spaces, except inside double quotes.
 func TestWords(t *testing.T) {
 	for text, want := range map[string][]string{
 		"": nil, "  ": nil, "./scorer": {"./scorer"}, " run  -fast ": {"run", "-fast"},

@@ -15,13 +15,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// newPair is a private trial of two members.
 func newPair(t *testing.T) *trial {
 	t.Helper()
 	return newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
 }
 
-// again makes the files say that a further run begins, under another id and with folders of its own, on the same data and ledgers.
+// again changes the files to a further run with another id, new folders, and the same data and ledgers.
 func (tr *trial) again(t *testing.T) {
 	t.Helper()
 	tr.edit(t, "fleet.json", `"trial"`, `"trial again"`)
@@ -30,7 +29,6 @@ func (tr *trial) again(t *testing.T) {
 	}
 }
 
-// both runs the two members to their ends.
 func (tr *trial) both(t *testing.T) (a, b node.RunResult) {
 	t.Helper()
 	pa, pb := start(t, "run", tr.path("a.json"), "-json"), start(t, "run", tr.path("b.json"), "-json")
@@ -53,7 +51,7 @@ func readCertificate(t *testing.T, path string) *dpmech.Certificate {
 	return c
 }
 
-// A second run on the same data starts where the first one ended: its certificate carries the sum.
+// A second run on the same data continues the first one's account: its certificate has the sum.
 func TestTwoRunsOneLedger(t *testing.T) {
 	t.Parallel()
 	tr := newPair(t)
@@ -76,8 +74,8 @@ func TestTwoRunsOneLedger(t *testing.T) {
 
 func near(x, want float64) bool { return x >= want && x < want*(1+1e-9) }
 
-// A lifetime budget that the first run has used up: the second one ends before it releases anything, and its neighbor never hears
-// of one.
+// The first run spends the lifetime budget. The second run ends before any release, and its neighbor never learns of
+// it.
 func TestLifetimeBudget(t *testing.T) {
 	t.Parallel()
 	tr := newPair(t)
@@ -86,7 +84,7 @@ func TestLifetimeBudget(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Between the cost of six releases and that of seven.
+	// Between the cost of six releases and of seven.
 	limit := &dpmech.Limit{Epsilon: (dpmech.GDP.Epsilon(0.48, 1e-5) + dpmech.GDP.Epsilon(0.56, 1e-5)) / 2, Delta: 1e-5}
 	ledger, err := state.CreateLedger(tr.path("a.ledger"), "patients of a", limit)
 	if err != nil {
@@ -117,8 +115,8 @@ func TestLifetimeBudget(t *testing.T) {
 	}
 }
 
-// broken is a run that came to a stand: b was killed after round 3, and a waits for it. A copy of b's ledger from before the run is
-// in the folder "saved".
+// broken is a stalled run: b was killed after round 3, and a waits for it. The folder "saved" has b's ledger from
+// before the run.
 func broken(t *testing.T) (tr *trial, a *process) {
 	t.Helper()
 	for {
@@ -127,9 +125,9 @@ func broken(t *testing.T) (tr *trial, a *process) {
 		a = start(t, "run", tr.path("a.json"), "-json")
 		b := start(t, "run", tr.path("b.json"), "-json")
 		b.log.await(t, "round 3 of 9")
-		_ = b.cmd.Process.Kill() // an error if it has ended: once more, then
+		_ = b.cmd.Process.Kill() // an error if it has ended: then retry
 		<-b.over
-		if len(tr.released(t, 1)) < 8 { // far from its end, and a cannot come to its own
+		if len(tr.released(t, 1)) < 8 { // far from its end, and a cannot complete
 			return tr, a
 		}
 		_ = a.cmd.Process.Kill()
@@ -137,7 +135,6 @@ func broken(t *testing.T) (tr *trial, a *process) {
 	}
 }
 
-// copyLedger copies b's ledger, with its mark, from one folder to another.
 func (tr *trial) copyLedger(t *testing.T, from, to string) {
 	t.Helper()
 	if err := os.MkdirAll(to, 0o700); err != nil {
@@ -154,8 +151,8 @@ func (tr *trial) copyLedger(t *testing.T, from, to string) {
 	}
 }
 
-// Whatever of a node's memory is lost or set back between two starts: it ends with an error that says so, its neighbor sees
-// no other release, and when the memory is restored the run goes on to its end.
+// Whatever part of a node's memory is lost or reset, the node ends with an error that names it, and its neighbor sees
+// no other release. With the memory restored, the run completes.
 func TestLostMemory(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
@@ -199,7 +196,7 @@ func TestLostMemory(t *testing.T) {
 			t.Parallel()
 			tr, a := broken(t)
 			whole := tr.path("whole")
-			if err := os.Remove(tr.path("b.state/control")); err != nil && !os.IsNotExist(err) { // what is left of a socket, and no state
+			if err := os.Remove(tr.path("b.state/control")); err != nil && !os.IsNotExist(err) { // a socket, and no state
 				t.Fatal(err)
 			}
 			copyFolder(t, tr.path("b.state"), whole)
@@ -212,7 +209,7 @@ func TestLostMemory(t *testing.T) {
 			if b.out.Len() != 0 || strings.Contains(b.log.String(), "round ") && strings.Contains(b.log.String(), "learning") {
 				t.Errorf("output %q and\n%s", &b.out, b.log)
 			}
-			if c.code == cli.ExitMismatch { // what a holds counts, also in a ledger that knew nothing of it
+			if c.code == cli.ExitMismatch { // what a holds counts, even with a ledger that lacked it
 				_, said, _ := strings.Cut(b.log.String(), "spade-edge run: ")
 				_, said, _ = strings.Cut(said, "release ")
 				held, err := strconv.Atoi(said[:max(0, strings.IndexAny(said, ", "))])
@@ -240,7 +237,6 @@ func TestLostMemory(t *testing.T) {
 	}
 }
 
-// spent returns how many releases a member's ledger has.
 func (tr *trial) spent(t *testing.T, member string) (releases int) {
 	t.Helper()
 	ledger, err := state.ReadLedger(tr.path(member + ".ledger"))
@@ -258,7 +254,6 @@ func (tr *trial) spent(t *testing.T, member string) (releases int) {
 	return releases
 }
 
-// remove takes away files and folders.
 func (tr *trial) remove(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {

@@ -21,19 +21,18 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// run is a call of the program spade-edge.
 func run(ctx context.Context, args []string, out, log io.Writer) int {
 	return node.Websockets.Run(ctx, args, out, log)
 }
 
-// call runs the program and returns its exit code and what it printed.
+// call runs the program. It returns the exit code and both outputs.
 func call(args ...string) (code int, out, log string) {
 	var o, l bytes.Buffer
 	code = run(context.Background(), toy(args), &o, &l)
 	return code, o.String(), l.String()
 }
 
-// toy makes a command line that runs a node begin whatever the forecast says: the fleets of tests are small and short.
+// toy makes a run start regardless of its forecast, because fleets of tests are small and their runs short.
 func toy(args []string) []string {
 	if len(args) < 2 || args[0] != "run" {
 		return args
@@ -41,7 +40,7 @@ func toy(args []string) []string {
 	return slices.Insert(slices.Clone(args), 1, "-anyway")
 }
 
-// outcome runs a command with -json and returns the result; it fails the test on any other exit code than 0.
+// outcome runs a command with -json and returns the result. A nonzero exit code fails the test.
 func outcome(t *testing.T, args ...string) setup.Result {
 	t.Helper()
 	code, out, log := call(append(args, "-json")...)
@@ -67,13 +66,12 @@ func with(args []string, more ...string) []string {
 	return append(append([]string(nil), args...), more...)
 }
 
-// said runs the program, and returns its exit code and all that it prints.
 func said(args ...string) (code int, text string) {
 	code, out, log := call(args...)
 	return code, out + log
 }
 
-// Counts are exact, and the same flags give the same transcript; another seed, or noise, gives another.
+// Counts are exact. The same flags give the same transcript; another seed, or noise, gives another.
 func TestSimulateCounts(t *testing.T) {
 	t.Parallel()
 	r := outcome(t, with(small, "-batch", "8", "-tau", "3", "-non-private", "-estimator", "paper")...)
@@ -87,7 +85,8 @@ func TestSimulateCounts(t *testing.T) {
 	if r.Nodes != 6 || r.Rounds != k || r.Cooldown != c || r.Dim != d || r.Tau != 3 || r.Seed != 1 || !r.Simulated || !r.NonPrivate || r.Privacy != nil {
 		t.Errorf("result %+v", r)
 	}
-	// A signed release of 196 bytes goes with every message, and a last word of as much and 64 more over every edge, both ways.
+	// Every message carries a signed release of 196 bytes; over every edge goes, both ways, a completion message with
+	// as much and 64 bytes more.
 	if signs := int64(2 * edges * (196*(k+c+1) + 64)); r.BytesSent < 4*r.ScalarsSent+signs || r.BytesSent > 12*r.ScalarsSent+signs {
 		t.Errorf("%d bytes for %d numbers of four and %d of signatures", r.BytesSent, r.ScalarsSent, signs)
 	}
@@ -114,7 +113,7 @@ func TestSimulateCounts(t *testing.T) {
 	}
 }
 
-// A seeded table takes less memory and gives the same bits, for both estimators and both laws of directions.
+// A seeded table takes less memory and gives the same bits, for both estimators and both distributions of directions.
 func TestSeededTable(t *testing.T) {
 	t.Parallel()
 	for _, estimator := range []string{"paper", "centered"} {
@@ -127,7 +126,7 @@ func TestSeededTable(t *testing.T) {
 	}
 }
 
-// The demo's nodes, with sockets and TLS between them, release bit for bit what the simulation releases.
+// The demo's nodes, which use sockets and TLS, make the same releases as the simulation, bit for bit.
 func TestDemoMatchesSimulation(t *testing.T) {
 	t.Parallel()
 	flags := []string{"-nodes", "5", "-graph", "ring", "-rounds", "12", "-cooldown", "4", "-partition", "dirichlet:0.3", "-seed", "3", "-non-private"}
@@ -144,9 +143,9 @@ func TestDemoMatchesSimulation(t *testing.T) {
 	}
 }
 
-// The demo as a newcomer runs it: private for each patient, far better than training alone, and about as good as one node with
-// everybody's data. The noise is fresh each time: 89.2 % with a deviation of 0.3, and 89.2 % pooled. It is one run, or four
-// with SPADE_LONG, whose releases all differ.
+// The demo with defaults is private for each patient, far better than training alone, and about as good as one node
+// with all data. The noise is random: 89.2 % with a deviation of 0.3, and 89.2 % pooled. Releases of several runs
+// (four with SPADE_LONG, otherwise one) differ.
 func TestDemoDefault(t *testing.T) {
 	t.Parallel()
 	code, out, log := call("demo")
@@ -191,7 +190,7 @@ func TestDemoDefault(t *testing.T) {
 	}
 }
 
-// Cool-down and average: both bring a single client's model closer to the network's, at no privacy cost.
+// Cool-down and average both bring a client's model closer to the network's, at no privacy cost.
 func TestCooldownAndAverage(t *testing.T) {
 	base := []string{"simulate", "-nodes", "20", "-graph", "er:0.3", "-rounds", "30", "-average"}
 	short, long := outcome(t, with(base, "-cooldown", "0")...), outcome(t, base...)
@@ -209,7 +208,6 @@ func TestCooldownAndAverage(t *testing.T) {
 	}
 }
 
-// One client is a network too.
 func TestSingleClient(t *testing.T) {
 	r := outcome(t, "simulate", "-nodes", "1", "-rounds", "20", "-non-private", "-cooldown", "2")
 	if r.Mean < 85 || r.ScalarsSent != 0 || r.BytesSent != 0 || r.ConsensusError != 0 {
@@ -217,7 +215,7 @@ func TestSingleClient(t *testing.T) {
 	}
 }
 
-// Privacy flags: -sigma and -epsilon are two ends of one calculation, and the accountings disagree as they should.
+// -sigma and -epsilon invert each other, and the accountings differ as they should.
 func TestPrivacyFlags(t *testing.T) {
 	gdp := outcome(t, with(small, "-epsilon", "4", "-clip", "0.5")...)
 	if math.Abs(gdp.Privacy.EpsilonGDP-4) > 1e-4 || gdp.Privacy.Clip != 0.5 {
@@ -241,12 +239,11 @@ func jsonNumber(x float64) string {
 	return string(b)
 }
 
-// full is a disk without space.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// A result that cannot be written is a failure, whatever the command.
+// Every command fails if it cannot write its result.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"demo", "-rounds", "2", "-cooldown", "1"}, with(small), with(small, "-json"), {"version"}, {"help"}, {"demo", "-h"}} {
@@ -257,7 +254,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// Every command explains itself, with an example, and help ends well.
+// The help of every command has an example and ends correctly.
 func TestHelp(t *testing.T) {
 	for _, cmd := range cli.Commands {
 		code, out, log := call(cmd.Name, "-h")
@@ -275,7 +272,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// An interrupt ends a run at once, with a word and exit code 1.
+// An interrupt ends a run at once, with a message and exit code 1.
 func TestInterrupt(t *testing.T) {
 	for _, name := range []string{"simulate", "demo"} {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -288,7 +285,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// stopper calls stop once a word has been written to it.
+// stopper calls stop once a given word is written to it.
 type stopper struct {
 	bytes.Buffer
 	after string
@@ -302,7 +299,7 @@ func (s *stopper) Write(p []byte) (int, error) {
 	return s.Buffer.Write(p)
 }
 
-// copyFolder copies a folder with modes as a node wants them, which a plain copy does not keep.
+// copyFolder copies a folder with the file modes that a node requires, which a plain copy would lose.
 func copyFolder(t *testing.T, from, to string) {
 	t.Helper()
 	err := os.CopyFS(to, os.DirFS(from))

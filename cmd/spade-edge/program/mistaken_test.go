@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
-// packagePrefix finds the name of a package of this module, with which errors begin for programmers, in what people read.
+// packagePrefix finds names of this module's packages, with which errors begin for programmers, in output for users.
 var packagePrefix = sync.OnceValue(func() *regexp.Regexp {
 	names := []string{"sdk", "zoest", "dpmech"}
 	for _, root := range []string{"sdk", "zoest", "transport"} {
@@ -27,13 +27,13 @@ var packagePrefix = sync.OnceValue(func() *regexp.Regexp {
 			panic(err)
 		}
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { // sections of a file, and a command
+	names = slices.DeleteFunc(names, func(name string) bool { // also sections of a file, and a command
 		return slices.Contains([]string{"graph", "wire", "plan", "scorer"}, name)
 	})
 	return regexp.MustCompile(`(?m)(^|: |; |["(])(` + strings.Join(names, "|") + `): `)
 })
 
-// plain checks that no name of a package is in what the program said.
+// plain checks that the output names no package.
 func plain(t *testing.T, text string) {
 	t.Helper()
 	if found := packagePrefix().FindString(text); found != "" {
@@ -41,7 +41,7 @@ func plain(t *testing.T, text string) {
 	}
 }
 
-// Files and folders that stand for each other are told apart, and the right one is named if it is near.
+// For a file or folder of the wrong kind, the error names the kind and, if it is near, the right file.
 func TestMistakenFiles(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -60,21 +60,21 @@ func TestMistakenFiles(t *testing.T) {
 		want string
 		args []string
 	}{
-		// it was: fleetfile: trial/fleet.json: unknown field "run"
+		// before: fleetfile: trial/fleet.json: unknown field "run"
 		{fleet + " is a fleet file, want a node file, such as " + node, []string{"run", fleet}},
 		{fleet + " is a fleet file, want a node file, such as " + node, []string{"check", fleet}},
 		{fleet + " is a fleet file, want a node file, such as " + node, []string{"status", fleet, "-json"}},
-		// it was: fleetfile: a node file: open trial/: is a folder, want a file
+		// before: fleetfile: a node file: open trial/: is a folder, want a file
 		{" is a folder, want a node file, such as " + node, []string{"run", at("trial") + "/"}},
 		{" is a folder, want a node file, such as " + node, []string{"export", at("trial/node-0"), "-out", at("m.npy")}},
 		{"node.key is a secret key, want a node file, such as " + node, []string{"run", at("trial/node-0/node.key")}},
-		// it was: dpmech: certificate: unknown field "dim"
+		// before: dpmech: certificate: unknown field "dim"
 		{fleet + " is a fleet file, want a certificate", []string{"privacy", "-verify", fleet}},
-		// it was: state: ledger trial/fleet.json: line 1: column 1: unexpected end of JSON input
+		// before: state: ledger trial/fleet.json: line 1: column 1: unexpected end of JSON input
 		{fleet + " is a fleet file, want a ledger, such as " + ledger, []string{"privacy", "-ledger", fleet}},
 		{node + " is a node file, want a fleet file, such as " + fleet, []string{"privacy", "-ledger", ledger, "-fleet", node}},
 		{node + " is a node file, want a model file", []string{"predict", node, "-data", "csv:" + at("patients.csv")}},
-		// it was: -data "patients.csv", want idx:DIR, csv:FILE or synthetic:clinical
+		// before: -data "patients.csv", want idx:DIR, csv:FILE or synthetic:clinical
 		{"you want -data csv:" + at("patients.csv"), []string{"simulate", "-data", at("patients.csv"), "-label", "ill"}},
 		{"-data idx:" + at("trial") + " for a folder", []string{"simulate", "-data", at("trial")}},
 		{fleet + " is a fleet file, want a table (CSV)", []string{"simulate", "-data", "csv:" + fleet, "-label", "ill"}},
@@ -85,13 +85,13 @@ func TestMistakenFiles(t *testing.T) {
 		}
 		plain(t, text)
 	}
-	// What is not known to be something else is the command's own business.
+	// The command itself reports an error in a file of unknown kind.
 	for _, name := range []string{"broken.json", "empty", "none"} {
 		if code, text := said("run", at(name)); code != cli.ExitUsage || strings.Contains(text, " is a ") {
 			t.Errorf("%s: exit code %d, %s", name, code, text)
 		}
 	}
-	// it was: a line for each of the cells of the column
+	// before: one line for each cell of the column
 	code, text := said("simulate", "-data", "csv:"+at("patients.csv"), "-label", "ill")
 	if want := `-onehot lacks "ward", which holds text in 60 lines`; code == cli.ExitDone || !strings.Contains(text, want) || strings.Count(text, "\n") > 2 {
 		t.Errorf("exit code %d, want %q in two lines\n%s", code, want, text)
@@ -103,7 +103,7 @@ func TestMistakenFiles(t *testing.T) {
 	}
 }
 
-// A word that is no topic finds the pages on which it stands.
+// A word that is not a topic finds the pages that contain it.
 func TestHelpByWord(t *testing.T) {
 	code, text := said("help", "firewall")
 	if code != cli.ExitDone || !strings.Contains(text, "\n  networks         firewalls, proxies") || !strings.Contains(text, "\n  troubleshooting ") {

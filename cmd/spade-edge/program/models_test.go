@@ -22,8 +22,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// What no linear model tells apart, by the signs of two columns, the perceptron learns, in the same network and with the same
-// number of queries: 93 to 97 % against chance, over seeds 1 to 3, when this was written.
+// The perceptron learns XOR of the signs of two columns, which no linear model can, in the same network with as many
+// queries: 93 to 97 % against chance, over seeds 1 to 3, when this was written.
 func TestPerceptronLearnsXOR(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
@@ -48,7 +48,7 @@ func TestPerceptronLearnsXOR(t *testing.T) {
 	}
 }
 
-// The nodes of a demo start where the simulation does.
+// The nodes of a demo start at the same model as the simulation.
 func TestDemoPerceptron(t *testing.T) {
 	flags := []string{"-nodes", "4", "-graph", "ring", "-rounds", "6", "-cooldown", "2", "-partition", "iid", "-model", "perceptron", "-hidden", "3", "-non-private"}
 	sim, demo := outcome(t, append([]string{"simulate"}, flags...)...), outcome(t, append([]string{"demo"}, flags...)...)
@@ -57,7 +57,7 @@ func TestDemoPerceptron(t *testing.T) {
 	}
 }
 
-// public is a task fitted on generated patients that no node has, and the fleet of three nodes that it makes of a trial.
+// public fits a task on generated patients that no node has.
 func public(t *testing.T, m task.ModelSpec, seed uint64) (text []byte, recipe *task.Recipe) {
 	t.Helper()
 	text, recipe, err := fleet.FitRecipe(task.Spec{Source: "synthetic:clinical", Seed: seed}, m, "patients of nobody")
@@ -67,7 +67,7 @@ func public(t *testing.T, m task.ModelSpec, seed uint64) (text []byte, recipe *t
 	return text, recipe
 }
 
-// byTask makes the nodes of a trial take their preprocessing and model from the fleet.
+// byTask makes the nodes of a trial take their preprocessing and model from the fleet file.
 func (tr *trial) byTask(t *testing.T) {
 	t.Helper()
 	for _, m := range tr.file.Members {
@@ -79,7 +79,8 @@ func (tr *trial) byTask(t *testing.T) {
 	}
 }
 
-// A private run in which nothing is fitted on own data: the fleet file says how to prepare them, and the certificate so.
+// A private run with a task fits nothing on its own data: the fleet file gives the preprocessing, and the certificate
+// says so.
 func TestRunByTask(t *testing.T) {
 	text, recipe := public(t, task.ModelSpec{Name: task.PerceptronModel, Hidden: 4}, 77)
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) {
@@ -120,7 +121,7 @@ func TestRunByTask(t *testing.T) {
 	}
 }
 
-// What a node fits on its own data, having asked for it by name, its certificate calls uncharged.
+// If a node opts to fit on its own data, its certificate says that the fit is not charged.
 func TestRunFitOwn(t *testing.T) {
 	b := &builtin.Oracle{FitOwn: true, Model: task.ModelSpec{Name: task.SoftmaxModel}, Spec: task.Spec{Source: "synthetic:clinical"}}
 	own, err := b.Open(t.Context(), &fleetfile.File{Fleet: &sdk.Fleet{Dim: 6}})
@@ -134,7 +135,7 @@ func TestRunFitOwn(t *testing.T) {
 	}
 }
 
-// Two nodes that prepare their data in different ways refuse each other, and say that it is the task in which they differ.
+// Two nodes with different preprocessing refuse each other, and the error names the task.
 func TestRunOtherTask(t *testing.T) {
 	t.Parallel()
 	text, recipe := public(t, task.ModelSpec{Name: task.SoftmaxModel}, 77)
@@ -155,7 +156,7 @@ func TestRunOtherTask(t *testing.T) {
 	}
 }
 
-// What does not go together in a node file and its fleet file.
+// Conflicts between a node file and its fleet file.
 func TestBuiltinMistakes(t *testing.T) {
 	text, recipe := public(t, task.ModelSpec{Name: task.SoftmaxModel}, 1)
 	bare, tasked := &fleetfile.File{Fleet: &sdk.Fleet{Dim: 6}}, &fleetfile.File{Fleet: &sdk.Fleet{Dim: recipe.Dim(), Task: text}}
@@ -178,7 +179,6 @@ func TestBuiltinMistakes(t *testing.T) {
 	}
 }
 
-// What fit writes is what a fleet file takes.
 func TestFit(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "task.json")

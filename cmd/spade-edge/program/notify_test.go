@@ -34,7 +34,7 @@ func TestNotify(t *testing.T) {
 	lone.wait(t, cli.ExitFailed)
 }
 
-// serviceManager is the socket of a service manager, as systemd's is (sd_notify).
+// serviceManager is the socket of a service manager such as systemd (sd_notify).
 type serviceManager struct{ *net.UnixConn }
 
 func newServiceManager(t *testing.T) serviceManager {
@@ -47,7 +47,7 @@ func newServiceManager(t *testing.T) serviceManager {
 	return serviceManager{c}
 }
 
-// await reads until a message has a word in it, and returns all messages before it.
+// await reads until a message contains word. It returns all messages before it.
 func (m serviceManager) await(t *testing.T, word string) (before []string) {
 	t.Helper()
 	b := make([]byte, 4096)

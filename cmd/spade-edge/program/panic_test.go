@@ -16,13 +16,13 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
-// panicking is a command that exists in tests alone: a goroutine of it panics.
+// panicking is a command for tests in which a goroutine panics.
 var panicking = &cli.Command{Name: "panic", Run: func(context.Context, *cli.Cmdline) error {
 	go panic("for a test")
 	select {}
 }}
 
-// A panic ends the process by a signal, with no exit code that keeps a service manager from starting it again.
+// A panic ends the process with a signal, not with an exit code that keeps a service manager from restarting it.
 func TestPanicHasItsOwnEnd(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no signals")
@@ -40,8 +40,8 @@ func TestPanicHasItsOwnEnd(t *testing.T) {
 	p.log.await(t, "panic: for a test")
 }
 
-// A process that gets no memory ends in a way in which the unit file starts it again: what it ends with is none of the codes
-// that it lists, which are those of a wrong file and of what does not get better.
+// The unit file restarts a process that ran out of memory: its exit code is none of those that the unit file lists,
+// which are for invalid files and permanent errors.
 func TestMemoryRunsOut(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no ulimit -v")

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
 )
 
-// Each cell of a grid is the forecast of plan with the same numbers of members, unit and epsilon.
+// Each cell of a grid equals the forecast of plan with the same number of members, unit and epsilon.
 func TestPlanGrid(t *testing.T) {
 	t.Parallel()
 	code, out, log := call("plan", "-grid", "4,31", "-epsilon", "1,8", "-dim", "34", "-samples", "200", "-json")

@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// planned runs the command with -json and decodes what it prints, which has to be one JSON object and no more.
+// planned runs the command with -json and decodes the output, which must be exactly one JSON object.
 func planned(t *testing.T, args ...string) setup.Report {
 	t.Helper()
 	code, out, log := call(append(append([]string{"plan"}, args...), "-json")...)
@@ -37,8 +37,8 @@ func planned(t *testing.T, args ...string) setup.Report {
 	return r
 }
 
-// What is planned is what a simulation with the same flags then does: the parameters chosen are the same, the counts are exact, and
-// the bytes are right within 5 %.
+// A simulation with the same flags does what plan predicts: the chosen parameters are the same, the counts are exact,
+// and the bytes are right within 5 %.
 func TestPlanIsWhatHappens(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
@@ -55,7 +55,7 @@ func TestPlanIsWhatHappens(t *testing.T) {
 		{"-colluders", "0", "-sigma", "1", "-pair-sigma", "4"},
 		{"-non-private", "-mixing", "2"},
 	} {
-		// The clinical data have 3200 samples to train on, with 5 columns and a bias.
+		// The clinical data have 3200 training samples, with 5 columns and a bias.
 		flags := append([]string{"-nodes", "16", "-graph", "er:0.3", "-rounds", "20", "-seed", "4"}, args...)
 		p := planned(t, append(flags, "-dim", "6", "-samples", "200")...)
 		r := outcome(t, append([]string{"simulate"}, flags...)...)
@@ -82,8 +82,8 @@ func TestPlanIsWhatHappens(t *testing.T) {
 	}
 }
 
-// The same at a size at which frames are compressed by the block. In cool-down, models are sums of points of the grid at first, and
-// come out shorter than any numbers that noise has made: the plan is above by up to a tenth there.
+// The same with frames long enough for compression in blocks. During the cool-down, models are at first sums of grid
+// points and compress better than noise: there the plan is up to a tenth too high.
 func TestPlanBytesOfLongVectors(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
@@ -109,15 +109,15 @@ func TestPlanBytesOfLongVectors(t *testing.T) {
 	}
 }
 
-// The paper's schedule, with its own figures: budgets, local steps, and numbers sent with and without them on the cycle of 20
-// clients with d = 20.
+// The paper's schedule, with the paper's figures: budgets, local steps, and numbers sent with and without them on the
+// cycle of 20 clients with d = 20.
 func TestPlanPaperSchedule(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
 	arithmetic(t)
 	for steps, tau := range map[int]int{1000: 10, 3375: 15, 10648: 22, 29791: 31} {
 		if !long && tau%5 == 0 {
-			continue // 22 and 31 are rounded up, and down
+			continue // 22 and 31 cover rounding up and down
 		}
 		args := []string{"-nodes", "20", "-graph", "ring", "-dim", "20", "-samples", "20", "-non-private", "-steps", strconv.Itoa(steps)}
 		p, alone := planned(t, args...), planned(t, append(args, "-tau", "1")...)
@@ -141,7 +141,7 @@ func TestPlanPaperSchedule(t *testing.T) {
 	}
 }
 
-// Spectrum and stability against closed forms, and beta against what the fleet's machines really have.
+// Spectrum and stability match closed forms, and beta matches the fleet's machines.
 func TestPlanStability(t *testing.T) {
 	t.Parallel()
 	for spec, want := range map[string][2]float64{
@@ -164,7 +164,7 @@ func TestPlanStability(t *testing.T) {
 	}
 }
 
-// Budgets of queries: what is planned fits, and one round more would not.
+// A plan fits its query budget, and one round more would not.
 func TestPlanBudgets(t *testing.T) {
 	t.Parallel()
 	for _, tau := range []string{"", "5", "5 -estimator paper"} {
@@ -185,7 +185,7 @@ func TestPlanBudgets(t *testing.T) {
 	}
 }
 
-// What is left after the cool-down of a real run, models and all.
+// The predicted remainder after the cool-down matches a real run's models.
 func TestPlanCooldown(t *testing.T) {
 	t.Parallel()
 	args := []string{"-nodes", "30", "-graph", "er:0.3", "-rounds", "30", "-seed", "2"}
@@ -209,7 +209,6 @@ func TestPlanCooldown(t *testing.T) {
 	}
 }
 
-// built returns the problem behind a plan.
 func built(t *testing.T, args []string) *setup.Problem {
 	t.Helper()
 	o := new(lab.PlanOptions)
@@ -223,7 +222,7 @@ func built(t *testing.T, args []string) *setup.Problem {
 	return p
 }
 
-// A round asks as many queries as the method says.
+// A round makes as many queries as the method says.
 func TestPlanWork(t *testing.T) {
 	for _, c := range []struct {
 		args    []string
@@ -241,19 +240,19 @@ func TestPlanWork(t *testing.T) {
 	}
 }
 
-// Bytes of the busiest node, by hand.
+// The bytes of the busiest node match a manual calculation.
 func TestPlanBytesOfBusiestNode(t *testing.T) {
 	p := planned(t, "-nodes", "6", "-graph", "star", "-dim", "1000000", "-non-private", "-rounds", "10", "-table", "seeded")
 	if p.DegreeMax != 5 || p.BytesRound != 5*p.Frames.Learning || p.BytesNode != 10*p.BytesRound+5*p.Frames.Done {
 		t.Errorf("%+v", p)
 	}
-	// Incompressible mantissas: between three quarters and all of four bytes a number.
+	// Mantissas are incompressible: between three quarters and all of four bytes per number.
 	if share := float64(p.Frames.Learning) / 4e6; share < 0.75 || share > 1.001 {
 		t.Errorf("a frame of %d bytes for a million numbers", p.Frames.Learning)
 	}
 }
 
-// Everything that was not given is listed, in the JSON and in the text.
+// JSON and text list everything that was not given.
 func TestPlanSaysWhatItChose(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
@@ -284,7 +283,7 @@ func TestPlanSaysWhatItChose(t *testing.T) {
 	}
 }
 
-// traffic is what the network of a plan sends, in bytes, when every loss is one half.
+// traffic is the number of bytes that the network of a plan sends if every loss is one half.
 func traffic(p *setup.Problem, t *testing.T) (sent int64) {
 	t.Helper()
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {

@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// A node runs, its model is exported, and the file says of patients what the run's end says of them.
+// The model file that a node exports gives the same scores as the end of the run.
 func TestPredictAndEvaluate(t *testing.T) {
 	t.Parallel()
 	text, recipe := public(t, task.ModelSpec{Name: task.PerceptronModel, Hidden: 3}, 77)
@@ -79,7 +79,7 @@ func TestPredictAndEvaluate(t *testing.T) {
 	}
 }
 
-// A CSV file with everything that can be wrong with one, and models that cannot be applied.
+// Errors for every defect of a CSV file, and for models that cannot be applied.
 func TestPredictFaults(t *testing.T) {
 	t.Parallel()
 	dir := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })
@@ -171,7 +171,7 @@ func TestPredictFaults(t *testing.T) {
 	}
 }
 
-// What a node has fitted on its own data is in the model file only if that is asked for, and then it predicts.
+// A model file has preprocessing fitted on a node's own data only on request, and then it predicts.
 func TestExportOwnFit(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })
@@ -200,15 +200,14 @@ func TestExportOwnFit(t *testing.T) {
 	}
 }
 
-// put is write, and returns the path.
 func (tr *trial) put(t *testing.T, name, text string) string {
 	t.Helper()
 	tr.write(t, name, text)
 	return tr.path(name)
 }
 
-// For people there are four digits, who each row is, and what contributed most; a number far from what is known is named. A threshold
-// that a site chooses by its own samples is kept in its copy of the model alone, and rules what is said.
+// Text output has four digits, each row's id, and the columns that contributed most, and names numbers far outside the
+// known range. A site's own threshold is only in its copy of the model, and decides the class.
 func TestPredictForPeople(t *testing.T) {
 	t.Parallel()
 	dir := &trial{dir: t.TempDir()}
@@ -288,8 +287,8 @@ func TestPredictForPeople(t *testing.T) {
 	}
 }
 
-// A personal model says so in its file, which nobody else can read, starts no fleet, and has no certificate; export says which of three
-// models is best here. Neither the state nor the ledger of the node changes.
+// The file of a personal model says so, has mode 0600, cannot start a fleet, and has no certificate. export reports
+// which of three models is best here, and changes neither state nor ledger.
 func TestExportPersonal(t *testing.T) {
 	t.Parallel()
 	text, recipe := public(t, task.ModelSpec{Name: task.SoftmaxModel}, 77)

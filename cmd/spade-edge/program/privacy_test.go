@@ -22,7 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// object runs the command with -json and decodes what it prints, which has to be one JSON object.
+// object runs the command with -json and decodes the output, which must be one JSON object.
 func object[T any](t *testing.T, args ...string) T {
 	t.Helper()
 	code, out, log := call(append(append([]string{"privacy"}, args...), "-json")...)
@@ -38,7 +38,7 @@ func object[T any](t *testing.T, args ...string) T {
 	return v
 }
 
-// The planning question of the manual, in each accounting, and both ways back.
+// The manual's planning example, in each accounting and in both directions.
 func TestPrivacyPlan(t *testing.T) {
 	question := []string{"-rounds", "50", "-clip", "1", "-epsilon", "8", "-delta", "1e-5"}
 	for acc, want := range map[string]string{"gdp": "8.489", "paper": "9.763", "zcdp": "9.018"} {
@@ -78,7 +78,7 @@ func TestPrivacyPlan(t *testing.T) {
 	}
 }
 
-// An epsilon is printed rounded up, and beside it the one that other libraries report.
+// An epsilon is rounded up, and the output also has the one that other libraries report.
 func TestPrivacyEpsilonIsNeverRoundedDown(t *testing.T) {
 	for _, c := range []struct {
 		args, want string
@@ -112,7 +112,7 @@ func TestPrivacyEpsilonIsNeverRoundedDown(t *testing.T) {
 	}
 }
 
-// What is planned is what a filter lets through: all of it, and when rounds were asked for nothing more.
+// A privacy filter accepts everything that was planned and, if rounds were given, nothing more.
 func TestPrivacyPlanAgreesWithFilter(t *testing.T) {
 	for _, acc := range []string{"gdp", "zcdp", "paper"} {
 		for _, args := range [][]string{
@@ -216,7 +216,7 @@ func TestPrivacyFiles(t *testing.T) {
 		}
 	}
 
-	// What is wrong, with exit code 1 and nothing on standard output.
+	// Errors, with exit code 1 and nothing on standard output.
 	text, err := os.ReadFile(second)
 	if err != nil {
 		t.Fatal(err)
@@ -256,7 +256,7 @@ func TestPrivacyFiles(t *testing.T) {
 	}
 }
 
-// What is said to be left can be released, and nothing more.
+// The reported remainder can be released, and nothing more.
 func TestPrivacyLeft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

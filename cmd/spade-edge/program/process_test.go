@@ -14,21 +14,20 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 )
 
-// process is the program at work in a process of its own.
 type process struct {
 	cmd  *exec.Cmd
 	out  bytes.Buffer
 	log  *console
-	over chan struct{} // closed when it has ended
+	over chan struct{} // closed at its end
 }
 
-// start runs the program with some arguments. What is still running when the test ends is killed.
+// start runs the program with args and kills it at the end of the test.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
 	return starting(t, nil, args...)
 }
 
-// starting is start with more in the environment.
+// starting is start with additions to the environment.
 func starting(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	self, err := os.Executable()
@@ -42,7 +41,7 @@ func starting(t *testing.T, env []string, args ...string) *process {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // the exit code says it all
+		_ = p.cmd.Wait() // the exit code suffices
 		p.log.end()
 		close(p.over)
 	}()
@@ -53,7 +52,6 @@ func starting(t *testing.T, env []string, args ...string) *process {
 	return p
 }
 
-// wait waits for the end of the process and checks its exit code.
 func (p *process) wait(t *testing.T, code int) {
 	t.Helper()
 	select {
@@ -66,14 +64,14 @@ func (p *process) wait(t *testing.T, code int) {
 	}
 }
 
-// outcome waits for the process and reads its one JSON object.
+// outcome waits for the process and decodes its one JSON object.
 func (p *process) outcome(t *testing.T) (r node.RunResult) {
 	t.Helper()
 	p.read(t, &r)
 	return r
 }
 
-// read waits for the process and reads its one JSON object into v.
+// read waits for the process and decodes its one JSON object into v.
 func (p *process) read(t *testing.T, v any) {
 	t.Helper()
 	p.wait(t, cli.ExitDone)
@@ -87,7 +85,7 @@ func (p *process) read(t *testing.T, v any) {
 	}
 }
 
-// console keeps what a process says, and lets a test wait for a word of it.
+// console collects a process's output and lets a test wait for words in it.
 type console struct {
 	mu    sync.Mutex
 	more  *sync.Cond
@@ -121,7 +119,7 @@ func (c *console) String() string {
 	return c.text.String()
 }
 
-// await waits until a line holds all of the words.
+// await waits until a line has all of the words.
 func (c *console) await(t *testing.T, words ...string) {
 	t.Helper()
 	c.mu.Lock()

@@ -2,5 +2,5 @@
 
 package program
 
-// raceDetector makes everything ten times slower and more: statistics are left out under it.
+// raceDetector skips statistics under the race detector, which makes them more than ten times slower.
 const raceDetector = true

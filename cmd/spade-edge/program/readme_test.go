@@ -10,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
-// readmeBlocks returns the blocks of the README that are marked as lines for a shell.
 func readmeBlocks(t *testing.T) (all []string) {
 	t.Helper()
 	_, rest, found := strings.Cut(readFile(t, "../../../README.md"), "\n```sh\n")
@@ -23,7 +22,7 @@ func readmeBlocks(t *testing.T) (all []string) {
 	return all
 }
 
-// The README's way from nothing to a model, as it stands there: every line succeeds, and says what it should.
+// The README's steps to a model work verbatim: every line succeeds and prints what it should.
 func TestReadmeFleet(t *testing.T) {
 	blocks := readmeBlocks(t)
 	if len(blocks) != 1 || strings.Count(blocks[0], "\n") > 6 {
@@ -57,7 +56,7 @@ func TestReadmeFleet(t *testing.T) {
 	}
 }
 
-// The other lines of the README that are commands of the program can be run as well, where what they name is there.
+// The README's other command lines run too, if the files that they name exist.
 func TestReadmeLines(t *testing.T) {
 	d := newDesk(t)
 	text := readFile(t, "../../../README.md")

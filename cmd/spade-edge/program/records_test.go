@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// perRecord makes a fleet of clinics one that protects each record, with preprocessing that the fleet file gives.
+// perRecord makes a fleet of clinics private at record level, with preprocessing from the fleet file.
 func perRecord(f *sdk.Fleet) {
 	text, _, err := fleet.FitRecipe(task.Spec{Source: "synthetic:clinical", Seed: 5}, task.ModelSpec{Name: task.SoftmaxModel}, "a test")
 	if err != nil {
@@ -43,7 +43,7 @@ func (tr *trial) givenTask(t *testing.T) {
 	}
 }
 
-// inBothUnits runs a test for each unit of privacy, with what makes a fleet one of that unit.
+// inBothUnits runs a test for each unit of privacy, with the change that gives a fleet that unit.
 func inBothUnits(t *testing.T, test func(t *testing.T, change ...func(f *sdk.Fleet))) {
 	for unit, change := range map[sdk.Unit][]func(f *sdk.Fleet){sdk.UnitClient: nil, sdk.UnitRecord: {perRecord}} {
 		t.Run(unit.String(), func(t *testing.T) {
@@ -53,8 +53,8 @@ func inBothUnits(t *testing.T, test func(t *testing.T, change ...func(f *sdk.Fle
 	}
 }
 
-// Eight processes of a fleet that protects each record are killed at random moments; the models are those of the quiet run,
-// to the bit, with own noise and with noise that neighbors share.
+// Eight processes of a record-level private fleet are killed at random moments. The models are those of the
+// undisturbed run, bit for bit, with local and with pairwise noise.
 func TestKilledNodesOfRecords(t *testing.T) {
 	t.Parallel()
 	given := func(tr *trial) { tr.givenTask(t) }
@@ -69,8 +69,8 @@ func TestKilledNodesOfRecords(t *testing.T) {
 	}
 }
 
-// Accuracy of runs that protect each record, with the settings that the program picks itself, as the mean over five seeds;
-// of Fashion-MNIST over ten, as its runs test on 176 images and differ by two points.
+// Accuracy at record-level privacy with the program's own settings, as the mean over five seeds; ten for
+// Fashion-MNIST, whose runs test on 176 images and differ by two points.
 func TestAccuracyForRecords(t *testing.T) {
 	t.Parallel()
 	needsData(t)
@@ -113,8 +113,8 @@ func TestAccuracyForRecords(t *testing.T) {
 	}
 }
 
-// The final model is shrunk where each parameter is the weight of a column of a table, and not where it is that of a
-// principal component or of a program's model, of which nothing is known.
+// The final model is shrunk if each parameter is the weight of a table's column, but not for principal components or
+// an external program's model.
 func TestShrinkIsForTables(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -139,7 +139,7 @@ func TestShrinkIsForTables(t *testing.T) {
 	}
 }
 
-// Four hospitals, each judged by patients of its own, with noise and without.
+// Four hospitals, each judged on its own patients, with and without noise.
 func TestAccuracyForPatients(t *testing.T) {
 	t.Parallel()
 	needsData(t)
@@ -177,8 +177,8 @@ func TestAccuracyForPatients(t *testing.T) {
 	}
 }
 
-// tidy makes of a file of heart patients what hospitals.sh makes of it: who is ill is yes or no, and a cholesterol or a blood
-// pressure of 0 was not measured.
+// tidy converts a file of heart patients as hospitals.sh does: the diagnosis becomes yes or no, and a cholesterol or
+// blood pressure of 0 becomes a missing value.
 func tidy(text string) string {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n")
 	names := strings.Split(lines[0], ",")
@@ -200,7 +200,7 @@ func tidy(text string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// Persons with several rows each: the guarantee is for each person, in a simulation and in a fleet.
+// With several rows per person, the guarantee is for each person, in a simulation and in a fleet.
 func TestPersons(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder
@@ -243,8 +243,8 @@ func TestPersons(t *testing.T) {
 	})
 }
 
-// A fleet that protects each record takes in a member, whose number of records is given, and lets one go: clip and noise follow
-// the mean, so that epsilon stays, and so does the place where a record's slope is clipped.
+// A record-level private fleet adds a member and removes one. Clip and noise follow the mean number of records, so
+// that epsilon and the clipping of a record's slope stay the same.
 func TestFleetOfRecordsChanges(t *testing.T) {
 	t.Parallel()
 	for _, more := range [][]string{nil, {"-graph", "complete", "-colluders", "1"}} {
@@ -295,7 +295,7 @@ func TestFleetOfRecordsChanges(t *testing.T) {
 	}
 }
 
-// What does not go with a guarantee for each record is refused with one error that says so.
+// Settings that conflict with record-level privacy give one error that says so.
 func TestWrongRecords(t *testing.T) {
 	dir := t.TempDir()
 	each := func(more ...string) []string {

@@ -20,9 +20,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Eight processes over websockets; one is killed in a random round, its state folder deleted, and another one, with a
-// key of its own that the fleet file has as the second, a new state folder and a new ledger, takes its place. Every
-// third time the lost one is started again later. Three times, or as often as SPADE_RECOVERIES says.
+// One of eight processes over websockets is killed in a random round and its state folder deleted. A replacement with
+// its own key (the second in the fleet file), a new state folder and a new ledger continues. Every third time the lost
+// one starts again later. The test runs three times, or SPADE_RECOVERIES times.
 func TestRecoveredNodes(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -57,8 +57,8 @@ func TestRecoveredNodes(t *testing.T) {
 	t.Logf("%d takeovers in %v, after the releases %v", want, time.Since(began), rounds)
 }
 
-// recoverOne loses one node of a fleet and lets a device take its place: after which release it says, or false if the run was over too
-// soon.
+// recoverOne kills a node and starts a replacement device. It returns the lost device's last release as reported by
+// the replacement, or false if the run was complete too soon.
 func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok bool) {
 	t.Helper()
 	tr := newClinics(t, 10, 4)
@@ -105,12 +105,12 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 		t.Fatal(err)
 	}
 
-	// The member's node file is from here on that of the spare device.
+	// From here on the member's node file is that of the spare device.
 	tr.edit(t, name+".json", name+".key", "spare.key", name+".ledger", "spare.ledger", name+".state", "spare.state")
 	w.nodes[i] = start(t, "run", tr.path(name+".json"), "-recover", "-json")
 	if comesBack {
 		w.nodes[i].log.await(t, "this device takes the place of the lost one")
-		// Its first release after that shows that its neighbors have heard of it: before, the lost one may go on.
+		// The spare device's first release shows that its neighbors know of it; until then the lost one may continue.
 		began := -1
 		for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Millisecond) {
 			if kept, err := state.ReadSnapshot(tr.path("spare.state")); err == nil {
@@ -144,7 +144,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	}
 	end()
 
-	// The certificate counts every release, and says where the spare device began.
+	// The certificate counts every release and says where the spare device began.
 	if ledger, err = state.ReadLedger(tr.path("spare.ledger")); err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// measured writes a file of 1200 rows as Excel has it in Germany, with cells missing, whose column y is 20 + 3a - 2b and
-// noise of deviation 1, and returns its name as data.
+// measured writes a CSV file of 1200 rows as in German Excel, with missing cells, and returns the value for -data.
+// Column y is 20 + 3a - 2b plus noise of deviation 1.
 func measured(t *testing.T) string {
 	t.Helper()
 	s := rng.New(1, rng.Address{Purpose: rng.Fault})
@@ -36,7 +36,7 @@ func measured(t *testing.T) string {
 	return "csv:" + path
 }
 
-// A number is predicted: both models come near the noise, from a messy file, and no accuracy is told.
+// With a numeric target and a messy file, the RMSE of both models is close to the noise, and no accuracy is reported.
 func TestRegression(t *testing.T) {
 	arithmetic(t)
 	flags := []string{"-data", measured(t), "-target", "y", "-drop", "note", "-missing", "mean", "-nodes", "4", "-graph", "ring",
@@ -44,7 +44,7 @@ func TestRegression(t *testing.T) {
 	for _, c := range []struct {
 		model string
 		dim   int
-		most  float64 // RMSE; the noise alone has 1, and the range cuts off a little
+		most  float64 // RMSE; the noise alone gives 1, and the range cuts off a little
 	}{{"linear", 3, 1.3}, {"perceptron", 8*3 + 9, 1.5}} {
 		sim := outcome(t, append([]string{"simulate", "-model", c.model, "-average"}, flags...)...)
 		g := sim.Regression
@@ -71,7 +71,7 @@ func TestRegression(t *testing.T) {
 	}
 }
 
-// A fleet predicts a number: what it is and what becomes of missing cells travel in the fleet file.
+// For a numeric target the fleet file gives the target and how to handle missing cells.
 func TestRegressionFleet(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "fleet")
 	code, _, log := call("init", dir, "-nodes", "a,b", "-data", measured(t), "-target", "y", "-drop", "note", "-missing", "indicator",
@@ -100,7 +100,7 @@ func TestRegressionFleet(t *testing.T) {
 	all.Wait()
 }
 
-// What does not go together is told before anything is read, and what to do instead.
+// Conflicting flags give an error with advice before any data are read.
 func TestRegressionFaults(t *testing.T) {
 	data := measured(t)
 	for want, args := range map[string][]string{

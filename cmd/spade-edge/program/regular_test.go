@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// Every file that the program opens may be a pipe, a link to a device without end, or as long as a disk: that is one error at
-// once, which names the file, and neither a hang nor the end of memory.
+// If a file is a pipe, a link to an endless device, or huge, the program fails at once with one error that names it,
+// and neither hangs nor runs out of memory.
 func TestEveryFileIsRegular(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "a ", func(f *sdk.Fleet) {
@@ -65,7 +65,7 @@ func TestEveryFileIsRegular(t *testing.T) {
 			if err := make(); err != nil {
 				t.Fatal(err)
 			}
-			call("status", node) // tells what there is to tell; that it ends is what counts
+			call("status", node) // only that it ends matters
 			code, out, log := call(args...)
 			told := code != cli.ExitDone && strings.Contains(log, filepath.Base(path)) || args[0] == "status" && strings.Contains(out, filepath.Base(path))
 			if !told || len(log) > 2000 {
@@ -81,7 +81,7 @@ func TestEveryFileIsRegular(t *testing.T) {
 			}
 		}
 	}
-	if code, _, log := call("run", "-anyway", node); code != cli.ExitDone { // nothing was harmed
+	if code, _, log := call("run", "-anyway", node); code != cli.ExitDone { // nothing was damaged
 		t.Errorf("exit code %d: %s", code, log)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// proxy is a TCP relay in front of a listener, and a bad network: each connection may be cut after some bytes, delayed,
-// and throttled to 64 kbit/s.
+// proxy is a TCP relay that simulates a bad network: it may cut each connection after some bytes, delay it, and
+// throttle it to 64 kbit/s.
 type proxy struct {
 	addr, target string
 
@@ -18,8 +18,8 @@ type proxy struct {
 	chance rng.Stream
 	conns  map[net.Conn]bool
 	all    int
-	cut    int // connections to be closed after some bytes
-	row    int // and of them, how many in a row
+	cut    int // connections to cut after some bytes
+	row    int // how many of them in a row
 	slow   int
 }
 
@@ -51,7 +51,6 @@ func newProxy(t *testing.T, target string, number int) *proxy {
 	return p
 }
 
-// closeAll ends every connection.
 func (p *proxy) closeAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -60,7 +59,7 @@ func (p *proxy) closeAll() {
 	}
 }
 
-// relay serves one connection with the fate that it draws.
+// relay serves one connection with randomly drawn faults.
 func (p *proxy) relay(in net.Conn, wg *sync.WaitGroup) {
 	out, err := net.Dial("tcp", p.target)
 	if err != nil {
@@ -70,15 +69,15 @@ func (p *proxy) relay(in net.Conn, wg *sync.WaitGroup) {
 	p.mu.Lock()
 	p.all++
 	p.conns[in], p.conns[out] = true, true
-	limits := [2]int{-1, -1}                         // bytes each way before the cut
-	if p.row++; p.row > 3 || p.chance.IntN(3) == 0 { // a dialler waits twice as long after each
+	limits := [2]int{-1, -1}                         // bytes in each direction before the cut
+	if p.row++; p.row > 3 || p.chance.IntN(3) == 0 { // a dialer waits twice as long after each
 		p.row = 0
 	} else {
 		p.cut++
 		limits[p.chance.IntN(2)] = p.chance.IntN(6000)
 	}
 	delay := time.Duration(p.chance.IntN(10)) * time.Millisecond
-	rate := 0 // bytes a second
+	rate := 0 // bytes per second
 	if p.chance.IntN(4) == 0 {
 		p.slow++
 		rate = 64000 / 8
@@ -86,7 +85,7 @@ func (p *proxy) relay(in net.Conn, wg *sync.WaitGroup) {
 	reset := p.chance.IntN(2) == 0
 	p.mu.Unlock()
 	end := func() {
-		if reset { // what is still under way is lost with the connection
+		if reset { // data in transit is lost with the connection
 			in.(*net.TCPConn).SetLinger(0)
 			out.(*net.TCPConn).SetLinger(0)
 		}
@@ -102,7 +101,7 @@ func (p *proxy) relay(in net.Conn, wg *sync.WaitGroup) {
 	end()
 }
 
-// pump copies until the limit, if it is not negative, or the end.
+// pump copies up to limit bytes (unlimited if negative) or to the end.
 func pump(dst, src net.Conn, limit int, delay time.Duration, rate int) {
 	buf := make([]byte, 1400)
 	for {

@@ -24,7 +24,7 @@ func phi(x float64) float64 {
 	return 0.5 + sum*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi)
 }
 
-// epsilonOf solves delta = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu) for e by halving.
+// epsilonOf solves delta = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu) for e by bisection.
 func epsilonOf(mu, delta float64) float64 {
 	tail := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 } // the series loses all digits there
 	low, high := 0.0, 200.0
@@ -39,7 +39,7 @@ func epsilonOf(mu, delta float64) float64 {
 	return high
 }
 
-// figure is a row of the table in a report, with what its bar says.
+// figure is a row of a report's table, and the length of its bar.
 type figure struct{ mu, epsilon, right float64 }
 
 func reportFigures(t *testing.T, page string) (all []figure) {
@@ -57,7 +57,7 @@ func reportFigures(t *testing.T, page string) (all []figure) {
 	return all
 }
 
-// Every figure of a report follows from mu and delta, by formulas of this file alone, and none is lower than it is.
+// Every figure of a report follows from mu and delta by independent formulas in this file, and none is too low.
 func TestReportFigures(t *testing.T) {
 	for _, unit := range []dpmech.Unit{dpmech.Client, dpmech.Record} {
 		n := newNotary(t)
@@ -82,7 +82,7 @@ func TestReportFigures(t *testing.T) {
 			t.Fatalf("figures %v, want one", list)
 		}
 		for _, f := range list {
-			mu := 2 * math.Sqrt(50) / 8 // fifty releases with clip 1 and sigma 8, and data that are replaced
+			mu := 2 * math.Sqrt(50) / 8 // fifty releases with clip 1 and sigma 8, under replacement of the data
 			if f.mu < mu || f.mu > mu*(1+1e-5) {
 				t.Errorf("mu %v, want %v rounded up", f.mu, mu)
 			}
@@ -114,7 +114,7 @@ func TestReportFigures(t *testing.T) {
 	}
 }
 
-// What was not checked is not called verified; nothing in a certificate becomes HTML; no file is overwritten.
+// A report does not call unchecked facts verified, escapes everything in a certificate, and overwrites no file.
 func TestReportOfStrangers(t *testing.T) {
 	n := newNotary(t)
 	cert, page := n.certify(t, func(c *dpmech.Certificate) {
@@ -150,7 +150,7 @@ func TestReportOfStrangers(t *testing.T) {
 	if code, _, log := call("privacy", "-verify", cert, "-report", page, "-force"); code != cli.ExitDone {
 		t.Errorf("exit code %d, %s", code, log)
 	}
-	// A certificate that is wrong has no report.
+	// An invalid certificate gets no report.
 	bad := strings.Replace(before, `"sigma": 8`, `"sigma": 9`, 1)
 	if err := os.WriteFile(n.path("bad.json"), []byte(bad), 0o600); err != nil {
 		t.Fatal(err)

@@ -12,10 +12,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// following returns the attacks that depend on what the method does; nil for others.
+// following returns the attacks that depend on the method; nil for others.
 //
 //	patient, noisy patient, contrary        see deliberate
-//	rider [angle [share]], same place [...] see rider: each victim is told another place, or all the same one
+//	rider [angle [share]], same place [...] see rider: each victim receives another place, or all the same one
 func following(cfg admm.Config, name string, noise float64) func(away []float32) falseClaim {
 	fields := strings.Fields(strings.TrimPrefix(name, "same "))
 	if len(fields) == 0 {
@@ -38,14 +38,14 @@ func following(cfg admm.Config, name string, noise float64) func(away []float32)
 	return nil
 }
 
-// deliberate follows the method, on a complete graph, but what it adds of its own is chosen: it points in the direction of
-// away, with noise of a deviation on top. Patient: after k releases with data it is as long as noise is, sqrt(k*d)
-// deviations: no rule that looks at lengths can tell. With data: each update is as long as the clip. That is what an honest
-// member does whose data are as bad as can be, and no rule can tell at all (sdk/ROBUST.md, Lemma 3).
+// deliberate follows the method, on a complete graph, but chooses its own contribution: the direction of away, with
+// noise of a given deviation. Patient: after k releases with data it is as long as noise, sqrt(k*d) deviations, so no
+// rule about lengths detects it. With data: each update is as long as the clip, as for an honest member with the worst
+// possible data, so no rule at all detects it (sdk/ROBUST.md, Lemma 3).
 func deliberate(cfg admm.Config, away []float32, deviation float64, data bool) falseClaim {
 	rho, at := cfg.Rho, 0
 	x := make([]float64, len(away))
-	var z, honest [][]float64 // of each neighbor: what its last release leaves of z, and that release
+	var z, honest [][]float64 // of each neighbor: z after its last release, and that release
 	return func(v attackView) []float32 {
 		for i := len(z); i < len(v.Honest); i++ {
 			z, honest = append(z, make([]float64, len(x))), append(honest, make([]float64, len(x)))
@@ -80,14 +80,14 @@ func deliberate(cfg admm.Config, away []float32, deviation float64, data bool) f
 	}
 }
 
-// rider computes the ball of each victim from what all have released, the releases of the round included, and tells the
-// victim the place that makes its influence there a share of the radius, in a direction from the centre. With same it tells
-// all of them the mean of these places.
+// rider computes each victim's ball from all releases, including this round's. It sends the victim the place at which
+// its influence is a given share of the radius, in a given direction from the center; with same, the mean of these
+// places.
 func rider(cfg admm.Config, direction []float32, share float64, same bool) falseClaim {
 	place := func(v attackView, of *victim) []float64 {
 		d, gain := len(of.x), gainOf(cfg, cfg.Data(v.Round+1))
 		mine := of.edges[v.From]
-		all := [][]float64{make([]float64, d)} // what each neighbor will have moved it; 0 for itself
+		all := [][]float64{make([]float64, d)} // how far each neighbor will move it; 0 for itself
 		for _, other := range v.Victims {
 			if e, ok := of.edges[other.client]; ok {
 				to := make([]float64, d)
@@ -101,7 +101,7 @@ func rider(cfg admm.Config, direction []float32, share float64, same bool) false
 		for c := range own {
 			own[c] = 1e6 * float64(direction[c])
 		}
-		for range 30 { // its own place is one of those that centre and radius are medians of
+		for range 30 { // center and radius are medians that include its own place
 			list, centre := append(slices.Clone(all), own), make([]float64, d)
 			for c := range centre {
 				column := make([]float64, len(list))
@@ -143,8 +143,8 @@ func rider(cfg admm.Config, direction []float32, share float64, same bool) false
 	}
 }
 
-// search returns the rider that does most harm on four seeds of their own: a greedy search over the angle between its
-// direction and away, the share of the radius, and whether all are told the same.
+// search returns the most harmful rider on four separate seeds: a greedy search over the angle between its direction
+// and away, the share of the radius, and same.
 func search(t *testing.T, flags []string, bad int) (worst string) {
 	least := math.Inf(1)
 	try := func(angle, share float64, same bool) bool {
@@ -191,8 +191,9 @@ func search(t *testing.T, flags []string, bad int) (worst string) {
 	return worst
 }
 
-// Five hospitals that protect each record, epsilon 1, one of them bad: with a bound the strongest attacks known cost the others
-// no more than 1.5 points of what is left without the member, and without a bound a plain drag costs most of it.
+// Five hospitals with record-level privacy at epsilon 1, one of them malicious. With a bound, the strongest known
+// attacks cost the others at most 1.5 points compared with leaving the member out; without a bound, a plain drag costs
+// most of their accuracy.
 func TestBoundProtectsRecords(t *testing.T) {
 	seeds := 2
 	if os.Getenv("SPADE_LONG") != "" {
@@ -224,7 +225,7 @@ func TestBoundProtectsRecords(t *testing.T) {
 	}
 }
 
-// turned turns a vector by an angle in degrees, towards a direction that the seed chooses.
+// turned rotates a vector by an angle in degrees, towards a direction drawn from the seed.
 func turned(v []float32, angle float64, seed uint64) []float32 {
 	chance, dot, square := rng.New(seed, rng.Address{Purpose: rng.Fault, Round: 1 << 20}), 0.0, 0.0
 	aside := make([]float64, len(v))
@@ -243,7 +244,7 @@ func turned(v []float32, angle float64, seed uint64) []float32 {
 	return narrow(aside)
 }
 
-// gainOf returns tau*eta*mu*beta of a round, counted from 1.
+// gainOf returns tau*eta*mu*beta of round k, counted from 1.
 func gainOf(cfg admm.Config, k int) float64 {
 	return float64(cfg.Tau) * cfg.Eta.At(max(k, 1)-1) * cfg.Mu.At(max(k, 1)-1) * cfg.Beta
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
-// The bound on neighbors is there where it costs an honest run next to nothing, unless it is switched off, or something is asked
-// for that it does not go with; where it is off, a line says what a malicious member can do.
+// The bound on neighbors is on by default where it costs an honest run almost nothing, unless a flag turns it off or
+// conflicts with it. If it is off, a line says what a malicious member can do.
 func TestRobustByDefault(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[string]string{

@@ -22,8 +22,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// attacks are what bad members do. away points from x_0 away from the model of a run without noise, as long as 1.9
-// standard deviations of the noise; without noise as long as 0.7.
+// attacks are the attacks of malicious members. away points from x_0 away from the model of a run without noise. Its
+// length is 1.9 standard deviations of the noise, or 0.7 without noise.
 var attacks = map[string]func(away []float32) falseClaim{
 	"none":       nil,
 	"origin":     func(away []float32) falseClaim { return drag(make([]float32, len(away))) },
@@ -42,8 +42,8 @@ var attacks = map[string]func(away []float32) falseClaim{
 	},
 }
 
-// dithered adds fresh noise to what an attack claims: with half of a member's variance, two claims in a row are as far
-// apart as if all of a member's noise was in them.
+// dithered adds fresh noise to the claims of an attack. With half of a member's variance, two successive claims are as
+// far apart as with all of a member's noise.
 func dithered(attack falseClaim, sigma float64, seed uint64) falseClaim {
 	return func(v attackView) []float32 {
 		x := slices.Clone(attack(v))
@@ -55,7 +55,7 @@ func dithered(attack falseClaim, sigma float64, seed uint64) falseClaim {
 	}
 }
 
-// ignore cuts all edges of the last members before the run.
+// ignore removes all edges of the last members, as many as bad, before the run.
 func ignore(cfgs []admm.Config, bad int) []admm.Config {
 	rest := cfgs[:len(cfgs)-bad]
 	for i := range rest {
@@ -81,9 +81,10 @@ func away(p *setup.Problem, ctx context.Context) ([]float32, error) {
 	return x, err
 }
 
-// attacked simulates the problem with so many bad members, the last ones, and returns the mean accuracy of the others
-// in percent, and how often they have clipped a neighbor. With the attack "ignored" they are neighbors of nobody; where
-// neighbors share noise they stand still, which sets them aside in the first round, and what they share stays in the sum.
+// attacked simulates the problem with the last members malicious, as many as bad. It returns the mean accuracy of the
+// others in percent, and how often they clipped a neighbor. With the attack "ignored" the malicious members have no
+// neighbors; with pairwise noise they stand still, which excludes them in the first round, and their pairwise noise
+// stays in the sum.
 func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, away []float32) (accuracy float64, clipped int, err error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -164,14 +165,15 @@ func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, awa
 	return accuracy, clipped, nil
 }
 
-// What bad members cost the others, with and without -robust. By itself it takes one run of each attack without noise;
-// sdk/ROBUST.md was made with
+// TestAttackedFleet measures what malicious members cost the others, with and without -robust. By default it makes one
+// run of each attack without noise; the tables of sdk/ROBUST.md come from
 //
 //	SPADE_ROBUST="-nodes 5" SEEDS=16 BAD=1 FACTORS="0 2" go test ./cmd/spade-edge/program -run TestAttackedFleet -v
 //
-// and other flags of simulate in SPADE_ROBUST: accuracies are means over the seeds FIRST (or 1), FIRST+1, ..., with the
-// lowest in brackets. ATTACKS is a list with commas, of attacks and of what following knows; "dithered " before a name adds
-// fresh noise to what is claimed. "search" looks for the worst place of a rider, on four other seeds.
+// and other flags of simulate in SPADE_ROBUST. Accuracies are means over the seeds FIRST (or 1), FIRST+1, ..., with
+// the lowest in brackets. ATTACKS is a list, separated by commas, of names in attacks and of those that following
+// accepts; the prefix "dithered " adds fresh noise to the claims. "search" searches for the worst rider, on four other
+// seeds.
 func TestAttackedFleet(t *testing.T) {
 	env := func(name, otherwise string) string {
 		if v, ok := os.LookupEnv(name); ok {
@@ -188,7 +190,7 @@ func TestAttackedFleet(t *testing.T) {
 		line := ""
 		for _, factor := range strings.Fields(env("FACTORS", "0 2")) {
 			if factor == "0" && (attack == "search" || strings.HasPrefix(attack, "rider") || strings.HasPrefix(attack, "same")) {
-				line += " |" // there is no ball to ride on
+				line += " |" // there is no ball
 				continue
 			}
 			var got []float64
@@ -234,7 +236,7 @@ func TestAttackedFleet(t *testing.T) {
 	}
 }
 
-// clinicProblem returns the problem of the tables: generated clinics, all neighbors of each other if not said otherwise.
+// clinicProblem returns the problem of the tables: generated clinics, on a complete graph unless flags say otherwise.
 func clinicProblem(t *testing.T, flags []string) *setup.Problem {
 	t.Helper()
 	c := cli.NewCmdline(node.Websockets, "simulate", flags, io.Discard, io.Discard)
@@ -250,8 +252,8 @@ func clinicProblem(t *testing.T, flags []string) *setup.Problem {
 	return p
 }
 
-// Five members learn a point from losses of their own, and one of them attacks. How far do the honest ones end from it?
-// Every attack does harm, and with a bound next to none, whatever crosses the edges.
+// Five members learn a point from their own losses, and one of them attacks. Every attack moves the honest members far
+// from the point without a bound, and almost not with it, for every payload.
 func TestAttacks(t *testing.T) {
 	const n, d, bad = 5, 4, 4
 	least := tinytest.BoundedNonconvex(3, 0, d, 8).Minimizer()

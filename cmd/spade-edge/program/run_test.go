@@ -24,11 +24,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// long is the form of tests that take their time: more kills, seeds and rounds. It is that of the whole check, .ci/run.
+// long makes tests longer, with more kills, seeds and rounds, as in the full check .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// onlyLong leaves a test to the whole check: it waits long for others or takes much time, and a shorter one has its main case.
-// It runs as well if a variable is set that says how often it is to try.
+// onlyLong skips a test outside the full check, because it is slow and a shorter test covers its main case. It also
+// runs if one of the variables is set, which says how often to try.
 func onlyLong(t *testing.T, variables ...string) {
 	t.Helper()
 	if !long && !slices.ContainsFunc(variables, func(v string) bool { return os.Getenv(v) != "" }) {
@@ -36,7 +36,7 @@ func onlyLong(t *testing.T, variables ...string) {
 	}
 }
 
-// asProgram, set in the environment, makes the test binary the program.
+// asProgram, set in the environment, makes the test binary act as the program.
 const asProgram = "SPADE_EDGE_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Four processes with TLS between them, each with nothing but its files, end with the models of the simulation, to the
+// Four processes, connected over TLS and with only their own files, end with the models of the simulation, bit for
 // bit.
 func TestRunProcesses(t *testing.T) {
 	t.Parallel()
@@ -94,8 +94,8 @@ func TestRunProcesses(t *testing.T) {
 	}
 }
 
-// A neighbor that is not there is named and waited for; a node that is stopped meanwhile says that it can be run again;
-// and when all are there it is as if nothing had been.
+// A node names a missing neighbor and waits for it. If stopped meanwhile, it says that it can be run again. The wait
+// does not change the result.
 func TestRunWaits(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab bc", nil)
@@ -121,7 +121,7 @@ func TestRunWaits(t *testing.T) {
 	}
 }
 
-// of makes a member's node file name another fleet file.
+// of sets another fleet file in a member's node file.
 func (tr *trial) of(t *testing.T, member, fleet string) {
 	t.Helper()
 	text, err := os.ReadFile(tr.path(member + ".json"))
@@ -131,7 +131,6 @@ func (tr *trial) of(t *testing.T, member, fleet string) {
 	tr.write(t, member+".json", strings.NewReplacer("fleet.json", fleet, "other.json", fleet).Replace(string(text)))
 }
 
-// other writes another fleet file, with one local step more.
 func (tr *trial) other(t *testing.T) {
 	t.Helper()
 	tr.file.Fleet.Method.Tau++
@@ -142,7 +141,7 @@ func (tr *trial) other(t *testing.T) {
 	}
 }
 
-// Two nodes with different fleet files tell each other so, and both end with the code for it.
+// Two nodes with different fleet files tell each other, and both end with the exit code for it.
 func TestRunMismatch(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab", nil)
@@ -163,10 +162,11 @@ func TestRunMismatch(t *testing.T) {
 	if first.out.Len() > 0 {
 		t.Errorf("output %q", &first.out)
 	}
-	other.log.await(t, why) // it waits if it has heard that too seldom before its neighbor was gone
+	other.log.await(t, why) // it waits if its neighbor ended before it received enough notices
 }
 
-// One node with another file than its neighbors ends; they wait, say why, and go on when it comes back with theirs.
+// A node whose fleet file differs from its neighbors' ends; they wait, report why, and continue when it returns with
+// their file.
 func TestRunOddOneOut(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab bc", nil)
@@ -185,8 +185,7 @@ func TestRunOddOneOut(t *testing.T) {
 	}
 }
 
-// A private run, in one process this time: what it has cost is in the outcome, and no status line calls it anything
-// else.
+// The result of a private run in this process has the cost, and the status lines agree with it.
 func TestRunPrivate(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) {
@@ -216,7 +215,7 @@ func TestRunPrivate(t *testing.T) {
 			t.Errorf("%d lines without -v:\n%s", len(lines), outs[i])
 		} else if i == 1 {
 			for _, line := range lines {
-				if len(line) > 80 && !strings.HasPrefix(line, "certificate") { // the path of a test is long
+				if len(line) > 80 && !strings.HasPrefix(line, "certificate") { // a test's path is long
 					t.Errorf("%d columns: %s", len(line), line)
 				}
 			}
@@ -231,7 +230,7 @@ func TestRunPrivate(t *testing.T) {
 	}
 }
 
-// The line of a new key, and of the same key again; it fits into a fleet file as it is.
+// keygen prints the line of a new key, and the same line for the same key; it fits into a fleet file as it is.
 func TestKeygen(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "node.key")
 	code, line, log := call("keygen", "-name", "ward<3", "-out", file)

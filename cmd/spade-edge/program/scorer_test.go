@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
-// scoreScript is a program with 8 samples and as many parameters as its argument says. The loss is the square of the distance of the
-// parameters to an eighth of the sample's number.
+// scoreScript is a program with 8 samples and as many parameters as its argument. The loss is the squared distance of
+// the parameters from an eighth of the sample's number.
 const scoreScript = `
 echo '{"hello":1,"dim":'"$1"',"samples":8}'
 while read -r line; do
@@ -32,7 +32,7 @@ while read -r line; do
 done
 `
 
-// Two nodes whose losses come from a program end with the models that a simulation of that program gives; accuracies there are none.
+// Two nodes with a scorer program end with the models of a simulation of that program, and report no accuracy.
 func TestRunWithScorer(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Method.Rounds, f.Method.Eta = 3, []float64{0.05} })
@@ -88,7 +88,7 @@ func TestRunWithScorer(t *testing.T) {
 	}
 }
 
-// A hangup while a node is not up yet, here because its program takes its time, is answered when it is.
+// A node that is still starting, here because its program is slow, handles a hangup once it is up.
 func TestHangupWhileStarting(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab", nil)
@@ -108,8 +108,8 @@ func TestHangupWhileStarting(t *testing.T) {
 	p.log.await(t, "the fleet file is read again")
 }
 
-// What a program says of a loss that it does not have stands first, line by line, and then what the node did about it. What could
-// steer a terminal is escaped.
+// The program's own message about a missing loss comes first, line by line, then what the node did. Terminal control
+// characters are escaped.
 func TestScorerSpeaksFirst(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "a ", func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil })

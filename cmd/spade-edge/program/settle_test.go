@@ -7,8 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// covariance is that of one mode of the Laplacian under the noise, in units of the noise's variance, of the state (x, a*dual):
-// eq. (modal-dynamics) of the paper, without chance. With g = a*rho*lambda the matrix is [[1-g, -1], [g/2, 1]].
+// covariance is that of one mode of the Laplacian under the noise, in units of the noise's variance, for the state (x,
+// a*dual): eq. (modal-dynamics) of the paper, computed without random numbers. With g = a*rho*lambda the matrix is
+// [[1-g, -1], [g/2, 1]].
 type covariance struct{ xx, xy, yy float64 }
 
 func (s covariance) round(g, noise float64) covariance {
@@ -20,8 +21,8 @@ func (s covariance) round(g, noise float64) covariance {
 	}
 }
 
-// What noise does to a network and what a cool-down leaves of it, against the sum over all modes of graphs whose eigenvalues are
-// known. The slowest mode of ten nodes has 200 numbers, and is known to 5 %.
+// The predicted effect of noise on a network, and of a cool-down, matches the sum over all modes of graphs with known
+// eigenvalues. The slowest mode of ten nodes has 200 numbers, so it is known to 5 %.
 func TestDecayAgainstModes(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
@@ -51,7 +52,7 @@ func TestDecayAgainstModes(t *testing.T) {
 					}
 					left = append(left, math.Sqrt(sum))
 				}
-				step, noise := 1.0, 0.0 // the mean of all has the noise alone
+				step, noise := 1.0, 0.0 // the mean of all nodes has only the noise
 				if k < rounds {
 					noise = 1
 				}
@@ -86,7 +87,7 @@ func TestDecayAgainstModes(t *testing.T) {
 	}
 }
 
-// The same with rounds of mixing and noise that neighbors share, whose part in a mode grows with its eigenvalue.
+// The same with mixing rounds and pairwise noise, whose part in a mode grows with the mode's eigenvalue.
 func TestSettleWithMixing(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
@@ -105,7 +106,7 @@ func TestSettleWithMixing(t *testing.T) {
 		if learning && release%(1+mixing) == 0 {
 			noise = 1
 		}
-		step, sum := noise, 0.0 // the mean of all has the noise alone
+		step, sum := noise, 0.0 // the mean of all nodes has only the noise
 		for i, s := range modes {
 			lambda := 2 - 2*math.Cos(2*math.Pi*float64(i+1)/nodes)
 			g := a * rho * lambda

@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// What the flags of noise that neighbors share, and of mixing, cannot mean.
+// Conflicts of the flags of pairwise noise and of mixing.
 func TestWrongSharing(t *testing.T) {
 	dir := t.TempDir()
 	ledger := filepath.Join(dir, "ledger.json")
@@ -60,7 +60,7 @@ func TestWrongSharing(t *testing.T) {
 	var here []mistake
 	for _, c := range all {
 		for _, command := range []string{"simulate", "plan", "demo", "init"} {
-			if command == "demo" && strings.Contains(c.want, "-limit-all") { // it has another epsilon
+			if command == "demo" && strings.Contains(c.want, "-limit-all") { // its epsilon differs
 				continue
 			}
 			args := []string{command}
@@ -84,8 +84,8 @@ func TestWrongSharing(t *testing.T) {
 	))
 }
 
-// Shared noise is asked for by name: without -colluders a run is what it always was. With it, both epsilons are said, each with its
-// adversary.
+// Pairwise noise is opt-in: without -colluders a run is unchanged. With it, the output has both epsilons, each with
+// its adversary.
 func TestSimulateSharing(t *testing.T) {
 	t.Parallel()
 	args := strings.Fields("simulate -nodes 8 -graph complete -rounds 6 -cooldown 3 -tau 2")
@@ -112,12 +112,12 @@ func TestSimulateSharing(t *testing.T) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, log, out)
 		}
 	}
-	// Noise for a member that may vanish is that for another colluder, and another adversary is named.
+	// Noise for a member that may disappear equals noise for one more colluder, but the named adversary differs.
 	absent, more := outcome(t, with(args[:11:11], "-colluders", "1", "-absent", "2")...).Privacy, outcome(t, with(args[:11:11], "-colluders", "3")...).Privacy
 	if absent.Sigma != more.Sigma || absent.EffectiveSigma != more.EffectiveSigma || absent.Adversary != p.Adversary+", if at most 2 members vanish" {
 		t.Errorf("with two absent %+v, with two more colluders %+v", absent, more)
 	}
-	// By hand: the same split gives the same noise.
+	// Set manually, the same split gives the same noise.
 	hand := outcome(t, with(args[:11:11], "-colluders", "1", "-mixing", "2", "-sigma", jsonNumber(p.Sigma), "-pair-sigma", jsonNumber(p.PairSigma),
 		"-clip", jsonNumber(p.Clip))...)
 	if hand.Privacy.EffectiveSigma != p.EffectiveSigma || hand.Transcript == "" || hand.Privacy.Rho != p.Rho {
@@ -125,8 +125,8 @@ func TestSimulateSharing(t *testing.T) {
 	}
 }
 
-// A fleet that init makes with shared noise and mixing, from nothing to the certificate: every command says what it costs against
-// both adversaries, and the files agree.
+// A fleet with pairwise noise and mixing, from init to the certificate: each command prints the cost against both
+// adversaries, and the files agree.
 func TestSharingFleet(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "ward")
@@ -147,7 +147,7 @@ func TestSharingFleet(t *testing.T) {
 	says := func(words []string, args ...string) {
 		t.Helper()
 		code, text := said(args...)
-		text += strings.Join(strings.Fields(text), " ") // of wrapped lines
+		text += strings.Join(strings.Fields(text), " ")
 		for _, want := range words {
 			if code != cli.ExitDone || !strings.Contains(text, want) {
 				t.Errorf("%q: exit code %d, no %q in\n%s", args, code, want, text)
@@ -187,7 +187,7 @@ func TestSharingFleet(t *testing.T) {
 		"privacy", "-ledger", ledger)
 	says(append(both, "rounds of mixing after each release", "X25519", "leaves as much of the shared noise as the certificate states"), "privacy", "-verify", a.Certificate,
 		"-fleet", made.Fleet, "-ledger", ledger)
-	// A fleet file that claims more than the graph gives, and a certificate of another split of the noise.
+	// A fleet file that claims more than the graph gives, and a certificate with another split of the noise.
 	text := readFile(t, made.Fleet)
 	for from, to := range map[string]string{`"colluders": 1`: `"colluders": 2`, `"effective_sigma": `: `"effective_sigma": 1`} {
 		bad := filepath.Join(dir, "bad.json")

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// statusJSON asks for a member's status, which must be possible.
+// statusJSON returns a member's status, which must be available.
 func (tr *trial) statusJSON(t *testing.T, member string) monitor.Status {
 	t.Helper()
 	code, out, log := call("status", "-json", tr.path(member+".json"))
@@ -33,7 +33,6 @@ func (tr *trial) statusJSON(t *testing.T, member string) monitor.Status {
 	return st
 }
 
-// tells checks what status says to people.
 func (tr *trial) tells(t *testing.T, member string, words ...string) {
 	t.Helper()
 	code, out, log := call("status", tr.path(member+".json"))
@@ -51,8 +50,8 @@ func noWindows(t *testing.T) {
 	}
 }
 
-// A node that never ran, waits, is stopped, waits again, dies, and comes to its end: what status, stop and the page say
-// each time.
+// What status, stop and the page report of a node that never ran, waits, is stopped, waits again, crashes, and
+// completes.
 func TestStatusAndStop(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
@@ -141,7 +140,6 @@ func TestStatusAndStop(t *testing.T) {
 	}
 	tr.tells(t, "b", "not running; its run is done", "round          9 of 9")
 
-	// A state that is no longer whole.
 	tr.write(t, "b.state/slot-0", "torn")
 	tr.write(t, "b.state/slot-1", "torn")
 	st = tr.statusJSON(t, "b")
@@ -151,7 +149,7 @@ func TestStatusAndStop(t *testing.T) {
 	tr.tells(t, "b", "not running; its state is damaged", "fault          ")
 }
 
-// pageAddress returns where a node has said that its page is.
+// pageAddress returns the address of the page from the node's log.
 func (p *process) pageAddress(t *testing.T) string {
 	t.Helper()
 	p.log.await(t, "page: http://")
@@ -174,8 +172,8 @@ func get(t *testing.T, url string) (code int, text string) {
 	return resp.StatusCode, string(b)
 }
 
-// A node that is stopped in the middle, by stop and then by SIGTERM, with a page that scores every round, ends with the
-// bits of a run that nobody touched or looked at.
+// A node with a page that scores every round is stopped in the middle, first by stop and then by SIGTERM. It ends with
+// the bits of an undisturbed run.
 func TestStopInTheMiddle(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
@@ -214,7 +212,7 @@ func TestStopInTheMiddle(t *testing.T) {
 	}
 }
 
-// With -http the page stays when the run is over, says "done", and shows the result's round, until somebody has seen it.
+// With -http the page remains after the run, shows "done" and the result's round, until a client has read it.
 func TestPageStays(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
@@ -233,7 +231,7 @@ func TestPageStays(t *testing.T) {
 	if out := a.out.String(); !strings.Contains(out, "model          ") || strings.Count(out, "model  ") != 1 {
 		t.Errorf("output %s", out)
 	}
-	again := start(t, "run", tr.path("a.json"), "-http", "127.0.0.1:0", "-linger", "10ms", "-anyway") // the run is over
+	again := start(t, "run", tr.path("a.json"), "-http", "127.0.0.1:0", "-linger", "10ms", "-anyway") // after the run
 	again.wait(t, cli.ExitDone)
 	again.log.await(t, "the page stays for 10ms")
 	if code, _, log := call("run", tr.path("a.json"), "-linger", "1s"); code != cli.ExitUsage || !strings.Contains(log, "-linger is 1s, want 0s or more, with -http") {
@@ -241,7 +239,7 @@ func TestPageStays(t *testing.T) {
 	}
 }
 
-// Where no socket can be had the node runs all the same, and says so; status then says what it cannot tell.
+// If no control socket can be created, the node runs anyway and reports that; status then says what it cannot report.
 func TestNoControl(t *testing.T) {
 	noWindows(t)
 	tr := newTrial(t, "ab", nil)
@@ -262,7 +260,7 @@ func TestNoControl(t *testing.T) {
 	tr.tells(t, "b", "its run is done")
 }
 
-// Every metric there is, and every field of a status, is in the topic that explains them.
+// The topic explains every metric and every field of a status.
 func TestTopicIsComplete(t *testing.T) {
 	code, topic, _ := call("help", "page")
 	if code != cli.ExitDone {
@@ -302,7 +300,7 @@ func TestTopicIsComplete(t *testing.T) {
 	}
 }
 
-// What comes from the device's own data says so.
+// The status marks what comes from the device's own data.
 func TestStatusOfOwnData(t *testing.T) {
 	st := monitor.Status{
 		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3, LastFailure: "no\x1b[2J label"},
@@ -326,8 +324,8 @@ func TestStatusOfOwnData(t *testing.T) {
 	}
 }
 
-// With -log json every line is an object that says whose it is, what comes from inside and the failure at the end too; metrics are there for who has
-// the token.
+// With -log json every line is an object that names the node, including internal messages and the final error. Metrics
+// require the token.
 func TestLogAndMetrics(t *testing.T) {
 	t.Parallel()
 	noWindows(t)

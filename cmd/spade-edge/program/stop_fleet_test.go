@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// Three processes are in the middle of a long run. One is killed and started again; the operator of one member asks for
-// the end, and all end with the same round, a cool-down later. Ledger, certificate, status and model say so.
+// Of three processes in a long run, one is killed and restarted. One member's operator sends an early-stop request,
+// and all end with the same round, after the cool-down. Ledger, certificate, status and model agree.
 func TestStopFleet(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "ward")
@@ -92,7 +92,7 @@ func TestStopFleet(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, ledger)
 		}
 	}
-	// Who starts a node again finds it at its end. It serves neighbors that are gone.
+	// A restarted node is already at the end. It serves neighbors that are gone.
 	file := made.Nodes[0].File
 	text := strings.Replace(readFile(t, file), `"linger_seconds": 20`, `"linger_seconds": 0.3`, 1)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -102,7 +102,8 @@ func TestStopFleet(t *testing.T) {
 	if r := again.outcome(t); r.EndedAfter != asked.Asked || !r.Done {
 		t.Errorf("again: %+v", r.Outcome)
 	}
-	// The last rounds may be over before the command has asked how the node stands: then its folder says so.
+	// The last rounds may be complete before the command asks for the node's status; then the status comes from the
+	// folder.
 	l, err := net.Listen("unix", filepath.Join(filepath.Dir(file), "state", "control"))
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 )
 
 // seededNoise, set in the environment of the test binary, makes a node's release noise a function of member and round,
-// so that a run with crashes can be compared with one without. Nothing of the kind is in the program itself.
+// so that runs with and without crashes are comparable. The program has no such option.
 const seededNoise = "SPADE_EDGE_TEST_SEEDED_NOISE"
 
 func init() {
@@ -31,8 +31,8 @@ func init() {
 	Websockets.Noise = func(number int, round func() int) io.Reader { return &roundNoise{number, round} }
 }
 
-// roundNoise is a source that begins anew with every read, and depends on the member and on how many releases it has
-// made: a release reads its source once.
+// roundNoise is a source that restarts at each read and depends on the member and its number of releases: a release
+// reads its source once.
 type roundNoise struct {
 	client int
 	round  func() int
@@ -59,7 +59,6 @@ func newClinics(t *testing.T, rounds, cooldown int, change ...func(f *sdk.Fleet)
 	return tr
 }
 
-// edit replaces parts of a file of the trial.
 func (tr *trial) edit(t *testing.T, name string, oldNew ...string) {
 	t.Helper()
 	text, err := os.ReadFile(tr.path(name))
@@ -74,14 +73,13 @@ func (tr *trial) edit(t *testing.T, name string, oldNew ...string) {
 	tr.write(t, name, strings.NewReplacer(oldNew...).Replace(string(text)))
 }
 
-// sharing makes a fleet one whose neighbors share noise.
 func sharing(f *sdk.Fleet) {
 	p := &f.Privacy
 	p.PairSigma, p.EffectiveSigma, p.Colluders = 4*p.Sigma, 1.1*p.Sigma, 1
 	f.Method.Mixing = 1
 }
 
-// readSecrets notes the key pairs that the members' devices keep while their run goes on.
+// readSecrets records the key pairs that the members' devices keep during a run.
 func (tr *trial) readSecrets() {
 	if tr.file.Fleet.Privacy.PairSigma == 0 {
 		return
@@ -97,7 +95,7 @@ func (tr *trial) readSecrets() {
 	}
 }
 
-// share gives the machines of a simulation the secrets that the members have agreed on.
+// share gives the machines of a simulation the secrets on which the members agreed.
 func (tr *trial) share(t *testing.T, cfgs []admm.Config) {
 	t.Helper()
 	f := tr.file.Fleet
@@ -116,7 +114,7 @@ func (tr *trial) share(t *testing.T, cfgs []admm.Config) {
 	}
 }
 
-// quiet simulates the trial's fleet, with the noise of seededNoise, and returns the hash of each member's model after
+// quiet simulates the trial's fleet with the noise of seededNoise. It returns the hash of each member's model after
 // each of its releases, the first at index 1.
 func (tr *trial) quiet(t *testing.T) [][]string {
 	t.Helper()
@@ -144,15 +142,15 @@ func (tr *trial) quiet(t *testing.T) [][]string {
 	return models
 }
 
-// supervisor runs the processes of a trial and starts a dead one again.
+// supervisor runs the processes of a trial and restarts dead ones.
 type supervisor struct {
 	*trial
-	env    []string // of the nodes, beside that of the test
+	env    []string // of the nodes, added to the test's own
 	nodes  []*process
-	models []string // of those that have ended as they should, else empty
+	models []string // of nodes that ended normally, otherwise empty
 	kills  int
-	first  int // of the kills, how many hit a node before its first release
-	last   int // and how many after its last
+	first  int // kills of a node before its first release
+	last   int // kills after the last release
 	moved  time.Time
 }
 
@@ -170,7 +168,6 @@ func (w *supervisor) start(t *testing.T, i int) *process {
 	return starting(t, w.env, "run", w.path(w.file.Members[i].Name+".json"), "-json")
 }
 
-// ended reports whether a process is over.
 func (p *process) ended() bool {
 	select {
 	case <-p.over:
@@ -180,10 +177,10 @@ func (p *process) ended() bool {
 	}
 }
 
-// done reports whether every node has come to its end.
 func (w *supervisor) done() bool { return !slices.Contains(w.models, "") }
 
-// strike kills a node and starts it again, or starts it again if it had ended by itself: then it serves its last state.
+// strike kills a node and restarts it. If the node has ended by itself, strike only restarts it, and it serves its
+// last state.
 func (w *supervisor) strike(t *testing.T, i int) {
 	t.Helper()
 	p := w.nodes[i]
@@ -191,7 +188,7 @@ func (w *supervisor) strike(t *testing.T, i int) {
 		w.note(t, i)
 	} else {
 		if err := p.cmd.Process.Kill(); err != nil {
-			t.Logf("killing %d: %v", i, err) // it ended in this moment
+			t.Logf("killing %d: %v", i, err) // it has just ended
 		}
 		<-p.over
 		if p.cmd.ProcessState.Exited() {
@@ -210,10 +207,9 @@ func (w *supervisor) strike(t *testing.T, i int) {
 	w.nodes[i] = w.start(t, i)
 }
 
-// rounds returns how many releases a member makes.
 func (w *supervisor) rounds() int { return w.file.Fleet.Method.Last() }
 
-// lingers returns a node that has made its last release and has not ended, or -1.
+// lingers returns a node that has made its last release but has not ended, or -1.
 func (w *supervisor) lingers(t *testing.T) int {
 	t.Helper()
 	for i, p := range w.nodes {
@@ -224,11 +220,11 @@ func (w *supervisor) lingers(t *testing.T) int {
 	return -1
 }
 
-// note takes in the outcome of a node that has ended by itself, which has to be a good one.
+// note records the result of a node that ended by itself, which must be a success.
 func (w *supervisor) note(t *testing.T, i int) {
 	t.Helper()
 	if w.nodes[i].out.Len() == 0 && w.nodes[i].cmd.ProcessState.Success() {
-		return // noted before
+		return
 	}
 	r := w.nodes[i].outcome(t)
 	w.checkLog(t, i)
@@ -241,8 +237,7 @@ func (w *supervisor) note(t *testing.T, i int) {
 	w.models[i] = r.Model
 }
 
-// checkLog makes sure that nobody has sent a node anything that could not be right, such as another release of the same
-// round.
+// checkLog checks that no node received anything invalid, such as a second release of a round.
 func (w *supervisor) checkLog(t *testing.T, i int) {
 	t.Helper()
 	if log := w.nodes[i].log.String(); strings.Contains(log, "frame refused") || strings.Contains(log, "contradicts") {
@@ -250,8 +245,8 @@ func (w *supervisor) checkLog(t *testing.T, i int) {
 	}
 }
 
-// look notes who has ended. If only some have, and then nothing moves, those are started again: a neighbor may still
-// need what they know.
+// look records which nodes ended. If only some have and nothing moves, it restarts those: a neighbor may still need
+// what they know.
 func (w *supervisor) look(t *testing.T) {
 	t.Helper()
 	w.readSecrets()
@@ -278,14 +273,13 @@ func (w *supervisor) look(t *testing.T) {
 	}
 }
 
-// run kills so many times, at random moments of up to pause each and random nodes, and then waits for the end. The last
-// kill is kept for a node that has made its last release and lingers: on a fast machine all the others may be over long
-// before that.
+// run kills random nodes so many times, at random moments of up to pause each, then waits for the end. It saves the
+// last kill for a node that lingers after its last release, because all others may end long before.
 func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time.Duration) {
 	t.Helper()
 	for !w.done() {
 		if w.kills < kills-1 {
-			time.Sleep(time.Duration(chance.Float64() * float64(pause))) // every moment is as good
+			time.Sleep(time.Duration(chance.Float64() * float64(pause)))
 			w.strike(t, chance.IntN(len(w.nodes)))
 			w.moved = time.Now()
 		} else {
@@ -298,12 +292,12 @@ func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time
 		w.look(t)
 	}
 	for _, p := range w.nodes {
-		_ = p.cmd.Process.Kill() // started again to serve, and nobody is left
+		_ = p.cmd.Process.Kill() // restarted to serve, but no neighbor is left
 		<-p.over
 	}
 }
 
-// checkModels compares the final models, and all releases on the way, with the quiet run.
+// checkModels compares all releases and the final models with the undisturbed run.
 func (w *supervisor) checkModels(t *testing.T) {
 	t.Helper()
 	want := w.quiet(t)
@@ -315,7 +309,6 @@ func (w *supervisor) checkModels(t *testing.T) {
 	w.checkReleases(t, want)
 }
 
-// logged is a line of a log of releases.
 type logged struct {
 	Round  int    `json:"round"`
 	Digest string `json:"digest"`
@@ -324,7 +317,7 @@ type logged struct {
 	} `json:"note"`
 }
 
-// released returns what a member's log of releases says; a last line that was torn is left out.
+// released returns a member's log of releases, without a torn last line.
 func (tr *trial) released(t *testing.T, i int) []logged {
 	t.Helper()
 	return tr.releasedIn(t, tr.file.Members[i].Name+".state")
@@ -354,8 +347,8 @@ func (tr *trial) releasedIn(t *testing.T, folder string) []logged {
 	return all
 }
 
-// checkReleases makes sure that every member has made every release once, that want, if it is not nil, has their
-// models, and that its ledger counts each of the private ones once.
+// checkReleases checks that every member made every release once, that want, unless nil, has their models, and that
+// the ledger counts each private release once.
 func (tr *trial) checkReleases(t *testing.T, want [][]string) {
 	t.Helper()
 	method := tr.file.Fleet.Method

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// ward writes patients whose glucose and age tell who is ill. Every tenth glucose is what gap says, if it says anything.
+// ward writes patients with an illness that glucose and age predict. Every tenth glucose is gap, unless gap is empty.
 func ward(rows int, seed uint64, gap string) string {
 	g := rand.New(rand.NewPCG(seed, 1))
 	text := "id,glucose,age,sex,ill\n"
@@ -34,8 +34,8 @@ func ward(rows int, seed uint64, gap string) string {
 	return text
 }
 
-// A hospital that writes -9 for what is missing is told so by check, with the cure. A private node starts all the same, and says nothing
-// of it that leaves the device, or would stand in a log.
+// check tells a hospital that writes -9 for missing values, with the fix. A private node starts anyway, and neither
+// sends nor logs the finding.
 func TestCheckLooksAtData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -96,7 +96,7 @@ func TestCheckLooksAtData(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	rows := strings.Split(strings.TrimSuffix(clean, "\n"), "\n")
-	for i := 1; i < 100; i++ { // each row gets the label of the next but 36
+	for i := 1; i < 100; i++ { // give each row the label of the row 37 below
 		j := (i+36)%100 + 1
 		rows[i] = rows[i][:strings.LastIndex(rows[i], ",")] + rows[j][strings.LastIndex(rows[j], ","):]
 	}
@@ -105,7 +105,7 @@ func TestCheckLooksAtData(t *testing.T) {
 	}
 }
 
-// simulate compares the files of several clients, and fit looks at its file by itself. -na cures both.
+// simulate compares the files of several clients; fit inspects its one file. -na fixes both.
 func TestSimulateAndFitLookAtData(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -15,10 +15,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 )
 
-// Each round of a run that tests look at has its line; TestProgressLines looks at what users see.
+// Tests see a line for each round; TestProgressLines tests what users see.
 func init() { cli.ProgressLines = math.MaxInt32 }
 
-// A sweep is the single runs, in the order of the flags.
+// A sweep equals the single runs, in the order of the flags.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func TestSweep(t *testing.T) {
 	if code, text := said("evaluate", single, "-data", "synthetic:clinical"); code != cli.ExitDone || !strings.Contains(text, "accuracy  ") {
 		t.Errorf("exit code %d: %s", code, text)
 	}
-	// What is there is not lost, and nothing runs in vain.
+	// -save overwrites no file, and fails before the run.
 	for want, more := range map[string][]string{
 		model + " already exists: -force": {"-save", model},
 		"there is no folder":              {"-save", filepath.Join(dir, "no", "x.json")},
@@ -76,7 +76,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A target is listed by its RMSE.
+// Runs for a numeric target are listed by RMSE.
 func TestSweepOfNumbers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -96,7 +96,7 @@ func TestSweepOfNumbers(t *testing.T) {
 	}
 }
 
-// The help of a command with many flags shows a few of them, each of which is there, and all when it is asked to.
+// The help of a command with many flags shows a few existing ones, and all on request.
 func TestHelpAll(t *testing.T) {
 	t.Parallel()
 	for name, flags := range cli.BeginWith {

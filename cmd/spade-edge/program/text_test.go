@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
-// The help of every command fits a terminal of 80 columns, and has every word that was written for it.
+// The help of every command fits a terminal of 80 columns and has all of its text.
 func TestHelpFits(t *testing.T) {
 	for _, cmd := range cli.Commands {
 		for _, more := range []string{"", "all"} {
@@ -28,7 +28,7 @@ func TestHelpFits(t *testing.T) {
 	}
 }
 
-// So does every topic. Only messages are longer: who looks for one finds it in one line.
+// So does every topic. Only messages are longer, so that a search finds them in one line.
 func TestTopicsFit(t *testing.T) {
 	for _, name := range append([]string{""}, cli.TopicNames()...) {
 		_, out, _ := call(append([]string{"help"}, strings.Fields(name)...)...)

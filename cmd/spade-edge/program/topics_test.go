@@ -11,7 +11,7 @@ import (
 // texts is the folder of the texts that the program prints.
 const texts = "../internal/cli"
 
-// The topics and the help of commands in the program are the files of the folders, to the byte, and no file is left over.
+// The embedded topics and help texts equal the files in the folders, byte for byte, and no file is unused.
 func TestTopicsAreThoseOfTheFolder(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(texts, "topics", "*.txt")) // sorted
 	if err != nil || len(files) < 8 {

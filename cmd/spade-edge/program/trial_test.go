@@ -20,11 +20,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// nextPort counts the ports that ownPort has tried.
 var nextPort atomic.Int32
 
-// ownPort returns a free loopback address that no other test of this process is given, outside the range from which systems take the
-// ports of outgoing connections: while a process that listens on it is dead, nobody else gets it.
+// ownPort returns a free loopback address that no other test of this process uses. Its port is outside the range of
+// outgoing connections, so no other process takes it while its listener is dead.
 func ownPort() string {
 	for {
 		port := 18000 + (31*os.Getpid()+int(nextPort.Add(1)))%14500
@@ -40,11 +39,11 @@ type trial struct {
 	dir  string
 	file *fleetfile.File
 
-	secrets map[string]*ecdh.PrivateKey // that the members have made, as far as they have been seen
+	secrets map[string]*ecdh.PrivateKey // that the members made, as far as readSecrets has seen them
 }
 
-// newTrial writes the files of a fleet whose members are named in edges such as "ab": each member has its part of the
-// generated patients, a key, and a port of its own. change may alter the fleet.
+// newTrial writes the files of a fleet with the members and edges of edges, such as "ab". Each member has a part of
+// the generated patients, a key and a port. change may alter the fleet.
 func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	fleet := &sdk.Fleet{
@@ -107,7 +106,7 @@ func (tr *trial) write(t *testing.T, name, text string) {
 	}
 }
 
-// clients returns what a simulation needs of every member, with the patients dealt out in the given way.
+// clients returns the simulated clients, with the patients dealt out by partition.
 func (tr *trial) clients(t *testing.T, partition string, noise func(client int) io.Reader) []sim.Client {
 	t.Helper()
 	spec := task.Spec{Source: "synthetic:clinical", Seed: 5}
@@ -149,7 +148,7 @@ func (tr *trial) clients(t *testing.T, partition string, noise func(client int) 
 	return clients
 }
 
-// simulate returns the hash of every member's model as a simulation computes it, and how many losses each asks for.
+// simulate returns the hash of each member's model in a simulation, and how many losses each asks for.
 func (tr *trial) simulate(t *testing.T) (models []string, queries int64) {
 	t.Helper()
 	network, err := sim.New(tr.clients(t, "dirichlet:0.3", nil))

@@ -20,7 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// hearing starts a, and sends it frames from b, whose key the test has.
+// hearing starts a and sends it frames from b, whose key the test has.
 func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	t.Helper()
 	key, err := fleetfile.ReadKey(tr.path("b.key"))
@@ -41,7 +41,7 @@ func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	return a
 }
 
-// releaseOf returns a release of a member as its key, or that of another one, signs it.
+// releaseOf returns a release of a member, signed with the key of member by.
 func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) []byte {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)
@@ -50,7 +50,7 @@ func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) 
 	return r.Append(nil)
 }
 
-// claim returns a hail of b's that says that b holds a release of a's, and shows a signature for it.
+// claim returns a hail from b which claims that b holds a release of a, with a signature as proof.
 func (tr *trial) claim(t *testing.T, held int, proof []byte) string {
 	t.Helper()
 	return encoded(t, 6, admm.Message{Kind: admm.Probe, Held: held, Incarnation: 5, Signed: admm.Signed{Proof: proof}})
@@ -62,7 +62,6 @@ func guardedTrial(t *testing.T) *trial {
 	return newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
 }
 
-// ended waits for a process.
 func ended(p *process) (int, string) {
 	<-p.over
 	return p.cmd.ProcessState.ExitCode(), p.log.String()
@@ -125,7 +124,7 @@ var claimTroubles = map[string]provocation{
 	},
 	"shows two releases of round ... that this node's key has signed: another device makes releases in this node's name; ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
-		tr.give(t, "b", tr.double(t, "a", "a", 1)) // of which a does not know
+		tr.give(t, "b", tr.double(t, "a", "a", 1)) // a does not have it
 		start(t, "run", tr.path("b.json"))
 		return ended(start(t, "run", tr.path("a.json")))
 	},
@@ -143,7 +142,7 @@ var claimTroubles = map[string]provocation{
 		if err != nil {
 			t.Fatal(err)
 		}
-		scope := signed.NewScope("an earlier run", [32]byte{1}, "a") // after which the ledger was set back
+		scope := signed.NewScope("an earlier run", [32]byte{1}, "a") // after which the ledger was reset
 		key, _ := tr.signedBy(t, "a")
 		r := signed.Statement{Kind: signed.Release, Round: 4, Ledger: signed.Head{ID: [16]byte(id), Seq: 4, Hash: [32]byte{4}}}
 		r.Sign(key, scope)

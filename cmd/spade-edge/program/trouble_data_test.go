@@ -32,7 +32,6 @@ func (b *bench) book(t *testing.T, name string, limit *dpmech.Limit) *state.Ledg
 	return l
 }
 
-// used is a ledger with two releases in it.
 func (b *bench) used(t *testing.T, name string) string {
 	t.Helper()
 	l := b.book(t, name, nil)
@@ -129,7 +128,7 @@ var privacyTroubles = map[string]provocation{
 	},
 }
 
-// talker is a node file whose program is a script for a shell.
+// talker writes a node file whose program is a shell script.
 func (tr *trial) talker(t *testing.T, script, more string) string {
 	t.Helper()
 	return tr.oracle(t, `{"stream": ["sh", "-c", `+strconv.Quote(script)+`]`+more+`}`)
@@ -207,7 +206,7 @@ var dataTroubles = map[string]provocation{
 	},
 }
 
-// tasked runs a fleet of one by a task from other data than its node's.
+// tasked runs a fleet of one with a task fitted on other data than its node's.
 func (b *bench) tasked(t *testing.T, mine string) (int, string) {
 	t.Helper()
 	var public strings.Builder
@@ -257,7 +256,7 @@ var pageTroubles = map[string]provocation{
 	},
 }
 
-// numbered returns rows with so many labels that are numbers.
+// numbered returns rows with n labels that are numbers.
 func numbered(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -23,7 +23,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// suspect is what a run says at its end of a neighbor; tinytest and sdk/admm have tests of members that come to be suspect.
+// suspect returns what a run finally reports about a suspect neighbor; tinytest and sdk/admm test how members become
+// suspect.
 func suspect(in admm.Influence) (int, string) {
 	r := &node.RunResult{Outcome: device.Outcome{NonPrivate: true, Suspects: []string{`"b": ` + in.Suspicion()}}}
 	var text strings.Builder
@@ -31,20 +32,19 @@ func suspect(in admm.Influence) (int, string) {
 	return cli.ExitDone, text.String()
 }
 
-// hears starts a node, once the others are at work and wait for it, and returns what it says when it has said all the words.
+// hears starts a node once the others run and wait for it, and returns its output once that has all the words.
 func hears(t *testing.T, words []string, file string, others ...string) (int, string) {
 	t.Helper()
 	for _, f := range others {
 		start(t, "run", f).log.await(t, "waiting for")
 	}
 	p := start(t, "run", file)
-	for _, w := range words { // the reason has a line of its own if it was not known when the node began to wait
+	for _, w := range words { // the reason has a separate line if it was not known when the node began to wait
 		p.log.await(t, w)
 	}
 	return goesOn, p.log.String()
 }
 
-// otherKey returns the text of a public key that is nobody's.
 func otherKey(t *testing.T) string {
 	t.Helper()
 	public, err := fleetfile.CreateKey(t.TempDir() + "/key")
@@ -236,7 +236,7 @@ var stateTroubles = map[string]provocation{
 	},
 }
 
-// refusedByProxy tries the edges of a node behind a proxy that answers with a status.
+// refusedByProxy checks a node's edges through a proxy that answers with a status.
 func refusedByProxy(t *testing.T, b *bench, status string) (int, string) {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()

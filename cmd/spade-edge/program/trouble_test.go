@@ -17,10 +17,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// goesOn stands for an exit code where a node says something and goes on.
+// goesOn stands for an exit code if a node reports something and continues.
 const goesOn = -1
 
-// bench is where errors are provoked: a fleet of two that is not private, one that is, and one of a single private member.
+// bench is where tests provoke errors: a fleet of two without privacy, a private one, and one with a single private
+// member.
 type bench struct {
 	plain, private, lone *trial
 }
@@ -32,7 +33,7 @@ func newBench(t *testing.T) *bench {
 	return &bench{newTrial(t, "ab", nil), newTrial(t, "ab", guarded), newTrial(t, "a ", func(f *sdk.Fleet) { guarded(f); alone(f) })}
 }
 
-// variant writes a file with parts of another one replaced, and returns its path.
+// variant writes a copy of a file with parts replaced, and returns its path.
 func (tr *trial) variant(t *testing.T, name string, oldNew ...string) string {
 	t.Helper()
 	text := readFile(t, tr.path(name))
@@ -53,25 +54,23 @@ func (tr *trial) variant(t *testing.T, name string, oldNew ...string) string {
 	return f.Name()
 }
 
-// oracle writes a's node file with another oracle.
 func (tr *trial) oracle(t *testing.T, oracle string) string {
 	t.Helper()
 	text := readFile(t, tr.path("a.json"))
 	return tr.variant(t, "a.json", text[strings.Index(text, `{"builtin"`):len(text)-1], oracle)
 }
 
-// place returns where a member listens.
 func (tr *trial) place(i int) string {
 	return strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[i].Addresses[0], "wss://"), "/")
 }
 
-// provocation makes the program say something, and returns that with the exit code.
+// provocation makes the program print a message. It returns the exit code and the message.
 type provocation func(t *testing.T, b *bench) (code int, text string)
 
 var entryLine = regexp.MustCompile(`^  (\S.*)  \[(\d+|-)\]\n$`)
 
-// Every entry of the topic is a part of what the program says when it is provoked, long enough to find it, with the exit code
-// that the entry has; and every provocation has its entry.
+// Every entry of the topic is a sufficiently long part of a message that a provocation produces, with the entry's exit
+// code, and every provocation has an entry.
 func TestTroubleshooting(t *testing.T) {
 	t.Parallel()
 	_, topic, _ := call("help", "troubleshooting")
@@ -130,7 +129,7 @@ func TestTroubleshooting(t *testing.T) {
 	}
 }
 
-// entryOf returns the entry of a message: of those that are a part of it, the one that has most of it. Empty if there is none.
+// entryOf returns the longest entry that is part of a message, or "".
 func entryOf(message string, entries map[string]int) (title string) {
 	longest := 0
 	for _, e := range slices.Sorted(maps.Keys(entries)) {
@@ -141,7 +140,8 @@ func entryOf(message string, entries map[string]int) (title string) {
 	return title
 }
 
-// says reports whether a line of a text has all parts of a message, which is one with three dots where it varies, in order.
+// says reports whether a line of text contains, in order, all parts of a message, in which three dots stand for
+// variable text.
 func says(text, message string) bool {
 	var parts []string
 	for _, part := range strings.Split(message, "...") {
@@ -208,7 +208,7 @@ var fileTroubles = map[string]provocation{
 	},
 }
 
-// done takes the single member to its end, once.
+// done runs the single member to completion, once.
 func (b *bench) done(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(b.lone.path("a.state/certificate.json")); err == nil {

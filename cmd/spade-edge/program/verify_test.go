@@ -20,7 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// notary is a fleet of three on disk, with a ledger of b's data and all that b and its neighbors sign in a run.
+// notary is a fleet of three on disk, with a ledger of b's data and everything that b and its neighbors sign in a run.
 type notary struct {
 	dir    string
 	file   *fleetfile.File
@@ -58,7 +58,7 @@ func newNotary(t *testing.T) *notary {
 
 func (n *notary) path(name string) string { return filepath.Join(n.dir, name) }
 
-// certify goes through b's run in the ledger, and writes its certificate with the countersignatures of neighbors.
+// certify records b's run in the ledger and writes its certificate with the countersignatures of neighbors.
 func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ...string) string {
 	t.Helper()
 	f := n.file.Fleet
@@ -94,7 +94,8 @@ func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ..
 	return n.write(t, "certificate.json", c)
 }
 
-// signHead makes the last release of a run that is over, with the ledger of its certificate, and puts it into that.
+// signHead signs the last release of a completed run, with the ledger of its certificate, and adds it to the
+// certificate.
 func signHead(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey, f *sdk.Fleet) signed.Statement {
 	t.Helper()
 	state := c.Lifetime.Ledger
@@ -110,7 +111,6 @@ func signHead(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey, f *sd
 	return head
 }
 
-// sign puts a signature under a certificate.
 func sign(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey) {
 	t.Helper()
 	message, err := c.SignedBytes()
@@ -120,7 +120,7 @@ func sign(t *testing.T, c *dpmech.Certificate, key ed25519.PrivateKey) {
 	c.Signature = hex.EncodeToString(ed25519.Sign(key, message))
 }
 
-// signFile signs the certificate of a run that is over, if the node has not.
+// signFile signs the certificate of a completed run if the node has not.
 func signFile(t *testing.T, path, fleet, key string) {
 	t.Helper()
 	c, err := dpmech.ParseCertificate([]byte(readFile(t, path)))
@@ -161,7 +161,7 @@ func (n *notary) write(t *testing.T, name string, c *dpmech.Certificate) string 
 	return n.path(name)
 }
 
-// With a fleet file the auditor trusts its keys, and is told who countersigned.
+// With a fleet file the auditor trusts its keys and sees who countersigned.
 func TestVerifyWithFleet(t *testing.T) {
 	n := newNotary(t)
 	cert, fleet, ledger := n.certify(t, nil, "c"), n.path("fleet.json"), n.path("ledger.json")
@@ -190,7 +190,7 @@ func TestVerifyWithFleet(t *testing.T) {
 	n.certify(t, nil)
 	says([]string{"countersigned by nobody: that no release is left out, only the member itself says", `not countersigned by "a", "c"`}, "each holds", "-fleet", fleet)
 
-	// The key is moved to the retired ones: what it has signed still counts. Left out, it does not.
+	// A retired key still verifies what it signed; a removed key does not.
 	public, _, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestVerifyWithFleet(t *testing.T) {
 	}
 }
 
-// What a member forges is refused by name.
+// The error for a forgery names it.
 func TestVerifyRefusesForgeries(t *testing.T) {
 	t.Parallel()
 	n := newNotary(t)
@@ -228,7 +228,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 			c.Cost = dpmech.CostOf(c.Spends[0].Total(), c.Delta)
 		}
 	}
-	// Fifty releases rewritten to one, at a hundred times the noise: by itself, with the ledger, with the fleet.
+	// Fifty releases rewritten as one with a hundred times the noise: alone, with the ledger, with the fleet file.
 	const renoised = "with clip 1 and sigma 800, want 50 rounds from 1 on with clip 1 and sigma 8 as in the ledger"
 	cert := n.certify(t, one(800), "a")
 	refused("one of more noise", cert, renoised)
@@ -236,7 +236,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	refused("one of more noise", cert, renoised, "-fleet", fleet)
 	refused("one of more noise", cert, renoised, "-fleet", fleet, "-ledger", ledger)
 	refused("fewer", n.certify(t, one(8), "a"), "the ledger has 50 releases of this run, and the certificate 1")
-	// Rewritten in the lifetime as well it agrees with itself, and with neither fleet nor ledger.
+	// With the lifetime rewritten too, it agrees with itself, but with neither fleet file nor ledger.
 	whole := func(sigma float64) func(c *dpmech.Certificate) {
 		return func(c *dpmech.Certificate) {
 			one(sigma)(c)
@@ -249,7 +249,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	refused("the ledger too", cert, "releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8", "-fleet", fleet)
 	refused("fewer, the ledger too", n.certify(t, whole(8), "a"), "head: is release 53, after 50 releases, want the last of 1", "-fleet", fleet)
 
-	// A ledger that b made anew for the same releases is not the one that the head names.
+	// A new ledger of b for the same releases is not the one that the head names.
 	good := n.certify(t, nil, "a")
 	other := newNotary(t)
 	other.file, other.keys = n.file, n.keys
@@ -269,7 +269,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 		refused("another fleet", good, name, "-fleet", path)
 	}
 
-	// A certificate without a signature shows nothing of who wrote it.
+	// A certificate without a signature does not show who wrote it.
 	unsigned := n.certify(t, func(c *dpmech.Certificate) {
 		c.Head, c.Countersigned, c.NotCovered = "", nil, append(c.NotCovered, dpmech.NotSigned)
 	})
@@ -282,7 +282,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	c.Signature = strings.Repeat("00", 64)
 	refused("no signature", n.write(t, "zero.json", c), "signature: certificate: the signature is by none of the member's keys", "-fleet", fleet)
 
-	// The ledger has gone on with this run since.
+	// The ledger has since continued with this run.
 	good = n.certify(t, nil, "a")
 	f := n.file.Fleet
 	if err := n.ledger.Reserve(f.Run, f.Hash(), "b", 51, dpmech.Gaussian{Clip: 1, Sigma: 8}); err != nil {

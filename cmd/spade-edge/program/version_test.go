@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
-// The licences that the program prints are those of the modules that are linked into it, word for word.
+// The licenses that the program prints are those of its linked modules, word for word.
 func TestLicenses(t *testing.T) {
 	list, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}"+
 		"{{end}}{{end}}", "github.com/spade-dfl/spade-edge/cmd/spade-edge").Output()
@@ -50,7 +50,7 @@ func TestLicenses(t *testing.T) {
 	}
 }
 
-// goroot returns the folder of Go's sources. Some distributions keep the licence elsewhere.
+// goroot returns the folder of Go's sources, but some distributions keep the license elsewhere.
 func goroot(t *testing.T) string {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -63,7 +63,6 @@ func goroot(t *testing.T) string {
 	return dir
 }
 
-// What a release says of itself is what the linker was told.
 func TestVersionOfRelease(t *testing.T) {
 	defer func() { cli.Release = "" }()
 	cli.Release = "v1.2.0 0123456789ab"

@@ -10,18 +10,17 @@ import (
 	"testing"
 )
 
-// mistake is a wrong use of the program.
 type mistake struct {
 	code int
-	want string // part of the message; of one with several lines, a line for a part of each
+	want string // part of the message; for a message of several lines, one line for a part of each
 	args []string
 }
 
-// wrongUse makes mistakes in a folder. Each must end with its exit code and a message that has what is wanted, in as many
-// lines, and after it, if the program was called wrongly, a hint; with nothing on standard output, and everything in the folder as it was.
+// wrongUse makes mistakes in a folder. Each must end with its exit code and a message with the wanted parts, in as
+// many lines, plus a hint if the call was wrong, with empty standard output and an unchanged folder.
 func wrongUse(t *testing.T, dir string, all []mistake) {
 	t.Helper()
-	packagePrefix() // which reads the folders from here
+	packagePrefix() // reads the folders from here
 	t.Chdir(dir)
 	before := snapshot(t, dir)
 	for _, c := range all {
@@ -45,7 +44,6 @@ func wrongUse(t *testing.T, dir string, all []mistake) {
 	}
 }
 
-// snapshot describes everything in a folder.
 func snapshot(t *testing.T, dir string) string {
 	t.Helper()
 	var all strings.Builder

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// initX0 makes a fleet of two nodes with a program of four parameters, and returns its file.
+// initX0 makes a fleet of two nodes with a program of four parameters, and returns its folder and file.
 func initX0(t *testing.T, flags ...string) (dir string, file *fleetfile.File) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "fleet")
@@ -31,14 +31,15 @@ func initX0(t *testing.T, flags ...string) (dir string, file *fleetfile.File) {
 	return dir, file
 }
 
-// A start that is drawn has the same bits on every processor, follows the seed, and is part of the fleet's hash.
+// A random start has the same bits on every processor, depends on the seed, and is part of the fleet's hash.
 func TestStartIsDrawn(t *testing.T) {
 	_, zeros := initX0(t)
 	_, drawn := initX0(t, "-x0", "normal:0.25")
 	_, again := initX0(t, "-x0", "normal:0.25")
 	_, double := initX0(t, "-x0", "normal:0.5")
 	_, other := initX0(t, "-x0", "normal:0.25", "-seed", "2")
-	want := []float32{0x1.3f1a72p-04, 0x1.b514e4p-03, 0x1.bc42cep-06, 0x1.73dadp-03} // golden: a run of several machines has one start
+	// Golden: the same on all machines of a run.
+	want := []float32{0x1.3f1a72p-04, 0x1.b514e4p-03, 0x1.bc42cep-06, 0x1.73dadp-03}
 	if got := drawn.Fleet.X0; !slices.Equal(got, want) {
 		t.Errorf("start %x, want %x", got, want)
 	}
@@ -53,7 +54,7 @@ func TestStartIsDrawn(t *testing.T) {
 	}
 }
 
-// A start is read from what numpy.save and export write, whole and finite.
+// A start is read from files of numpy.save and export, complete and finite.
 func TestStartIsRead(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string, content []byte) string {
@@ -69,7 +70,7 @@ func TestStartIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spread := bytes.Replace(npy(x...), []byte("), }"), []byte("), }                     "), 1) // as numpy leaves room to grow
+	spread := bytes.Replace(npy(x...), []byte("), }"), []byte("), }                     "), 1) // NumPy leaves room to grow
 	spread[8] += 21
 	for name, content := range map[string][]byte{"a.npy": npy(x...), "b.npy": spread, "c.json": model} {
 		if _, file := initX0(t, "-x0", path(name, content)); !slices.Equal(file.Fleet.X0, x) {
@@ -105,7 +106,7 @@ func TestStartIsRead(t *testing.T) {
 	}
 }
 
-// check warns of a program that learns nothing from zeros, and not once the start is another one.
+// check warns of a program that learns nothing from a start at zero, and not for another start.
 func TestSaddleIsReported(t *testing.T) {
 	noWindows(t)
 	const product = `

@@ -1,7 +1,7 @@
-// Package transcripts tests the command line by files that show what a user types and sees: testdata/*.txtar. Each is run
-// by testscript, whose documentation explains the commands; await, edit, ports and wrong are this package's own.
+// Package transcripts tests the command line with files that show what a user types and sees: testdata/*.txtar.
+// testscript runs them, and its documentation explains the commands; this package adds await, edit, ports and wrong.
 //
 //	go test ./...                           # all
 //	go test -run 'Transcripts/fleet' .      # testdata/fleet.txtar
-//	go test -update ./...                   # writes what "cmp" finds into the files
+//	go test -update ./...                   # updates the files that "cmp" compares
 package transcripts

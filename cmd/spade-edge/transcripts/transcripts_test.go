@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"spade-edge": program.Websockets.Main})
 }
 
-// Each file shows what a user types and sees. SPADE_EDGE names a program to test in place of this one.
+// Each file shows what a user types and sees. SPADE_EDGE names another program to test.
 func TestTranscripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -50,8 +50,8 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// wrong runs a command that must fail: "wrong CODE COMMAND ARG...". It checks the exit code, that nothing is on standard
-// output, and that every file is as it was before.
+// wrong runs a command that must fail: "wrong CODE COMMAND ARG...". It checks the exit code, that standard output is
+// empty, and that no file changed.
 func wrong(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: wrong CODE COMMAND ARG...")
@@ -75,7 +75,6 @@ func wrong(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// snapshot describes everything in a folder.
 func snapshot(ts *testscript.TestScript, dir string) string {
 	var all strings.Builder
 	ts.Check(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -95,7 +94,7 @@ func snapshot(ts *testscript.TestScript, dir string) string {
 	return all.String()
 }
 
-// await repeats a command until what it prints matches a pattern, for a minute: "await PATTERN COMMAND ARG...".
+// await repeats a command for up to a minute until its output matches a pattern: "await PATTERN COMMAND ARG...".
 func await(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: await PATTERN COMMAND ARG...")
@@ -111,7 +110,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// edit writes a copy of a file in which each OLD is NEW: "edit FROM TO OLD NEW [OLD NEW]...".
+// edit writes a copy of a file with each OLD replaced by NEW: "edit FROM TO OLD NEW [OLD NEW]...".
 func edit(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 4 || len(args)%2 != 0 {
 		ts.Fatalf("usage: edit FROM TO OLD NEW [OLD NEW]...")

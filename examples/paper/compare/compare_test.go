@@ -12,7 +12,8 @@ import (
 
 var patients = strings.Fields("-data csv:../../patients.csv -label diagnosis -drop id -onehot ward -graph complete")
 
-// Every method has a row, every run is in the file, and a second comparison has the same digits and does not replace it.
+// Every method has a row and every run is in the file. A second comparison has the same digits and does not replace
+// the file.
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs.csv")
 	args := append(patients, "-nodes", "4", "-rounds", "3", "-seeds", "1,3", "-trials", "3", "-colluders", "1")
@@ -69,7 +70,7 @@ func TestIsSimulate(t *testing.T) {
 	}
 }
 
-// Files of one client each are those of "spade-edge simulate" with several files.
+// Several files, one per client, give the same result as in "spade-edge simulate".
 func TestFiles(t *testing.T) {
 	text, err := os.ReadFile(filepath.FromSlash("../../patients.csv"))
 	if err != nil {
@@ -104,7 +105,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A client of one sample keeps it, and nobody is judged by it.
+// A client with one sample keeps it and has no test samples.
 func TestSmallClients(t *testing.T) {
 	o, err := parse(append(patients, "-nodes", "700", "-partition", "dirichlet:0.3,unbalanced"), io.Discard)
 	if err != nil {
@@ -126,7 +127,7 @@ func TestSmallClients(t *testing.T) {
 	}
 }
 
-// Wrong flags are named before anything is read.
+// Wrong flags are reported before any data are read.
 func TestWrongFlags(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-nodes 1", "-nodes is 1"}, {"-rounds 0", "-rounds is 0"}, {"-epsilon 0", "-epsilon is 0"}, {"-delta 1", "-delta is 1"},

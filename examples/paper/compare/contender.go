@@ -9,13 +9,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// contender is one line of the table.
 type contender struct {
 	name, sees string
-	method     method.Method // nil: models are made by hand
+	method     method.Method // nil: no method; see models
 	searched   bool          // its settings come from a search
 	average    bool          // judged by the mean of all clients' models
-	trusted    bool          // somebody sees more than noise covers
+	trusted    bool          // a server, or whoever holds all data, sees more than the noise covers
 	hand       func(ctx context.Context, s *stage) ([][]float32, error)
 }
 
@@ -24,7 +23,7 @@ const (
 	own    = "SPADE-DFL"
 )
 
-// contenders lists the lines, without noise if private is false.
+// contenders lists the rows, without noise if private is false.
 func contenders(private bool, colluders int) []contender {
 	list := []contender{
 		{name: "always the most frequent class", hand: majority},
@@ -56,7 +55,6 @@ func contenders(private bool, colluders int) []contender {
 	return list
 }
 
-// majority has no model.
 func majority(context.Context, *stage) ([][]float32, error) { return nil, nil }
 
 // alone trains each client by itself, without noise, as a fleet of one.
@@ -78,7 +76,7 @@ func alone(ctx context.Context, s *stage) ([][]float32, error) {
 	return all, nil
 }
 
-// pooled is the ceiling: all data in one place, and their exact gradient.
+// pooled is the ceiling: all data in one place, with their exact gradient.
 func pooled(_ context.Context, s *stage) ([][]float32, error) {
 	return [][]float32{data.CeilingModel(s.train, true)}, nil
 }

@@ -1,4 +1,4 @@
-// Package compare sets SPADE-DFL, as "spade-edge simulate" runs it, beside its rivals on anybody's own data: FedAvg and
-// decentralized gradient descent with the same guarantee, the same losses to ask for and the same held-out samples, and
-// what stands at both ends, each client alone and all data in one place.
+// Package compare compares SPADE-DFL, as "spade-edge simulate" runs it, with its rivals on a user's own data: FedAvg
+// and decentralized gradient descent with the same guarantee, number of losses and held-out samples. The two extremes
+// complete the table: each client alone, and all data in one place.
 package compare

@@ -12,10 +12,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// options are the flags, called as those of "spade-edge simulate".
+// options are the flags, named like those of "spade-edge simulate".
 type options struct {
 	spec           task.Spec
-	files          []string // of the clients, one for each; nil if the samples of one source are dealt out
+	files          []string // one per client; nil if the samples of one source are dealt out
 	partition      task.Partition
 	nodes, rounds  int
 	graph          string
@@ -27,7 +27,6 @@ type options struct {
 	out            string
 }
 
-// parse reads flags.
 func parse(args []string, log io.Writer) (*options, error) {
 	o := new(options)
 	fl := flag.NewFlagSet("paper compare", flag.ContinueOnError)
@@ -100,7 +99,7 @@ func parse(args []string, log io.Writer) (*options, error) {
 	return o, errors.Join(append(errs, o.spec.Validate())...)
 }
 
-// readSeeds reads numbers and ranges such as 1..5, at most a thousand, separated by commas.
+// readSeeds parses at most a thousand numbers and ranges such as 1..5, separated by commas.
 func readSeeds(text string) (seeds []uint64, err error) {
 	seen := make(map[uint64]bool)
 	for _, part := range strings.Split(text, ",") {

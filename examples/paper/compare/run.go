@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Run reads flags, compares, and prints a table. log gets the progress.
+// Run parses flags, compares, and prints a table to out and the progress to log.
 func Run(ctx context.Context, args []string, out, log io.Writer) error {
 	o, err := parse(args, log)
 	if err != nil {
@@ -56,15 +56,14 @@ func Run(ctx context.Context, args []string, out, log io.Writer) error {
 	return o.table(out, all, results)
 }
 
-// result is one run.
 type result struct {
 	worth
 	setting method.Setting
 	spent   method.Spent
-	losses  float64 // asked for, of each sample and in each round
+	losses  float64 // losses asked for, per sample and round
 }
 
-// run searches, if there is anything to search for, and makes the run.
+// run searches for settings if the contender has any, and makes the run.
 func (c contender) run(ctx context.Context, last *stage, search []stage, trials int) (r result, err error) {
 	if c.searched {
 		if r.setting, err = c.search(ctx, search, trials); err != nil {
@@ -84,7 +83,6 @@ func (c contender) run(ctx context.Context, last *stage, search []stage, trials 
 	return r, err
 }
 
-// models returns what a contender is judged by.
 func (c contender) models(ctx context.Context, s *stage, setting method.Setting) ([][]float32, method.Spent, error) {
 	if c.method == nil {
 		models, err := c.hand(ctx, s)
@@ -97,8 +95,8 @@ func (c contender) models(ctx context.Context, s *stage, setting method.Setting)
 	return models, spent, err
 }
 
-// search tries points of a Latin hypercube on one validation set, and the best five of them on the other ones too. It
-// returns the one with the best mean accuracy.
+// search tries points of a Latin hypercube on one validation set, then the best five on the other validation sets too.
+// It returns the one with the best mean accuracy.
 func (c contender) search(ctx context.Context, on []stage, trials int) (method.Setting, error) {
 	type trial struct {
 		setting method.Setting
@@ -110,7 +108,7 @@ func (c contender) search(ctx context.Context, on []stage, trials int) (method.S
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil: // a setting with which the model runs away
+		case err != nil: // the model diverges with this setting
 			faults, t.sum = err, math.Inf(-1)
 			return nil
 		}
@@ -145,7 +143,6 @@ func (c contender) search(ctx context.Context, on []stage, trials int) (method.S
 	return all[0].setting, nil
 }
 
-// write writes the file of all runs, if one is asked for.
 func (o *options) write(all []contender, results [][]result) error {
 	if o.out == "" {
 		return nil

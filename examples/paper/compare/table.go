@@ -9,7 +9,6 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// table prints what came out, and says it in a sentence.
 func (o *options) table(out io.Writer, all []contender, results [][]result) error {
 	var b strings.Builder
 	guarantee := fmt.Sprintf("epsilon %v at delta %v for each client's whole data set", o.epsilon, o.delta)
@@ -47,7 +46,6 @@ clients' models, as if consensus at the end were free and complete. 1P-DSG and 1
 from losses, without and with gradient tracking. "alone" is SPADE-DFL without noise on a client's own data, and "pooled" is
 logistic regression by exact gradients.`
 
-// sentence says what the table shows.
 func (o *options) sentence(all []contender, results [][]result) string {
 	ours, best, alone, top := -1, -1, -1, -1
 	mean := func(i int) float64 { return stat.Mean(accuracies(results[i])) }
@@ -76,7 +74,6 @@ func (o *options) sentence(all []contender, results [][]result) string {
 		own, mean(ours), who, all[best].name, mean(best), interval(differ, "%+.1f"), mean(alone), mean(top))
 }
 
-// column returns a number of each run.
 func column(runs []result, of func(r result) float64) (v []float64) {
 	for _, r := range runs {
 		v = append(v, of(r))
@@ -88,7 +85,7 @@ func accuracies(runs []result) []float64 {
 	return column(runs, func(r result) float64 { return r.accuracy })
 }
 
-// interval returns a mean, with its interval if there are several values.
+// interval formats a mean, with its interval if there are several values.
 func interval(v []float64, format string) string {
 	i, err := stat.TInterval(v, 0.95)
 	if err != nil {

@@ -6,18 +6,18 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// ceilingSteps is how long the first-order reference trains: loss and accuracy have long stopped moving.
+// ceilingSteps is the number of steps of the first-order reference; loss and accuracy converge much earlier.
 const ceilingSteps = 3000
 
-// Ceiling returns the accuracy of the [CeilingModel] on the test set: what is left for a method that sees losses only,
-// and learns in pieces, to reach.
+// Ceiling returns the accuracy of the [CeilingModel] on the test set: an upper reference for methods that see only
+// losses and learn on distributed data.
 func Ceiling(s Split, logistic bool) float64 {
 	return task.NewSoftmax(s.Test).Accuracy(CeilingModel(s.Train, logistic))
 }
 
 // CeilingModel trains the model of the experiments, task.NewSoftmax, on all training data in one place with its exact
-// gradient (full batch, Nesterov's accelerated method from zero). With logistic, the logarithmic loss takes the place of
-// the squared probability loss.
+// gradient (full batch, Nesterov's accelerated method from zero). With logistic, it uses the logarithmic loss instead
+// of the squared probability loss.
 func CeilingModel(train *task.Data, logistic bool) []float32 {
 	rows := train.Classes
 	if rows == 2 {
@@ -56,8 +56,8 @@ func gradient(g, x []float64, d *task.Data, rows int, logistic bool) {
 	}
 }
 
-// Gradient returns the gradient of the squared probability loss of each sample of d, of the model task.NewSoftmax. The
-// function it returns stores it in g. One goroutine at a time may call it.
+// Gradient returns a function that stores in g the gradient of the squared probability loss of a sample of d, for the
+// model task.NewSoftmax. The function is not safe for concurrent use.
 func Gradient(d *task.Data) func(g, x []float32, sample int) {
 	dim := task.NewSoftmax(d).Dim()
 	s := slope{p: make([]float64, d.Classes), dz: make([]float64, d.Classes), rows: dim / d.Dim}
@@ -74,10 +74,9 @@ func Gradient(d *task.Data) func(g, x []float32, sample int) {
 	}
 }
 
-// slope adds up gradients of samples' losses.
 type slope struct {
-	p, dz    []float64 // one number for each class
-	rows     int       // of the model
+	p, dz    []float64 // one number per class
+	rows     int
 	logistic bool
 }
 
@@ -116,7 +115,7 @@ func (s *slope) add(g, x []float64, a []float32, class int) {
 	}
 }
 
-// probabilities sets p to the model's probabilities of a sample.
+// probabilities sets p to the model's class probabilities of a sample.
 func probabilities(p, x []float64, a []float32, rows int) {
 	largest := 0.0
 	for k := range p {

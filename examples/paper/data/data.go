@@ -13,27 +13,27 @@ import (
 // Names lists the data sets, in the paper's order.
 var Names = []string{"mnist", "fashion", "alzheimers", "brain"}
 
-// Titles is what the paper calls them.
+// Titles has the paper's names of the data sets.
 var Titles = map[string]string{"mnist": "MNIST", "fashion": "Fashion-MNIST", "alzheimers": "Alzheimer's disease",
 	"brain": "Brain Tumor MRI"}
 
-// Folds is how many parts cross-validation cuts the Alzheimer's data into; the other tasks have one split a seed,
-// fold 0.
+// Folds is the number of parts in the cross-validation of the Alzheimer's data; the other tasks have one split per
+// seed, fold 0.
 const Folds = 5
 
-// validation is the share of a training set that the search for parameters is scored on.
+// validation is the share of a training set on which the search scores parameters.
 const validation = 0.2
 
-// Source is one data set as it was read. It is safe for use by several goroutines.
+// Source is a data set as read from its files. It is safe for concurrent use.
 type Source struct {
 	Name string
 
-	train, test *task.Data // test is nil where the source has no test set
+	train, test *task.Data // test is nil if the source has no test set
 	mu          sync.Mutex
 	splits      map[key]*split
 }
 
-// Split is what a run learns from and what it is tested on, ready for use.
+// Split is the prepared training and test data of a run.
 type Split struct {
 	Train, Test *task.Data
 }
@@ -55,7 +55,7 @@ type split struct {
 func Load(name, dir string) (*Source, error) {
 	no := false
 	spec := task.Spec{Standardize: &no, Bias: &no}
-	own := false // it has a test set of its own
+	own := false // whether it has a separate test set
 	switch name {
 	case "mnist":
 		spec.Source, spec.Labels, own = "idx:"+filepath.Join(dir, "mnist-6-7"), []string{"6", "7"}, true
@@ -88,7 +88,6 @@ func Load(name, dir string) (*Source, error) {
 	return s, nil
 }
 
-// join returns the samples of both.
 func join(a, b *task.Data) *task.Data {
 	out := *a
 	out.X = append(append([]float32(nil), a.X...), b.X...)
@@ -96,16 +95,16 @@ func join(a, b *task.Data) *task.Data {
 	return &out
 }
 
-// Split returns the training and the test set of a seed, and of one of the Folds where there are folds. With validate,
-// the test set is left alone: what is trained and tested on are two parts of the training set, and whatever is fitted
-// is fitted on the first.
+// Split returns the training and the test set of a seed and, for a source with folds, of one of the Folds. With
+// validate, it does not use the test set: both parts come from the training set. Preprocessing is fitted on the first
+// part.
 func (s *Source) Split(seed uint64, fold int, validate bool) (Split, error) {
 	return s.get(key{seed, fold, validate, false})
 }
 
-// SplitRows is Split for runs that protect each record: which samples are held out, a fifth of them unless the source has
-// a test set of its own, depends on their number and the seed alone, so that no sample's label moves another one. There
-// are no folds.
+// SplitRows is Split for record-level privacy: the held-out samples, a fifth of them unless the source has a separate
+// test set, depend only on the number of samples and the seed, so that no sample's label moves another sample. It has
+// no folds.
 func (s *Source) SplitRows(seed uint64, validate bool) (Split, error) {
 	return s.get(key{seed, 0, validate, true})
 }
@@ -147,7 +146,7 @@ func (s *Source) prepare(k key) (Split, error) {
 	}
 	if k.validate {
 		y, n := classes(train)
-		in, out, err := task.Split(y, n, validation, k.seed+1<<32) // another draw than that of the test set
+		in, out, err := task.Split(y, n, validation, k.seed+1<<32) // a draw other than the test set's
 		if err != nil {
 			return Split{}, err
 		}
@@ -182,8 +181,8 @@ func apply(train, test *task.Data, f func(*task.Data) (*task.Data, error)) (Spli
 	return Split{a, b}, err
 }
 
-// folds deals the samples of each class, in random order, to Folds parts in turn, and returns all parts but one, and
-// that one.
+// folds shuffles the samples of each class and deals them to Folds parts in turn. It returns the union of all parts
+// but one, and that one.
 func folds(y []int, classes, fold int, seed uint64) (in, out []int) {
 	for class := range classes {
 		var members []int

@@ -24,7 +24,7 @@ func source(t *testing.T, name string) *Source {
 	return s
 }
 
-// TestShapes compares what is learned from with the paper's words: 10 components, 39 clinical features, 40 parameters.
+// TestShapes compares the data's shapes with the paper: 10 components, 39 clinical features, 40 parameters.
 func TestShapes(t *testing.T) {
 	for name, want := range map[string][3]int{"fashion": {705, 176, 10}, "alzheimers": {1719, 430, 39}} {
 		split, err := source(t, name).Split(1, 0, false)
@@ -37,7 +37,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestValidationIsCutFromTraining: the search's own split holds nothing of the test set.
+// TestValidationIsCutFromTraining checks that the search's splits contain nothing of the test set.
 func TestValidationIsCutFromTraining(t *testing.T) {
 	s := source(t, "fashion")
 	split, err := s.Split(1001, 0, false)
@@ -81,7 +81,7 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// TestGradient compares the ceiling's gradients with differences of the losses that the methods see.
+// TestGradient compares the ceiling's gradients with finite differences of the methods' losses.
 func TestGradient(t *testing.T) {
 	for _, classes := range []int{2, 4} {
 		d := task.Clinical(50, 3)
@@ -122,7 +122,7 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// TestSplitRows: one record's label moves no other record, in a split for runs that protect each of them.
+// TestSplitRows checks that one record's label moves no other record in a split for record-level privacy.
 func TestSplitRows(t *testing.T) {
 	for _, name := range []string{"fashion", "alzheimers"} {
 		a, b := source(t, name), source(t, name)
@@ -143,7 +143,7 @@ func TestSplitRows(t *testing.T) {
 	}
 }
 
-// TestSampleGradient: the mean of the samples' gradients is the ceiling's gradient.
+// TestSampleGradient checks that the mean of the samples' gradients is the ceiling's gradient.
 func TestSampleGradient(t *testing.T) {
 	for _, classes := range []int{2, 4} {
 		d := task.Clinical(30, 3)

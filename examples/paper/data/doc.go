@@ -1,3 +1,3 @@
-// Package data prepares the four learning tasks of the paper's experiments: which samples are learned from, which are
-// tested on, and what is done to them first. Everything is a function of the files and of the seed.
+// Package data prepares the four learning tasks of the paper's experiments: training samples, test samples, and their
+// preprocessing. Everything is a function of the files and the seed.
 package data

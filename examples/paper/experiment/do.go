@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Do does the jobs that the store does not have yet with the given settings, and adds them. Results of any seed that
-// were made with another setting than the one that is chosen now are dropped: no mean is over two settings.
+// Do runs the jobs that the store lacks, with the given settings, and adds their results. It drops results of any seed
+// that were made with another setting than the current one, so that no mean mixes settings.
 func (l *Lab) Do(ctx context.Context, jobs []Job, settings *Settings, store *Store, log io.Writer) error {
 	planned := make(map[Job]bool)
 	for _, j := range jobs {

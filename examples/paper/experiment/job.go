@@ -18,56 +18,56 @@ import (
 // Delta is the delta of every private run.
 const Delta = 1e-5
 
-// Job is one run. It says everything that the run's result depends on, beside the data files and the setting.
+// Job is one run. It determines the run's result, together with the data files and the setting.
 type Job struct {
-	Table     string  `json:"table"` // which comparison it is part of, see [Tables]
+	Table     string  `json:"table"` // the comparison to which it belongs, see [Tables]
 	Dataset   string  `json:"dataset"`
-	Partition string  `json:"partition"` // as task.ParsePartition reads it
+	Partition string  `json:"partition"` // in the syntax of task.ParsePartition
 	Clients   int     `json:"clients"`
-	Graph     string  `json:"graph"`   // as graph.Parse reads it
-	Rounds    int     `json:"rounds"`  // at most; 50 throughout
-	Queries   float64 `json:"queries"` // losses a sample and round, at most
+	Graph     string  `json:"graph"`   // in the syntax of graph.Parse
+	Rounds    int     `json:"rounds"`  // at most; 50 in all tables but [Longer]
+	Queries   float64 `json:"queries"` // losses per sample and round, at most
 	Epsilon   float64 `json:"epsilon"` // 0: no noise
-	// Accounting says how Epsilon is read, by its name in dpmech; empty means exactly (gdp). More noise makes up
-	// for a looser reading.
+	// Accounting is the accounting of Epsilon, by its name in dpmech; empty means exact (gdp). A looser accounting
+	// requires more noise.
 	Accounting string `json:"accounting,omitempty"`
 	Method     string `json:"method"`
 	Seed       uint64 `json:"seed"`
 	Fold       int    `json:"fold"`
 	Validate   bool   `json:"validate,omitempty"` // scored on a part of the training set
-	Curve      bool   `json:"-"`                  // the accuracy after every round is wanted
+	Curve      bool   `json:"-"`                  // whether to record the accuracy after every round
 }
 
-// Result is what came of a job. Accuracies are in percent, on the test set.
+// Result is the result of a job. Accuracies are in percent, on the test set.
 type Result struct {
 	Job
 	Setting method.Setting `json:"setting"`
 
-	Accuracy float64 `json:"accuracy"` // mean over the clients, each with the model that it holds after the last round
-	Network  float64 `json:"network"`  // of the clients' average model, which no device holds
-	// Of SPADE-DFL also what each client holds with the options that cost neither queries nor privacy: the mean of its
-	// releases, and both models after [Cooldown] further rounds of pure consensus.
+	Accuracy float64 `json:"accuracy"` // mean over the clients, each with its model after the last round
+	Network  float64 `json:"network"`  // of the clients' average model, which no device has
+	// Only for SPADE-DFL: what each client has with the options that cost neither queries nor privacy. These are the
+	// mean of its releases, and both models after [Cooldown] further rounds of pure consensus.
 	Averaged       float64 `json:"averaged,omitempty"`
 	Cooled         float64 `json:"cooled,omitempty"`
 	CooledAveraged float64 `json:"cooled_averaged,omitempty"`
 
 	Losses  int64     `json:"losses"`          // asked for, by all clients
-	Scalars int64     `json:"scalars"`         // sent, by everybody
-	Seconds float64   `json:"seconds"`         // of wall time, with other runs beside
-	Curve   []float64 `json:"curve,omitempty"` // Accuracy after each round, to three digits behind the point
+	Scalars int64     `json:"scalars"`         // sent, by all clients
+	Seconds float64   `json:"seconds"`         // wall time, with other runs in parallel
+	Curve   []float64 `json:"curve,omitempty"` // Accuracy after each round, with three decimals
 }
 
-// Cooldown is how many rounds of pure consensus the option cool-down takes.
+// Cooldown is the number of rounds of pure consensus in a cool-down.
 const Cooldown = 20
 
-// Lab holds the data sets and the methods. It is safe for use by several goroutines.
+// Lab holds the data sets and the methods. It is safe for concurrent use.
 type Lab struct {
 	dir     string
 	mu      sync.Mutex
 	sources map[string]*data.Source
 }
 
-// NewLab returns a lab for the data sets in a folder, which are read when they are first asked for.
+// NewLab returns a lab for the data sets in a folder. It reads each data set on first use.
 func NewLab(dir string) *Lab { return &Lab{dir: dir, sources: make(map[string]*data.Source)} }
 
 // Source returns a data set.
@@ -84,7 +84,7 @@ func (l *Lab) Source(name string) (*data.Source, error) {
 	return s, err
 }
 
-// world builds what a job's method runs on, and the test.
+// world builds the world of a job's method, and the test.
 func (l *Lab) world(j Job) (*method.World, *task.Model, error) {
 	source, err := l.Source(j.Dataset)
 	if err != nil {
@@ -122,7 +122,7 @@ func (l *Lab) world(j Job) (*method.World, *task.Model, error) {
 	return w, task.NewSoftmax(split.Test), nil
 }
 
-// exact returns the epsilon of exact accounting that takes the noise of the job's own.
+// exact returns the epsilon in exact accounting that requires the same noise as the job's epsilon.
 func (j Job) exact() (float64, error) {
 	if j.Accounting == "" {
 		return j.Epsilon, nil
@@ -135,7 +135,7 @@ func (j Job) exact() (float64, error) {
 	return dpmech.GDP.Epsilon(rho, Delta), err
 }
 
-// Run does a job with a setting: the method's own parameters and those of [Lab.space].
+// Run runs a job with a setting: the method's own parameters and those of [Lab.space].
 func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, error) {
 	m, err := methodOf(j.Method)
 	if err != nil {
@@ -199,16 +199,16 @@ func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, e
 	return r, nil
 }
 
-// Methods lists all contenders, SPADE-DFL in the paper's form last but for its own variants.
+// Methods lists all contenders. The paper's form of SPADE-DFL and its variants come last.
 func Methods() []method.Method {
 	return slices.Concat(rivals(), []method.Method{paperForm, centered, centeredCooled, together, centeredWalsh, tracking,
 		trackingWalsh, shared, sharedMomentum, trustedServer, gossip})
 }
 
-// SPADE-DFL in the paper's form, with the centered estimator, with that and a cool-down, and with all options; then
-// cooled with Walsh directions, with the tracking estimator, and with both; that with noise that neighbors share; that
-// also with momentum and twice the mixing. The last ones are DP-FedAvg as published, whose server sees every update and
-// adds the noise, and the same without a server.
+// SPADE-DFL in the paper's form; with the centered estimator; with that and a cool-down; and with all options. Then
+// with a cool-down and Walsh directions, the tracking estimator, or both; both with pairwise noise; and that with
+// momentum and twice the mixing. The last two are DP-FedAvg as published, whose server sees every update and adds the
+// noise, and the same without a server.
 var (
 	paperForm      = method.Spade{}
 	centered       = method.Spade{Centered: true}
@@ -239,5 +239,4 @@ func methodOf(name string) (method.Method, error) {
 	return nil, fmt.Errorf("experiment: no method is called %q", name)
 }
 
-// rivals lists the six methods that the paper compares with.
 func rivals() []method.Method { return method.Rivals() }

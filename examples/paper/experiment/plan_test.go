@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// TestPlanIsTheTables counts what the tables are made of, by hand.
+// TestPlanIsTheTables compares the plan with a manual count of the tables' runs.
 func TestPlanIsTheTables(t *testing.T) {
 	jobs := Plan(Tables, data.Names, 30)
 	seen := make(map[Job]bool)
@@ -25,8 +25,9 @@ func TestPlanIsTheTables(t *testing.T) {
 			t.Fatalf("fold: %+v", j)
 		}
 	}
-	perTable2 := 30 * (4*9 + 1)         // five rivals and four forms in four partitions, DP-SGD once
-	private := 4 * (perTable2 + 4*30*5) // tracking and Walsh; shared noise, with and without momentum; a trusted server; gossip
+	perTable2 := 30 * (4*9 + 1) // five rivals and four forms in four partitions, DP-SGD once
+	// Tracking and Walsh; pairwise noise with and without momentum; trusted server; gossip.
+	private := 4 * (perTable2 + 4*30*5)
 	want := map[string]int{
 		EqualQueries: 4*perTable2 + 4*30*(4*8+1) + 4*4*30*3, Private8: private, Private32: private,
 		FreeQueries: 4 * perTable2, PrivateFree: 4 * (perTable2 + 4*30*3),
@@ -39,7 +40,7 @@ func TestPlanIsTheTables(t *testing.T) {
 	}
 }
 
-// TestNoSeedOfTheSearchIsReported: what the search looks at is no reported run's.
+// TestNoSeedOfTheSearchIsReported checks that the search uses no seed of a reported run.
 func TestNoSeedOfTheSearchIsReported(t *testing.T) {
 	for _, j := range Plan(Tables, data.Names, 1000) {
 		first, more := tuningSeeds(j)
@@ -63,7 +64,7 @@ func TestHypercube(t *testing.T) {
 		for _, p := range points {
 			taken[int(place(p[k]))] = true
 		}
-		if len(taken) < 29 { // rounding to four digits can move a point over a border
+		if len(taken) < 29 { // rounding to four digits can move a point across a border
 			t.Errorf("%s: %d of 30 strata taken", k, len(taken))
 		}
 	}
@@ -80,7 +81,7 @@ func TestHypercube(t *testing.T) {
 	}
 }
 
-// TestStoreGoesOn keeps results, cuts the file off in the middle of a line as a stopped program would, and goes on.
+// TestStoreGoesOn stores results, truncates the file within a line as an interrupted program would, and continues.
 func TestStoreGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	first := Result{Job: Job{Table: "2a", Dataset: "mnist", Method: "m", Seed: 1}, Accuracy: 1.0 / 3}

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// dataDir is where the data sets are on the project's own machines.
+// dataDir is the folder of the data sets on the project's machines.
 const dataDir = "../../../../shared/data"
 
-// TestRunAgain makes one run of every table again for SPADE-DFL and for one rival, on the smallest data set, and finds
-// the committed numbers to the last digit. In testdata are these runs alone, as the store keeps them.
+// TestRunAgain repeats one run of every table for SPADE-DFL and for one rival, on the smallest data set, and compares
+// it with the committed numbers to the last digit. testdata has only these runs, in the format of the store.
 func TestRunAgain(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dataDir, "fashion-0-1")); err != nil {
 		t.Skipf("no data sets in %s: %v", dataDir, err)

@@ -12,21 +12,21 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// Settings holds the parameters of every method in every comparison, as the search has chosen them.
+// Settings holds the parameters that the search chose for every method in every comparison.
 type Settings struct {
 	How     string            `json:"how"`
 	Choices map[string]Choice `json:"choices"` // by Job.settingKey
 }
 
-// Choice is what the search has chosen for one method in one comparison.
+// Choice is the setting that the search chose for one method in one comparison.
 type Choice struct {
 	Setting method.Setting `json:"setting"`
 	Score   float64        `json:"score"` // mean accuracy on the validation sets, in percent
 	Trial   int            `json:"trial"` // its number in the file of trials
-	Seeds   int            `json:"seeds"` // that it was tried on
+	Seeds   int            `json:"seeds"` // number of seeds on which it was tried
 }
 
-// ReadSettings reads settings. No file is no settings.
+// ReadSettings reads settings. A missing file gives empty settings.
 func ReadSettings(path string) (*Settings, error) {
 	s := &Settings{Choices: make(map[string]Choice)}
 	text, err := os.ReadFile(path)
@@ -63,19 +63,18 @@ func (s *Settings) For(j Job) (method.Setting, error) {
 	return c.Setting, nil
 }
 
-// Seeds returns how many seeds the chosen setting was tried on; 0 if there is none.
+// Seeds returns the number of seeds on which the chosen setting was tried; 0 if there is none.
 func (s *Settings) Seeds(j Job) int { return s.Choices[j.settingKey()].Seeds }
 
-// made reports whether a result was made with the setting that is chosen now.
 func (s *Settings) made(r Result) bool {
 	setting, err := s.For(r.Job)
 	return err == nil && maps.Equal(setting, r.Setting)
 }
 
-// settingKey tells which jobs share a setting: a method has one for each comparison and data set, whatever the
-// partition. In Tables III and IV, where epsilon and the number of clients change by a factor of eight and three, it
-// has one for each epsilon with 100 clients, and at epsilon 32 one for 30 and 40 clients and one for 50 and 75. The
-// centered estimator by itself is shown with the paper's form's own setting there.
+// settingKey identifies jobs that share a setting. A method has one setting for each comparison and data set, whatever
+// the partition. In Tables III and IV epsilon varies by a factor of eight and the number of clients by three: there it
+// has one for each epsilon with 100 clients and, at epsilon 32, one for 30 and 40 clients and one for 50 and 75. The
+// centered estimator alone uses the setting of the paper's form there.
 func (j Job) settingKey() string {
 	name, where := j.Method, ""
 	if j.Table == Sensitivity || j.Table == Validation {
@@ -94,7 +93,7 @@ func (j Job) settingKey() string {
 	return table + "/" + j.Dataset + where + "/" + name
 }
 
-// tunedClients returns the number of clients whose setting is used for so many.
+// tunedClients returns the number of clients for which the setting of n clients was tuned.
 func tunedClients(n int) int {
 	switch {
 	case n < 50:

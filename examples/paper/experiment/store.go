@@ -14,7 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Session says how results came about. Every program run that adds to a file of results writes one line of it first.
+// Session describes the origin of results. Every program run that adds to a file of results first writes one line with
+// it.
 type Session struct {
 	sweep.Origin
 	Seeds string `json:"seeds"`
@@ -25,8 +26,8 @@ func NewSession(seeds int) Session {
 	return Session{sweep.NewOrigin(), fmt.Sprintf("1..%d", seeds)}
 }
 
-// Store keeps results in a folder, one file a table and data set, one line of JSON each. It is safe for use by several
-// goroutines of one program.
+// Store keeps results in a folder: one file per table and data set, one line of JSON per result. It is safe for
+// concurrent use within one program.
 type Store struct {
 	dir     string
 	session Session
@@ -34,15 +35,15 @@ type Store struct {
 	begun   map[string]bool
 }
 
-// NewStore returns a store in a folder, which it makes if need be.
+// NewStore returns a store in a folder, which it creates if necessary.
 func NewStore(dir string, session Session) (*Store, error) {
 	return &Store{dir: dir, session: session, begun: make(map[string]bool)}, os.MkdirAll(dir, 0o755)
 }
 
-// name returns the file of a table's results on a data set.
+// name returns the file name for a table's results on a data set.
 func name(table, dataset string) string { return "runs-" + table + "-" + dataset + ".jsonl" }
 
-// Add appends a result. It is on its way to the disk when Add returns.
+// Add appends a result. The data have been handed to the operating system when Add returns.
 func (s *Store) Add(r Result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +69,8 @@ func (s *Store) Add(r Result) error {
 	return nil
 }
 
-// Results returns all results of a table on a data set, each job once. Lines that were cut off are passed over; no file
-// is no results.
+// Results returns all results of a table on a data set, each job once. It skips truncated lines; a missing file gives
+// no results.
 func (s *Store) Results(table, dataset string) ([]Result, error) {
 	text, err := os.ReadFile(filepath.Join(s.dir, name(table, dataset)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -88,8 +89,8 @@ func (s *Store) Results(table, dataset string) ([]Result, error) {
 	return out, nil
 }
 
-// Keep drops from a table's results on a data set those that keep says no to, and lines that were cut off or are there
-// twice.
+// Keep removes from a table's results on a data set those for which keep returns false, truncated lines and
+// duplicates.
 func (s *Store) Keep(table, dataset string, keep func(Result) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +100,8 @@ func (s *Store) Keep(table, dataset string, keep func(Result) bool) error {
 	})
 }
 
-// rewrite drops from a file of lines those that keep says no to or that are there twice. No file is no lines.
+// rewrite removes from a file those lines for which keep returns false, and duplicates. A missing file counts as
+// empty.
 func rewrite(path string, keep func(line []byte) bool) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -125,8 +127,8 @@ func rewrite(path string, keep func(line []byte) bool) error {
 	return os.Rename(path+".new", path)
 }
 
-// appendTo appends text to a file. If the file's last line was cut off, by a program run that was stopped, text starts
-// on a line of its own.
+// appendTo appends text to a file. If an interrupted program truncated the file's last line, text starts on a new
+// line.
 func appendTo(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -145,13 +147,12 @@ func appendTo(path string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// id returns the job as it is told apart from others.
 func (j Job) id() Job {
 	j.Curve = false
 	return j
 }
 
-// cell returns what all runs of an entry of a table have in common.
+// cell returns the fields that all runs of a table's entry have in common.
 func (j Job) cell() Job {
 	j.Curve, j.Seed, j.Fold = false, 0, 0
 	return j

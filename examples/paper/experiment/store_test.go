@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// TestKeep drops what is not kept, what is there twice and what was cut off, and nothing else.
+// TestKeep checks that Keep removes unwanted, duplicate and truncated lines, and nothing else.
 func TestKeep(t *testing.T) {
 	dir := t.TempDir()
 	s, err := NewStore(dir, Session{})
@@ -47,7 +47,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestTrials: a trial is found, one that was cut off is not, and the header stands once.
+// TestTrials checks that a trial is found, a truncated one is not, and the header occurs once.
 func TestTrials(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trials.csv")
 	for trial := range 3 {
@@ -75,7 +75,7 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestDoDropsOtherSettings: a run with a setting that is no longer chosen goes, of a cell that is asked for alone.
+// TestDoDropsOtherSettings checks that Do drops a run with an outdated setting, even if only its cell is requested.
 func TestDoDropsOtherSettings(t *testing.T) {
 	s, err := NewStore(t.TempDir(), Session{})
 	if err != nil {

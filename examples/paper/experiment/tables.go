@@ -9,38 +9,38 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// The comparisons. Each but the last is 50 rounds at most on a random graph in which any two clients are neighbors with
-// probability 0.3.
+// The comparisons. Each but the last has at most 50 rounds on a random graph in which any two clients are neighbors
+// with probability 0.3.
 const (
 	EqualQueries = "2a"   // Table II without noise, at equal queries
 	Private8     = "2b8"  // Table II at equal queries and epsilon 8
 	Private32    = "2b32" // Table II at equal queries and epsilon 32
-	PrivateFree  = "2c8"  // Table II at epsilon 8, each method with as many queries as it likes
-	FreeQueries  = "2c"   // Table II without noise, each method with as many queries as it likes
+	PrivateFree  = "2c8"  // Table II at epsilon 8, with free numbers of queries
+	FreeQueries  = "2c"   // Table II without noise, with free numbers of queries
 	Sensitivity  = "34"   // Tables III and IV: SPADE-DFL by clients and by epsilon
 	Validation   = "34v"  // Tables III and IV, scored on a part of the training set
 	Longer       = "long" // SPADE-DFL without noise, with the settings of Table II and more rounds
 )
 
-// Tables lists the comparisons, in the order in which they are computed.
+// Tables lists the comparisons in the order in which they are computed.
 var Tables = []string{EqualQueries, Sensitivity, Private8, Private32, FreeQueries, Longer, Validation, PrivateFree}
 
 // Partitions of Table II.
 var Partitions = []string{"iid", "dirichlet:0.6", "dirichlet:0.3", "pathological:2"}
 
-// What Tables III and IV vary: clients at epsilon 32, and epsilon with 100 clients.
+// Tables III and IV vary the number of clients at epsilon 32, and epsilon with 100 clients.
 var (
 	Counts   = []int{30, 40, 50, 75, 100}
 	Epsilons = []float64{4, 8, 16, 24, 32}
 )
 
-// LongerRounds is how many rounds the comparison of that name goes on.
+// LongerRounds are the numbers of rounds in the comparison Longer.
 var LongerRounds = []int{50, 200, 800}
 
-// mostSeeds is how many seeds a comparison has at most that is about large differences, or about another score.
+// mostSeeds bounds the number of seeds of comparisons with large differences or another score.
 var mostSeeds = map[string]int{Longer: 5, Validation: 10}
 
-// MostSeeds returns how many seeds a comparison has at most.
+// MostSeeds returns the largest number of seeds of a comparison.
 func MostSeeds(table string) int {
 	if most, ok := mostSeeds[table]; ok {
 		return most
@@ -48,17 +48,17 @@ func MostSeeds(table string) int {
 	return math.MaxInt
 }
 
-// clients of Table II, rounds of everything.
+// clients in Table II; rounds everywhere.
 const (
 	clients = 31
 	rounds  = 50
 )
 
-// freeQueries bounds the losses a sample and round where each method chooses its own number: the search takes it from 2
+// freeQueries bounds the losses per sample and round where each method chooses the number: the search varies it from 2
 // to this.
 const freeQueries = 10
 
-// tau returns the local steps of SPADE-DFL that the paper gives for a data set.
+// tau returns the paper's number of local steps of SPADE-DFL for a data set.
 func tau(dataset string) int {
 	if dataset == "alzheimers" {
 		return 8
@@ -66,7 +66,7 @@ func tau(dataset string) int {
 	return 2
 }
 
-// template returns what the jobs of a table on a data set have in common.
+// template returns the fields that the jobs of a table on a data set have in common.
 func template(table, dataset string) Job {
 	j := Job{Table: table, Dataset: dataset, Clients: clients, Graph: "er:0.3", Rounds: rounds,
 		Queries: float64(1 + tau(dataset))}
@@ -142,19 +142,19 @@ func cells(table, dataset string) []Job {
 	return out
 }
 
-// Pooled is the method that the paper runs on all data in one place: it has one cell for all partitions, kept as that
-// of the first.
+// Pooled is the method that the paper runs on all data in one place. It has one cell for all partitions, stored under
+// the first.
 const Pooled = "DP-SGD"
 
-// Served lists the methods that have all data in one place, or a server.
+// Served lists the methods with all data in one place or with a server.
 var Served = []string{Pooled, "DP-FedAvg"}
 
-// block is how many seeds are computed for all tables before any table's next ones are begun.
+// block is the number of seeds that are computed for all tables before the next seeds of any table.
 const block = 5
 
-// Plan lists the jobs of tables on data sets, with seeds 1 to seeds, in the order in which to do them: a first
-// block of seeds gives the whole picture, if a rougher one, and then one table after the other is completed. Of the
-// Alzheimer's data, each seed has one of the five folds; Table II at equal queries has the others at the end.
+// Plan lists the jobs of tables on data sets, with seeds 1 to seeds, in execution order. A first block of seeds covers
+// everything, then one table after the other is completed. For the Alzheimer's data each seed has one of the five
+// folds; Table II at equal queries adds the others at the end.
 func Plan(tables, sets []string, seeds int) []Job {
 	var out []Job
 	add := func(j Job, from, to int, fold func(seed int) int) {
@@ -197,7 +197,6 @@ func Plan(tables, sets []string, seeds int) []Job {
 	return out
 }
 
-// cost guesses how long a job takes, in no particular unit.
 func (j Job) cost() float64 {
 	samples := map[string]float64{"mnist": 12183, "fashion": 705, "alzheimers": 1719 * 1.3, "brain": 5708 * 2.2}[j.Dataset]
 	c := samples * j.Queries * float64(j.Rounds) / rounds

@@ -18,15 +18,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The search, the same for every method.
+// The search, which is the same for every method.
 const (
 	trials    = 30              // points of a Latin hypercube, each tried on the first seed
-	finalists = 5               // of these, the best are tried on the other seeds
-	mixed     = "dirichlet:0.3" // the partition that is searched on
+	finalists = 5               // the best trials, which also run on the other seeds
+	mixed     = "dirichlet:0.3" // the partition for the search
 )
 
-// tuningSeeds returns the seeds that every trial is made on, and those that the finalists are made on as well. They are
-// no reported run's. Of Fashion-MNIST, whose validation sets have 141 images, there are more, and of runs with noise.
+// tuningSeeds returns the seeds of every trial, and the additional seeds of the finalists. No reported run uses them.
+// There are more for Fashion-MNIST, whose validation sets have 141 images, and for runs with noise.
 func tuningSeeds(j Job) (first, more []uint64) {
 	n, all := 1, 3
 	switch {
@@ -54,8 +54,8 @@ const how = "For every comparison, data set and method: 30 points of a Latin hyp
 	"and scored by the accuracy on these 20 % after the last round, mean over the clients' models. Reported runs have " +
 	"seeds 1 to 30, and nothing of their test sets is seen."
 
-// Tune searches for every setting that the jobs need and the settings do not have, and writes each as it is found.
-// Trials that are in the file of trials are not made again.
+// Tune searches for every setting that the jobs need and settings lacks, and writes each as soon as it is found. It
+// does not repeat trials in the file of trials.
 func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, trialsPath string, log io.Writer) error {
 	settings.How = how
 	var todo []Job
@@ -106,7 +106,6 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 	})
 }
 
-// search finds a setting for a job.
 func (l *Lab) search(ctx context.Context, j Job, record *trialLog) (Choice, error) {
 	space, err := l.space(j)
 	if err != nil {
@@ -131,7 +130,7 @@ func (l *Lab) search(ctx context.Context, j Job, record *trialLog) (Choice, erro
 		case CenteredCooled, CenteredWalsh, Tracking, TrackingWalsh, Shared, SharedMomentum:
 			score = r.Cooled
 		}
-		if err != nil { // a setting with which the model runs away
+		if err != nil { // the model diverges with this setting
 			score, note = 0, err.Error()
 		}
 		return score, record.add(key, trial, seed, score, r.Seconds, points[trial], note)
@@ -175,7 +174,7 @@ func (l *Lab) search(ctx context.Context, j Job, record *trialLog) (Choice, erro
 
 var errTrials = errors.New("see the file of trials")
 
-// space returns what is searched for a job: the method's own parameters and what the comparison leaves open, see
+// space returns the parameters to search for a job: the method's own and those that the comparison leaves free, see
 // [Job.adapt].
 func (l *Lab) space(j Job) ([]method.Param, error) {
 	m, err := methodOf(j.Method)
@@ -197,9 +196,9 @@ func (l *Lab) space(j Job) ([]method.Param, error) {
 	return m.Space(w), nil
 }
 
-// adapt takes out of a setting what is the world's and not the method's. Tables III and IV leave the number of rounds
-// open; fewer rounds need less noise each, and leave more of the same number of losses to each of them. With free
-// queries their number is part of the setting.
+// adapt moves the parameters of the world from a setting to w and returns the rest: the number of rounds in Tables III
+// and IV, where fewer rounds need less noise each and allow more losses per round, and the number of losses with free
+// queries.
 func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	own := maps.Clone(s)
 	if n, ok := s["rounds"]; ok {
@@ -213,9 +212,9 @@ func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	return own
 }
 
-// Hypercube returns n points such that each parameter has one value in each n-th of its range (McKay, Beckman and
-// Conover, "A comparison of three methods for selecting values of input variables", Technometrics 1979). Numbers are
-// rounded to four digits, so that what is written down is what was tried.
+// Hypercube returns n points in which each parameter has one value in each n-th of its range (McKay, Beckman and
+// Conover, "A comparison of three methods for selecting values of input variables", Technometrics 1979). Values are
+// rounded to four digits, so that the recorded settings are exactly those tried.
 func Hypercube(space []method.Param, n int, key string) []method.Setting {
 	h := fnv.New64a()
 	h.Write([]byte(key))

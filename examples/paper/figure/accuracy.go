@@ -11,9 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Accuracy draws accuracy over rounds, as the paper's figures MNIST to Brain Tumor do: one panel a partition, one line
-// a method with the mean over seeds and a band of one population standard deviation to either side. All curves are of
-// one dataset.
+// Accuracy draws accuracy over rounds, like the paper's figures MNIST to Brain Tumor: one panel per partition, one
+// line per method with the mean over seeds and a band of one population standard deviation to either side. All curves
+// are of one dataset.
 func Accuracy(curves []Curve, path string) error {
 	g, err := newGroup(curves)
 	if err != nil {
@@ -70,11 +70,10 @@ func (g *group) spread(partition, method string) []place {
 	return line
 }
 
-// Partitions draws accuracy over rounds for several partitions: a column for each method (or way to score one), with a
-// line for each partition, the mean over seeds within its two-sided 95 % interval by Student's t. Below, the mean
-// difference to the iid partition with the same seed, with such an interval as well. learning is the last round in
-// which data are touched: a line marks it where rounds follow; 0 marks none. All curves are of one dataset, with at
-// least two seeds.
+// Partitions draws accuracy over rounds for several partitions. Each method (or way to score one) has a column with a
+// line for each partition: the mean over seeds within its two-sided 95 % interval by Student's t. Below is the mean
+// difference to the iid partition with the same seed, with the same kind of interval. learning is the last round that
+// uses data: a line marks it if rounds follow; 0 marks none. All curves are of one dataset, with at least two seeds.
 func Partitions(curves []Curve, learning int, path string) error {
 	g, err := newGroup(curves)
 	if err != nil {
@@ -144,8 +143,8 @@ func Partitions(curves []Curve, learning int, path string) error {
 	return s.save(path)
 }
 
-// intervals returns the line of a partition in percent, and that of its difference to iid, empty for iid itself and
-// where there is no iid.
+// intervals returns the line of a partition in percent, and that of its difference to iid. The latter is empty for iid
+// itself and without iid.
 func (g *group) intervals(partition, method string) (line, difference []place, err error) {
 	for _, round := range g.rounds {
 		here := key{partition, method, round}
@@ -173,7 +172,6 @@ func (g *group) intervals(partition, method string) (line, difference []place, e
 	return line, difference, nil
 }
 
-// addLine adds a thin grey line from one point to another.
 func addLine(p *plot.Plot, x0, y0, x1, y1 float64) error {
 	line, err := plotter.NewLine(plotter.XYs{{X: x0, Y: y0}, {X: x1, Y: y1}})
 	if err != nil {
@@ -184,7 +182,7 @@ func addLine(p *plot.Plot, x0, y0, x1, y1 float64) error {
 	return nil
 }
 
-// roomFor returns an axis from low to high percent with some room, within 0..100.
+// roomFor returns an axis range that extends low to high percent a little, within 0..100.
 func roomFor(low, high float64) (float64, float64) {
 	room := max(0.06*(high-low), 0.5)
 	return max(0, low-room), min(100, high+room)

@@ -10,20 +10,19 @@ import (
 	"strconv"
 )
 
-// Curve is one point of one run's curve: how good a method was after a round. Everything that is drawn over rounds is
-// made of these.
+// Curve is one point of a run's curve: a method's accuracy after a round. All figures over rounds consist of these.
 type Curve struct {
 	Dataset   string
-	Partition string // as task.Partition writes it: iid, dirichlet:0.3, pathological:2
+	Partition string // in the format of task.Partition: iid, dirichlet:0.3, pathological:2
 	Method    string
-	Seed      int     // tells runs apart; methods are paired by it
+	Seed      int     // identifies a run; methods are paired by it
 	Round     int     // 0 is the start
 	Accuracy  float64 // on test data, a share in [0, 1]
 }
 
 var curveHeader = []string{"dataset", "partition", "method", "seed", "round", "accuracy"}
 
-// WriteCurves writes points as CSV with a header line, accuracies with all digits that tell them apart.
+// WriteCurves writes points as CSV with a header line. Accuracies have as many digits as identify them.
 func WriteCurves(w io.Writer, curves []Curve) error {
 	out := csv.NewWriter(w)
 	out.Write(curveHeader)
@@ -35,7 +34,7 @@ func WriteCurves(w io.Writer, curves []Curve) error {
 	return out.Error()
 }
 
-// ReadCurves reads what WriteCurves writes. All faulty rows are reported together, up to ten.
+// ReadCurves reads the format of WriteCurves. It reports up to ten invalid rows together.
 func ReadCurves(r io.Reader) ([]Curve, error) {
 	in := csv.NewReader(r)
 	in.FieldsPerRecord = len(curveHeader)
@@ -80,22 +79,22 @@ func ReadCurves(r io.Reader) ([]Curve, error) {
 	return curves, nil
 }
 
-// key is what all points of one place on one line have in common.
+// key is what all seeds' points at one place of a line have in common.
 type key struct {
 	Partition, Method string
 	Round             int
 }
 
-// group is a set of curves of one dataset, sorted into places.
+// group is a set of curves of one dataset, by key.
 type group struct {
 	dataset string
-	// in their order in a figure; methods that the paper does not know as they came, before the others
+	// in the order of a figure; methods that are not in the paper come first, in order of appearance
 	partitions, methods []string
 	rounds              []int                   // ascending
 	at                  map[key]map[int]float64 // accuracies by seed
 }
 
-// newGroup sorts points, and refuses those of several datasets and points given twice.
+// newGroup groups points. It returns an error for several datasets or a duplicate point.
 func newGroup(curves []Curve) (*group, error) {
 	if len(curves) == 0 {
 		return nil, errors.New("figure: no curves")
@@ -132,7 +131,7 @@ func newGroup(curves []Curve) (*group, error) {
 	return g, nil
 }
 
-// values returns the accuracies of a place in percent, in order of seed.
+// values returns the accuracies of a key in percent, in order of seed.
 func (g *group) values(k key) []float64 {
 	at := g.at[k]
 	var out []float64
@@ -142,7 +141,7 @@ func (g *group) values(k key) []float64 {
 	return out
 }
 
-// paired returns the accuracies of two places in percent, of the seeds that both have, in their order.
+// paired returns the accuracies of two keys in percent, for the seeds that both have, in order of seed.
 func (g *group) paired(a, b key) (x, y []float64) {
 	for _, seed := range seeds(g.at[a]) {
 		if v, ok := g.at[b][seed]; ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/figure"
 )
 
-// A file of results becomes a figure.
+// Draw a figure from a file of results.
 func ExampleAccuracy() {
 	dir, err := os.MkdirTemp("", "figure")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// made returns curves in which methods differ more and more, with some noise.
+// made returns curves of methods that differ increasingly, with some noise.
 func made(partitions, names []string, seeds, rounds int) []Curve {
 	s := rng.New(1, rng.Address{Purpose: rng.Generate})
 	var out []Curve
@@ -68,12 +68,12 @@ func madeShares() []Share {
 	return out
 }
 
-// drawings lists every figure with the texts that a reader must find in it, and how many lines of which colors.
+// drawings lists every figure with the texts that it must contain, and how many lines of which colors.
 var drawings = []struct {
 	name  string
 	draw  func(path string) error
 	texts []string
-	width float64 // inches
+	width float64
 }{
 	{"accuracy", func(path string) error { return Accuracy(made(four, paperMethods(), 4, 10), path) },
 		append([]string{"IID", "Dirichlet α = 0.6", "Dirichlet α = 0.3", "Pathological", "Round", "Test accuracy (%)"},
@@ -94,8 +94,8 @@ var drawings = []struct {
 		[]string{"τ = 1", "τ = T^(1/3)", "Local steps T", "Numbers sent, 2|E|dK", "10³", "0.01"}, 7.16},
 }
 
-// Every figure is a well-formed SVG file with the texts that belong to it, or a PNG file of its width; drawn again it
-// has the same bytes; a path with another ending is an error.
+// Every figure is a well-formed SVG file with its texts, or a PNG file of its width. Drawing it again gives the same
+// bytes; a path with another ending gives an error.
 func TestFigures(t *testing.T) {
 	for _, d := range drawings {
 		t.Run(d.name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func readFile(t *testing.T, path string) []byte {
 	return b
 }
 
-// textsOf parses an SVG file and returns what its text elements say.
+// textsOf parses an SVG file and returns the texts of its text elements.
 func textsOf(t *testing.T, svg []byte) (texts []string) {
 	t.Helper()
 	d := xml.NewDecoder(bytes.NewReader(svg))
@@ -191,7 +191,7 @@ func ink(at func(x, y int) color.Color, width, height int) (n int) {
 	return n
 }
 
-// The order in which results come is no part of a figure.
+// The order of the input does not change a figure.
 func TestOrderOfInput(t *testing.T) {
 	dir := t.TempDir()
 	curves := made(four, paperMethods(), 3, 5)
@@ -208,9 +208,9 @@ func TestOrderOfInput(t *testing.T) {
 	}
 }
 
-// What is drawn is the mean with one population standard deviation, or Student's interval, as computed by hand:
-// accuracies 60, 70 and 80 have mean 70, standard deviations sqrt(200/3) and 10, and an interval of 4.303*10/sqrt(3) to
-// either side.
+// A figure shows the mean with one population standard deviation, or Student's interval, as calculated by hand:
+// accuracies 60, 70 and 80 have mean 70, standard deviations sqrt(200/3) and 10, and an interval of 4.303*10/sqrt(3)
+// to either side.
 func TestBands(t *testing.T) {
 	var curves []Curve
 	for i, a := range []float64{0.6, 0.7, 0.8} {
@@ -244,7 +244,7 @@ func TestBands(t *testing.T) {
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
 // The paper's volcano has 6 methods, 4 partitions and 50 rounds: 1,200 comparisons, each by itself what the test says,
-// all adjusted together. The start is no comparison.
+// all adjusted together. The start is not compared.
 func TestCompare(t *testing.T) {
 	curves := made(four, paperMethods(), 5, 50)
 	all, err := Compare(curves, "LT-ADMM-VR")
@@ -274,7 +274,7 @@ func TestCompare(t *testing.T) {
 			t.Fatalf("%+v, want adjusted %v", c, adjusted[i])
 		}
 	}
-	// Pairs are seeds: one that only one of the two has is no pair.
+	// Seeds form pairs; a seed that only one of the two has is ignored.
 	few, err := Compare([]Curve{{"d", "iid", "m", 1, 1, 0.5}, {"d", "iid", "ref", 1, 1, 0.4}, {"d", "iid", "m", 2, 1, 0.9},
 		{"d", "iid", "ref", 3, 1, 0.1}}, "ref")
 	if err != nil || len(few) != 1 || few[0].Seeds != 1 || !near(few[0].Difference, 10) {
@@ -337,9 +337,9 @@ func TestTicks(t *testing.T) {
 	}
 }
 
-// Colors stay apart for readers with protanopia and deuteranopia, by the model of Vienot, Brettel and Mollon, "Digital
-// video colourmaps for checking the legibility of displays by dichromats", 1999. Where two come close, the lines'
-// dashes differ.
+// Readers with protanopia and deuteranopia can distinguish the colors, by the model of Vienot, Brettel and Mollon,
+// "Digital video colourmaps for checking the legibility of displays by dichromats", 1999. Where two are close, the
+// lines' dashes differ.
 func TestColorsForDichromats(t *testing.T) {
 	models := map[string][3][3]float64{
 		"protanopia":   {{0.11238, 0.88762, 0}, {0.11238, 0.88762, 0}, {0.00401, -0.00401, 1}},

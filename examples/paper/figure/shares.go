@@ -9,16 +9,16 @@ import (
 	"gonum.org/v1/plot/plotter"
 )
 
-// Share is how large a part of a client's samples is of the class in question.
+// Share is the fraction of a client's samples that belong to one class.
 type Share struct {
 	Partition string // as in Curve
 	Client    int
 	Share     float64 // in [0, 1]
 }
 
-// Shares draws how unevenly a class is spread: for each partition the clients' shares from the smallest to the largest,
-// against the part of the clients that has no more. A level line is a partition in which all clients are alike. class
-// names the class, such as "digit 7".
+// Shares draws how unevenly a class is spread: for each partition the clients' shares in ascending order, against the
+// fraction of clients that have at most that share. A horizontal line means that all clients are alike. class names
+// the class, such as "digit 7".
 func Shares(shares []Share, class, path string) error {
 	if len(shares) == 0 {
 		return errors.New("figure: no shares")

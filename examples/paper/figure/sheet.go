@@ -22,21 +22,19 @@ const oneColumn, twoColumns = 3.5 * vg.Inch, 7.16 * vg.Inch
 // dpi is the resolution of PNG files: enough for a screen, and small.
 const dpi = 100
 
-// entry is one item of a legend.
 type entry struct {
 	text        string
 	look        look
-	line, point bool // what of its look is used
+	line, point bool // the parts of its look to draw
 }
 
-// sheet is a figure: panels in rows, all with equal areas for their data, under one legend.
+// sheet is a figure: rows of panels, all with equal areas for their data, under one legend.
 type sheet struct {
 	width, height vg.Length
 	legend        []entry
 	panels        [][]*plot.Plot
 }
 
-// save writes the figure in the format that the path ends with.
 func (s *sheet) save(path string) error {
 	switch ext := filepath.Ext(path); ext {
 	case ".svg":
@@ -56,8 +54,8 @@ func (s *sheet) write(path string, canvas vg.CanvasWriterTo) error {
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return fmt.Errorf("figure: %w", err)
 	}
-	// The font is named once and not for each word. Where a reader of an SVG file has no Liberation Sans, Arial and
-	// Helvetica have letters of the same widths.
+	// Name the font once, not for each word. For a reader without Liberation Sans, Arial and Helvetica have letters of
+	// the same widths.
 	file := bytes.ReplaceAll(out.Bytes(),
 		[]byte("font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;"), nil)
 	file = bytes.Replace(file, []byte("<svg "), []byte(`<svg font-family="Liberation Sans, Arial, Helvetica, sans-serif" `), 1)
@@ -75,7 +73,7 @@ const titleHeight = 13
 
 func (s *sheet) draw(c draw.Canvas) {
 	c.Max.Y -= s.drawLegend(c)
-	// Titles are taken out of the panels: they stand at one height above the data, whatever else a panel has there.
+	// Draw titles outside the panels: they are all at the same height above the data, whatever else a panel has there.
 	titles := make([][]string, len(s.panels))
 	tiles := draw.Tiles{Rows: len(s.panels), Cols: len(s.panels[0]), PadX: 9, PadY: 9}
 	for j, row := range s.panels {
@@ -99,8 +97,7 @@ func (s *sheet) draw(c draw.Canvas) {
 	}
 }
 
-// The legend's measures: length of a sample of a line and of a point, space after it, space between entries, height of
-// a row.
+// The legend's measures: length of a line sample and of a point, space after it, space between entries, row height.
 const lineLength, pointLength, afterSample, betweenEntries, rowHeight = 18, 5, 3, 9, 11
 
 func (e entry) sample() vg.Length {
@@ -110,8 +107,8 @@ func (e entry) sample() vg.Length {
 	return pointLength
 }
 
-// drawLegend fills as many centered rows at the top as are needed, with about as many entries in each, and returns
-// their height.
+// drawLegend draws the legend at the top in as many centered rows as needed, with about the same number of entries in
+// each, and returns its height.
 func (s *sheet) drawLegend(c draw.Canvas) vg.Length {
 	if len(s.legend) == 0 {
 		return 0
@@ -162,7 +159,6 @@ type place struct {
 	x, y, low, high float64
 }
 
-// addCurve adds a line with its band to a plot.
 func addCurve(p *plot.Plot, l look, places []place) error {
 	if len(places) == 0 {
 		return nil
@@ -183,7 +179,6 @@ func addCurve(p *plot.Plot, l look, places []place) error {
 	return addPath(p, l, places)
 }
 
-// addPath adds a line alone.
 func addPath(p *plot.Plot, l look, places []place) error {
 	var xys plotter.XYs
 	for _, at := range places {
@@ -198,10 +193,9 @@ func addPath(p *plot.Plot, l look, places []place) error {
 	return nil
 }
 
-// unboxed hides from a plot how far its points reach: axes have room for them already.
+// unboxed hides the extent of glyphs from a plot, because axes already have room for them.
 type unboxed struct{ plot.Plotter }
 
-// addGlyphs adds points to a plot.
 func addGlyphs(p *plot.Plot, points *plotter.Scatter) {
 	p.Add(unboxed{points})
 }

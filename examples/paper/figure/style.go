@@ -26,7 +26,7 @@ var (
 	palette = []color.NRGBA{red, blue, green, orange, purple, sky, black, grey}
 )
 
-// look is how a line is drawn, and its point.
+// look is the style of a line and its points.
 type look struct {
 	color  color.NRGBA
 	width  vg.Length
@@ -38,7 +38,6 @@ func (l look) line() draw.LineStyle {
 	return draw.LineStyle{Color: l.color, Width: l.width, Dashes: l.dashes}
 }
 
-// band returns the color of the range around a line.
 func (l look) band() color.Color {
 	c := l.color
 	c.A = 38
@@ -57,7 +56,7 @@ var (
 	dotDot  = []vg.Length{5, 1.4, 1, 1.4, 1, 1.4}
 )
 
-// methods lists the paper's methods in the order of its tables, each with its look in every figure.
+// methods lists the paper's methods in the order of its tables, each with its look in all figures.
 var methods = []struct {
 	name string
 	look
@@ -71,7 +70,8 @@ var methods = []struct {
 	{"SPADE-DFL", look{red, thick, solid, draw.CircleGlyph{}}},
 }
 
-// methodRank returns the place of a method in the paper's order; others come before it, as SPADE-DFL comes last.
+// methodRank returns the position of a method in the paper's order. Other methods come before all of these, because
+// SPADE-DFL comes last.
 func methodRank(name string) int {
 	return slices.IndexFunc(methods, func(m struct {
 		name string
@@ -85,7 +85,7 @@ func compareMethods(a, b string) int {
 	return cmp.Or(cmp.Compare(methodRank(a), methodRank(b)), cmp.Compare(a, b))
 }
 
-// methodLook returns a method's look; place says which of a figure's unknown methods it is.
+// methodLook returns a method's look. place is the index of an unknown method among those of the figure.
 func methodLook(name string, place int) look {
 	if i := methodRank(name); i >= 0 {
 		return methods[i].look
@@ -102,8 +102,7 @@ func partitionParts(name string) (kind string, number float64) {
 	return kind, number
 }
 
-// comparePartitions puts partitions in the order of the paper's panels: iid, Dirichlet from weak to strong skew,
-// pathological.
+// comparePartitions orders partitions like the paper's panels: iid, Dirichlet from weak to strong skew, pathological.
 func comparePartitions(a, b string) int {
 	order := []string{"iid", "dirichlet", "pathological"}
 	kindA, numberA := partitionParts(a)
@@ -117,7 +116,6 @@ func comparePartitions(a, b string) int {
 	return cmp.Or(cmp.Compare(rank(kindA), rank(kindB)), cmp.Compare(numberB, numberA), cmp.Compare(a, b))
 }
 
-// partitionTitle returns what a panel or a legend calls a partition.
 func partitionTitle(name string) string {
 	kind, _ := partitionParts(name)
 	_, rest, _ := strings.Cut(name, ":")
@@ -132,7 +130,7 @@ func partitionTitle(name string) string {
 	return name
 }
 
-// partitionLook returns a partition's look; place is its own among those of the figure.
+// partitionLook returns a partition's look; place is its index among those of the figure.
 func partitionLook(name string, place int) look {
 	switch name {
 	case "iid":
@@ -150,7 +148,7 @@ func partitionLook(name string, place int) look {
 	return look{palette[place%len(palette)], thin, dotted, draw.BoxGlyph{}}
 }
 
-// Sizes of type, in points: legible when a figure is printed at its own width.
+// Font sizes in points, legible when a figure is printed at its own width.
 const (
 	titleSize = 8.5
 	labelSize = 8
@@ -161,7 +159,6 @@ func face(size vg.Length) font.Font {
 	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size)
 }
 
-// newPlot returns an empty plot in the style of all figures.
 func newPlot(title, x, y string) *plot.Plot {
 	p := plot.New()
 	p.Title.Text = title

@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// grid returns faint lines behind the data.
 func grid() *plotter.Grid {
 	g := plotter.NewGrid()
 	style := draw.LineStyle{Color: color.NRGBA{R: 228, G: 228, B: 228, A: 255}, Width: 0.4}
@@ -19,7 +18,7 @@ func grid() *plotter.Grid {
 	return g
 }
 
-// steps marks about so many multiples of 1, 2 or 5 times a power of ten.
+// steps places about so many marks, at multiples of 1, 2 or 5 times a power of ten.
 type steps struct{ about int }
 
 func (s steps) Ticks(low, high float64) []plot.Tick {
@@ -42,13 +41,13 @@ func (s steps) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// unlabeled keeps the marks of another ticker without its numbers: those of the panel beside it hold here too.
+// unlabeled keeps the marks of another ticker without its labels, because those of the panel beside it apply.
 type unlabeled struct{ plot.Ticker }
 
 func (u unlabeled) Ticks(low, high float64) []plot.Tick {
 	ticks := u.Ticker.Ticks(low, high)
 	for i := range ticks {
-		// A label that draws nothing still makes a mark a major one, with a line of the grid.
+		// A label that draws nothing still makes a mark a major one, with a grid line.
 		if ticks[i].Label != "" {
 			ticks[i].Label = " "
 		}
@@ -56,8 +55,8 @@ func (u unlabeled) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// decades marks the powers of ten of an axis of logarithms to base 10, and between them 2 to 9 times these without a
-// number. (gonum's own logarithmic axis misplaces the box of a label, and with it the edge of the panel.)
+// decades marks the powers of ten on an axis of base-10 logarithms and, without labels, 2 to 9 times these. (gonum's
+// own logarithmic axis misplaces the box of a label, and with it the edge of the panel.)
 type decades struct{}
 
 func (decades) Ticks(low, high float64) []plot.Tick {
@@ -72,7 +71,7 @@ func (decades) Ticks(low, high float64) []plot.Tick {
 			switch {
 			case m == 1 && e > 2:
 				t.Label = "10" + superscript(e)
-			case m == 1: // no font here has a raised minus
+			case m == 1: // no font here has a superscript minus
 				t.Label = strconv.FormatFloat(math.Pow10(e), 'f', max(0, -e), 64)
 			}
 			ticks = append(ticks, t)
@@ -81,7 +80,6 @@ func (decades) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// superscript writes a positive whole number raised.
 func superscript(n int) string {
 	return strings.NewReplacer("0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸",
 		"9", "⁹").

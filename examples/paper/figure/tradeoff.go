@@ -14,13 +14,13 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Cost is one run of a budget of local steps: what it sent, and how near to a stationary point and to agreement it was
-// on average.
+// Cost is one run with a budget of local steps: what it sent, and its average distance from a stationary point and
+// from consensus.
 type Cost struct {
 	Series       string  // such as "τ = 1"; a line of the figure
 	Steps        int     // T, local steps of a client
 	Scalars      int64   // 2|E|dK, numbers sent
-	Seed         int     // tells runs apart
+	Seed         int     // identifies a run
 	Stationarity float64 // mean over local steps of |grad F|^2 at the clients' mean iterate
 	Consensus    float64 // mean over rounds of the clients' mean squared distance from their mean
 	Start        float64 // |grad F(x_0)|^2
@@ -29,13 +29,13 @@ type Cost struct {
 // Criterion returns the paper's S_K.
 func (c Cost) Criterion() float64 { return c.Stationarity + c.Consensus }
 
-// Ratio returns S_K as a part of |grad F(x_0)|^2.
+// Ratio returns S_K divided by |grad F(x_0)|^2.
 func (c Cost) Ratio() float64 { return c.Criterion() / c.Start }
 
-// Tradeoff draws what communication buys: the criterion S_K against the budget T of local steps, and against the
-// numbers sent, as the mean over seeds with a band of one population standard deviation; and apart, its two parts:
-// gradient (full points) and disagreement (open ones). All are relative to the mean of |grad F(x_0)|^2. Up to six
-// series in the order of their first row; all numbers are positive.
+// Tradeoff draws the effect of communication: the criterion S_K against the budget T of local steps, and against the
+// numbers sent, as the mean over seeds with a band of one population standard deviation. A separate panel shows its
+// two parts: gradient (filled points) and disagreement (open points). All are relative to the mean of |grad F(x_0)|^2.
+// It takes up to six series, in the order of their first row; all numbers must be positive.
 func Tradeoff(costs []Cost, path string) error {
 	if len(costs) == 0 {
 		return errors.New("figure: no costs")
@@ -120,8 +120,8 @@ func newBudgets(costs []Cost) ([]budgets, error) {
 	return lines, nil
 }
 
-// places returns the mean of a value over each budget's runs and its population standard deviation to either side,
-// relative to the mean start, all as logarithms to base 10. The lower end stays above a tenth of the mean.
+// places returns, for each budget, the mean of a value over runs and its population standard deviation to either side,
+// relative to the mean start, all as base-10 logarithms. The lower end is at least a tenth of the mean.
 func (b budgets) places(value, x func(Cost) float64) []place {
 	var line []place
 	for _, runs := range b.runs {
@@ -137,7 +137,6 @@ func (b budgets) places(value, x func(Cost) float64) []place {
 	return line
 }
 
-// addPoints adds a glyph at each of a line's points.
 func addPoints(p *plot.Plot, l look, glyph draw.GlyphDrawer, line []place) error {
 	var xys plotter.XYs
 	for _, at := range line {

@@ -14,20 +14,19 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Comparison is one method against a reference after one round on one partition.
+// Comparison compares one method with a reference after one round on one partition.
 type Comparison struct {
 	Partition, Method string
 	Round             int
-	Seeds             int     // pairs
+	Seeds             int     // number of pairs
 	Difference        float64 // mean of method less reference, in percentage points
 	P                 float64 // two-sided, by Wilcoxon's signed-rank test with Pratt's rule for equal pairs
 	Adjusted          float64 // P adjusted for all comparisons by Benjamini and Hochberg
 }
 
-// Compare compares every method with a reference, after every round from 1 on and for every partition, over the seeds
-// that both have. P values are adjusted for the number of comparisons that come back: for the paper's figure these are
-// 6 methods on 4 partitions over 50 rounds. All curves are of one dataset. The result is in the order of partition,
-// method and round.
+// Compare compares every method with a reference, for every partition and every round from 1, over the seeds that both
+// have. It adjusts P values for the number of comparisons that it returns: for the paper's figure, 6 methods on 4
+// partitions over 50 rounds. All curves are of one dataset. The result is in the order of partition, method and round.
 func Compare(curves []Curve, reference string) ([]Comparison, error) {
 	g, err := newGroup(curves)
 	if err != nil {
@@ -71,7 +70,7 @@ func Compare(curves []Curve, reference string) ([]Comparison, error) {
 }
 
 // Volcano draws comparisons with a reference: the mean difference in accuracy against -log10 of the adjusted p value,
-// one color a method, with lines at no difference and at an adjusted p of 0.05.
+// one color per method, with lines at no difference and at an adjusted p of 0.05.
 func Volcano(comparisons []Comparison, reference, path string) error {
 	if len(comparisons) == 0 {
 		return errors.New("figure: no comparisons")
@@ -83,7 +82,7 @@ func Volcano(comparisons []Comparison, reference, path string) error {
 			return fmt.Errorf("figure: adjusted p is %v (%s, %s, round %d), want above 0 and at most 1", c.Adjusted, c.Partition,
 				c.Method, c.Round)
 		}
-		at := plotter.XY{X: c.Difference, Y: -math.Log10(c.Adjusted) + 0} // + 0 makes -0 a 0
+		at := plotter.XY{X: c.Difference, Y: -math.Log10(c.Adjusted) + 0} // + 0 turns -0 into 0
 		of[c.Method] = append(of[c.Method], at)
 		right, left, top = max(right, at.X), min(left, at.X), max(top, at.Y)
 	}

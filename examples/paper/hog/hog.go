@@ -14,13 +14,13 @@ const (
 	Block        = 2 // cells along the side of a block
 )
 
-// Dim returns how many numbers describe an image of side x side pixels.
+// Dim returns the length of the descriptor of an image of side x side pixels.
 func Dim(side int) int {
 	blocks := side/Cell - Block + 1
 	return blocks * blocks * Block * Block * Orientations
 }
 
-// Describe returns a data set whose rows are the descriptors of d's rows: square images of side x side pixels, row by
+// Describe returns a data set with the descriptors of d's rows, which are square images of side x side pixels, row by
 // row. side is a multiple of Cell, at least Cell*Block.
 func Describe(d *task.Data, side int) (*task.Data, error) {
 	if side < Cell*Block || side%Cell != 0 || d.Dim != side*side {
@@ -50,8 +50,8 @@ func newHistograms(side int) *histograms {
 	return &histograms{side: side, cells: cells, bins: make([]float64, cells*cells*Orientations)}
 }
 
-// fill computes the histograms of an image. A pixel votes with the length of its gradient, shared between the two
-// nearest orientations; pixels beyond the border repeat the border.
+// fill computes the histograms of an image. A pixel votes with the length of its gradient, divided between the two
+// nearest orientations. Pixels beyond the border repeat the border.
 func (h *histograms) fill(pixels []float32) {
 	clear(h.bins)
 	at := func(r, c int) float64 {
@@ -65,7 +65,7 @@ func (h *histograms) fill(pixels []float32) {
 			if length == 0 {
 				continue
 			}
-			angle := math.Atan2(gy, gx) / math.Pi // of half turns
+			angle := math.Atan2(gy, gx) / math.Pi // in half turns
 			angle -= math.Floor(angle)
 			place := float64(angle*Orientations) - 0.5
 			low := math.Floor(place)
@@ -78,7 +78,7 @@ func (h *histograms) fill(pixels []float32) {
 }
 
 // appendBlocks appends the descriptor: each block of cells divided by the sum of its entries and then square-rooted,
-// which makes its Euclidean length one.
+// so that its Euclidean length is one.
 func (h *histograms) appendBlocks(dst []float32) []float32 {
 	for r := range h.cells - Block + 1 {
 		for c := range h.cells - Block + 1 {

@@ -10,25 +10,25 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Names lists the hospitals, by their files.
+// Names lists the hospitals by their files.
 var Names = []string{"cleveland", "hungarian", "switzerland", "va"}
 
 const (
-	held   = 0.25 // share of each hospital's patients that nobody learns from
+	held   = 0.25 // share of each hospital's patients held out for testing
 	agreed = "agreed.csv"
 )
 
 // site is one hospital's patients in one split.
 type site struct{ train, test *task.Data }
 
-// clinic is what all splits start from: the cleaned files and the preprocessing that the hospitals have agreed on.
+// clinic is the common input of all splits: the cleaned files and the agreed preprocessing.
 type clinic struct {
 	files  []string
 	recipe *task.Recipe
 }
 
-// open cleans the files of dir, as examples/hospital/hospitals.sh does, into the folder clean, and takes the
-// preprocessing from the table of usual values in the folder table.
+// open cleans the files of dir, as examples/hospital/hospitals.sh does, into the folder clean. It fits the
+// preprocessing on the table of usual values in the folder table.
 func open(dir, table, clean string) (*clinic, error) {
 	c := new(clinic)
 	for _, name := range Names {
@@ -46,7 +46,7 @@ func open(dir, table, clean string) (*clinic, error) {
 	return c, err
 }
 
-// tidy copies a file: a cholesterol or a pressure of 0 was not measured, and 1 to 4 are all ill.
+// tidy copies a file, with a cholesterol or blood pressure of 0 as missing and 1 to 4 as ill.
 func tidy(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *clinic) split(seed uint64) ([]site, error) {
 	return sites, nil
 }
 
-// pool returns the patients that all learn from, as one data set.
+// pool returns all hospitals' training patients as one data set.
 func pool(sites []site) *task.Data {
 	all := *sites[0].train
 	all.X, all.Y = nil, nil

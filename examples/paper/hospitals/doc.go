@@ -1,5 +1,5 @@
-// Package hospitals is a study of a federation that nobody has made up: the heart disease files of four real hospitals,
-// which differ in who comes, in what is measured and in how ill people are. Each hospital is one client. It compares
-// what a hospital has alone with what the four have together, without a word on their patients, and says what privacy
-// costs: four clients are few.
+// Package hospitals studies a real federation: the heart disease files of four hospitals, which differ in their
+// patients, in what they measure and in how ill the patients are. Each hospital is one client. The study compares what
+// a hospital achieves alone with what the four achieve together without sharing patient data, and measures the cost of
+// privacy, which is high with only four clients.
 package hospitals

@@ -24,7 +24,7 @@ func clinics(t *testing.T) *clinic {
 	return c
 }
 
-// What was not measured is empty, everybody with a disease is ill, and all else stays.
+// Missing measurements become empty, every degree of disease becomes ill, and everything else stays.
 func TestTidy(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from.csv"), filepath.Join(dir, "to.csv")
@@ -40,7 +40,7 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// Every hospital's patients are there once, in two parts with the same share of ill people, and other ones by seed.
+// Each patient occurs once, in two parts with the same share of ill patients; another seed gives another split.
 func TestSplit(t *testing.T) {
 	c := clinics(t)
 	one, err := c.split(1)
@@ -64,7 +64,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Some runs of the complete computation, which testdata has, have the same digits when they are made again.
+// Repeating some runs of the complete computation gives the digits in testdata.
 func TestCommittedResults(t *testing.T) {
 	c := clinics(t)
 	runs, err := openRuns("testdata")
@@ -90,7 +90,6 @@ func TestCommittedResults(t *testing.T) {
 	}
 }
 
-// A setting is read as it was written.
 func TestSetting(t *testing.T) {
 	s, err := parse("decay=0.05314 tau=3")
 	if err != nil || text(s) != "decay=0.05314 tau=3" {
@@ -101,7 +100,7 @@ func TestSetting(t *testing.T) {
 	}
 }
 
-// Wards share out the patients that are learned from, and their costs add up to their hospital's.
+// Wards divide the training patients, and their costs add up to their hospital's.
 func TestWards(t *testing.T) {
 	hospitals, err := clinics(t).split(1)
 	if err != nil {

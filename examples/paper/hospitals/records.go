@@ -11,19 +11,17 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Runs that protect each patient: epsilon is that of one patient, not of a hospital.
+// Record-level private runs: epsilon is for one patient, not for a hospital.
 const (
 	eachOwn    = "SPADE-DFL, each patient"
 	eachShared = "SPADE-DFL, each patient, with colluders 1"
 )
 
-// perRecord is the epsilons of runs that protect each patient.
 var perRecord = []float64{0.5, 1, 2, 4, 8}
 
-// each reports whether a run protects each patient.
 func (c cell) each() bool { return c.name == eachOwn || c.name == eachShared }
 
-// recordCells lists the runs of the page about patients: the complete graph alone.
+// recordCells lists the runs of records.md, which are on the complete graph only.
 func recordCells() []cell {
 	list := []cell{{name: chosen, graph: Graphs[0]}}
 	for _, e := range perRecord {
@@ -34,8 +32,8 @@ func recordCells() []cell {
 	return list
 }
 
-// Records makes the runs of seeds 1 to seeds that protect each patient, beside those that protect each hospital's whole data
-// set, and writes records.md into out. Its arguments are those of [Run]; nothing is searched for.
+// Records makes the runs of seeds 1 to seeds that protect each patient, and those that protect each hospital's whole
+// data set for comparison, and writes records.md into out. Its arguments are those of [Run]; there is no search.
 func Records(ctx context.Context, data, table, out string, seeds int, log io.Writer) error {
 	return prepare(data, table, out, seeds, func(from *clinic, runs *sweep.Table) error {
 		if err := from.runs(ctx, recordCells(), nil, runs, seeds, log); err != nil {
@@ -49,7 +47,7 @@ func Records(ctx context.Context, data, table, out string, seeds int, log io.Wri
 	})
 }
 
-// recordReport is the text of records.md but for its last lines.
+// recordReport returns the text of records.md without its last lines.
 func recordReport(runs *sweep.Table, seeds int) (string, error) {
 	var b strings.Builder
 	percent := func(c cell, metric int) (text string, err error) {

@@ -17,14 +17,14 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Run makes the searches and the runs of seeds 1 to seeds, at least 2, that out does not have yet, and writes into out,
-// a folder of its own:
+// Run makes the searches and the runs of seeds 1 to seeds, at least 2, that out lacks, and writes into out, a separate
+// folder:
 //
-//	settings.csv   what the search has chosen
-//	runs.csv       every run, a line for each hospital
-//	README.md      what came out
+//	settings.csv   the settings that the search chose
+//	runs.csv       every run, with a line for each hospital
+//	README.md      the results
 //
-// data is the folder of the data sets, and table the one of agreed.csv, which preprocessing is fitted on.
+// data is the folder of the data sets, and table the folder of agreed.csv, on which preprocessing is fitted.
 func Run(ctx context.Context, data, table, out string, seeds int, log io.Writer) error {
 	return prepare(data, table, out, seeds, func(from *clinic, runs *sweep.Table) error {
 		settings, err := sweep.Open(filepath.Join(out, "settings.csv"), 3, "method", "graph", "epsilon", "accuracy",
@@ -46,7 +46,7 @@ func Run(ctx context.Context, data, table, out string, seeds int, log io.Writer)
 	})
 }
 
-// prepare calls do with the patients of data and the runs that are in out.
+// prepare calls do with the patients of data and the runs in out.
 func prepare(data, table, out string, seeds int, do func(*clinic, *sweep.Table) error) error {
 	if seeds < 2 {
 		return fmt.Errorf("hospitals: %d seeds, want at least 2: one has no spread", seeds)
@@ -74,7 +74,6 @@ func openRuns(out string) (*sweep.Table, error) {
 
 func even(int) float64 { return 1 }
 
-// searches finds the settings that are not there.
 func (from *clinic) searches(ctx context.Context, settings *sweep.Table, log io.Writer) error {
 	var todo []cell
 	for _, c := range cells() {
@@ -96,7 +95,6 @@ func (from *clinic) searches(ctx context.Context, settings *sweep.Table, log io.
 	return settings.Sort()
 }
 
-// runs makes the runs of a list that are not there.
 func (from *clinic) runs(ctx context.Context, list []cell, settings, runs *sweep.Table, seeds int, log io.Writer) error {
 	type job struct {
 		cell
@@ -138,7 +136,6 @@ func (from *clinic) runs(ctx context.Context, list []cell, settings, runs *sweep
 	return runs.Sort()
 }
 
-// rows returns the lines of a run.
 func rows(key []string, marks []mark) [][]string {
 	var out [][]string
 	for i, m := range marks {
@@ -151,7 +148,7 @@ func rows(key []string, marks []mark) [][]string {
 	return out
 }
 
-// values returns a metric of all seeds at a hospital, or with -1 the mean over all of them.
+// values returns a metric of all seeds at a hospital, or with hospital -1 the mean over all hospitals.
 func (c cell) values(runs *sweep.Table, seeds, hospital, metric int) ([]float64, error) {
 	out := make([]float64, seeds)
 	for seed := range out {
@@ -172,7 +169,7 @@ func (c cell) values(runs *sweep.Table, seeds, hospital, metric int) ([]float64,
 	return out, nil
 }
 
-// report is the text of README.md but for its last lines.
+// report returns the text of README.md without its last lines.
 func report(runs *sweep.Table, seeds int) (string, error) {
 	var b strings.Builder
 	var err error
@@ -258,7 +255,7 @@ intervals are those of the splits, not of hospitals like these.
 	return b.String(), nil
 }
 
-// hospital writes the part of one hospital: what it gains and what privacy costs in a sentence, and all metrics.
+// hospital writes the section of one hospital: a sentence on its gain and the cost of privacy, and all metrics.
 func hospital(b *strings.Builder, runs *sweep.Table, seeds, h int, name string) error {
 	const auc = 2
 	own, err := cell{name: single, graph: "none"}.values(runs, seeds, h, auc)
@@ -306,7 +303,6 @@ func hospital(b *strings.Builder, runs *sweep.Table, seeds, h int, name string) 
 	return nil
 }
 
-// listed writes numbers with commas.
 func listed(xs []float64) string {
 	return strings.Trim(strings.ReplaceAll(fmt.Sprint(xs), " ", ", "), "[]")
 }

@@ -18,48 +18,46 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Of every run: rounds of learning, losses that a searched method may ask for, a sample and round (what the program
-// itself picks stays within), and the delta of epsilon.
+// In every run: learning rounds, losses per sample and round for a searched method (the program's own choices stay
+// within), and the delta of epsilon.
 const (
 	rounds  = 50
 	queries = 24
 	delta   = 1e-5
 )
 
-// Graphs and Epsilons are what is varied; an epsilon of 0 is a run without noise.
+// Graphs and Epsilons are the varied parameters; epsilon 0 means no noise.
 var (
 	Graphs   = []string{"complete", "ring"}
 	Epsilons = []float64{0, 1, 4, 8, 16}
 )
 
-// The contenders that have nothing to search for.
+// The contenders without a search.
 const (
 	alone  = "alone"
-	abroad = "of another" // the mean of what the three others' own models are worth here
+	abroad = "of another" // the mean score of the other three hospitals' own models here
 	pooled = "pooled"
-	single = "SPADE-DFL alone"            // each hospital a fleet of its own, with what init chooses for it
+	single = "SPADE-DFL alone"            // each hospital is a fleet by itself, with what init chooses for it
 	chosen = "SPADE-DFL"                  // with what init and simulate choose
-	shared = "SPADE-DFL with colluders 1" // likewise: neighbors share noise
+	shared = "SPADE-DFL with colluders 1" // likewise, with pairwise noise
 
-	warded      = "SPADE-DFL, 3 wards each"                       // epsilon is that of a ward's data
-	hospitalled = "SPADE-DFL, 3 wards each, epsilon per hospital" // of all three together
-	wardOne     = "SPADE-DFL, 3 wards each, with colluders 1"     // of a ward's, against any one other ward
+	warded      = "SPADE-DFL, 3 wards each"                       // epsilon is for a ward's data
+	hospitalled = "SPADE-DFL, 3 wards each, epsilon per hospital" // for all three together
+	wardOne     = "SPADE-DFL, 3 wards each, with colluders 1"     // for a ward's data, against any one other ward
 	wardThree   = "SPADE-DFL, 3 wards each, with colluders 3"     // and against all wards of one other hospital
 )
 
-// searched lists the methods whose settings are searched for, by the same search.
+// searched lists the methods whose settings come from a search, the same for all.
 var searched = []method.Method{
 	method.Spade{Tracking: true, Walsh: true, Cooldown: 20}, method.DPFedAvg{}, method.OnePointDSG{}, method.LTADMMDP{},
 }
 
-// cell is one line of the table.
 type cell struct {
 	name, graph string
 	epsilon     float64
-	method      method.Method // nil if nothing is searched for
+	method      method.Method
 }
 
-// cells lists all lines.
 func cells() []cell {
 	list := []cell{{name: alone, graph: "none"}, {name: abroad, graph: "none"}, {name: pooled, graph: "none"},
 		{name: single, graph: "none"}}
@@ -86,7 +84,7 @@ func cells() []cell {
 			if e > 0 {
 				list = append(list, cell{name: hospitalled, graph: g, epsilon: e}, cell{name: wardOne, graph: g, epsilon: e})
 			}
-			if e > 0 && g == Graphs[0] { // on a ring all neighbors of a ward may be among three
+			if e > 0 && g == Graphs[0] { // on a ring, three colluders may be all neighbors of a ward
 				list = append(list, cell{name: wardThree, graph: g, epsilon: e})
 			}
 		}
@@ -94,7 +92,7 @@ func cells() []cell {
 	return list
 }
 
-// colluders is how many members may put together what they know; ok if neighbors share noise at all.
+// colluders returns how many members may collude; ok if noise is pairwise.
 func (c cell) colluders() (n int, ok bool) {
 	switch c.name {
 	case shared, eachShared, wardOne:
@@ -155,7 +153,6 @@ func (c cell) train(ctx context.Context, sites []site, s method.Setting, seed ui
 	return last, err
 }
 
-// world is what a searched method runs on.
 func (c cell) world(sites []site, seed uint64) (*method.World, error) {
 	w := &method.World{Rounds: rounds, Queries: queries, Seed: seed}
 	for _, site := range sites {
@@ -173,7 +170,7 @@ func (c cell) world(sites []site, seed uint64) (*method.World, error) {
 	return w, err
 }
 
-// suggested runs the fleet that the program would make, with nothing given but the graph, epsilon and colluders.
+// suggested runs the fleet that the program would make, given only the graph, epsilon and colluders.
 func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed uint64) ([][]float32, error) {
 	var oracles []*task.Model
 	f := &sdk.Fleet{Run: "hospitals"}
@@ -195,8 +192,8 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	if n, ok := c.colluders(); ok {
 		known.Graph, known.Privacy.Colluders = g, n
 	}
-	// These results were made before steps without noise were longer, before 20 rounds where much is left of records, before
-	// partners, and by the method's own steps for clients.
+	// These results predate longer steps without noise, 20 rounds where much is left of records, and partners; they
+	// use the method's own steps for clients.
 	known.Fixed = []string{"privacy.partners"}
 	if c.each() {
 		known.Privacy.Unit, f.Records, known.Columns, known.Method.Rounds = sdk.UnitRecord, samples, true, plan.RecordRounds
@@ -242,8 +239,8 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	return network.Models(), nil
 }
 
-// regress is logistic regression with a ridge penalty of 1, as statistics packages have it, by Nesterov's method: what
-// somebody with all of the data at hand would do. The constant is not punished.
+// regress is logistic regression with a ridge penalty of 1 as in statistics packages, by Nesterov's method, as someone
+// with all of the data would do. The intercept is not penalized.
 func regress(d *task.Data) []float32 {
 	n := float64(d.Len())
 	x, before, y, g := make([]float64, d.Dim), make([]float64, d.Dim), make([]float64, d.Dim), make([]float64, d.Dim)
@@ -281,13 +278,13 @@ func regress(d *task.Data) []float32 {
 	return model
 }
 
-// mark is what a model is worth at one hospital, in the order of metrics.
+// mark holds a model's scores at one hospital, in the order of metrics.
 type mark [6]float64
 
 var metrics = []string{"accuracy", "majority", "AUC", "sensitivity", "specificity", "Brier"}
 
-// judge says what each hospital's model, or the one of all, is worth on its own held-out patients; with shift, the model
-// of the hospital that comes so many places later.
+// judge scores each hospital's model, or the common one, on the hospital's held-out patients; with shift, it takes the
+// model of the hospital that comes shift places later.
 func judge(sites []site, models [][]float32, shift int) ([]mark, error) {
 	var out []mark
 	for i, w := range sites {

@@ -13,14 +13,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// trials is how many points are tried, each on all of tuning, which are no reported seeds.
+// trials is the number of points to try, each on all seeds of tuning, which are not reported.
 const trials = 30
 
 var tuning = []uint64{1001, 1002, 1003}
 
-// search tries points that are drawn evenly from the method's space, and returns the one that has the best accuracy in
-// the mean over hospitals and seeds, with that accuracy. The splits are others than those of the table, but of the same
-// patients: a searched method has seen some of those that it is judged by.
+// search tries points evenly distributed over the method's space. It returns the one with the best mean accuracy over
+// hospitals and seeds, and that accuracy. Its splits are not those of the table, but divide the same patients: a
+// searched method has seen some of the patients on which it is judged.
 func (c cell) search(ctx context.Context, from *clinic) (best method.Setting, score float64, err error) {
 	h := fnv.New64a()
 	h.Write([]byte(strings.Join(c.key(), " ")))
@@ -45,7 +45,7 @@ func (c cell) search(ctx context.Context, from *clinic) (best method.Setting, sc
 				return nil, 0, ctx.Err()
 			}
 			if err != nil {
-				sum = -1 // a setting with which the model runs away
+				sum = -1 // the model diverges with this setting
 				break
 			}
 			for _, m := range marks {
@@ -93,12 +93,10 @@ func (c cell) run(ctx context.Context, from *clinic, s method.Setting, seed uint
 	return sum, nil
 }
 
-// key is what the line is found by.
 func (c cell) key() []string {
 	return []string{c.name, c.graph, strconv.FormatFloat(c.epsilon, 'g', -1, 64)}
 }
 
-// text and parse write and read a setting.
 func text(s method.Setting) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(s)) {

@@ -7,14 +7,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// wards is how many clients a hospital is in the lines that divide it.
+// wards is the number of clients per hospital in rows that divide hospitals.
 const wards = 3
 
-// wards reports whether each ward is a client of its own.
 func (c cell) wards() bool { return strings.HasPrefix(c.name, warded) }
 
-// divide deals each hospital's patients that are learned from out to its wards at random, in numbers that differ by one
-// at most. The wards of a hospital follow each other. What is held out stays the hospital's.
+// divide deals each hospital's training patients to its wards at random, in numbers that differ by at most one. The
+// wards of a hospital are consecutive. Held-out patients stay with the hospital.
 func divide(sites []site, seed uint64) ([]site, error) {
 	var out []site
 	for _, s := range sites {
@@ -29,20 +28,20 @@ func divide(sites []site, seed uint64) ([]site, error) {
 	return out, nil
 }
 
-// perWard returns the epsilon of each ward's own data for which all wards of a hospital together have the given one:
-// they make their releases with noise of their own, so that the costs add up.
+// perWard returns the epsilon for each ward's data at which all wards of a hospital together have the given epsilon.
+// They release with local noise, so their costs add up.
 func perWard(epsilon float64) (float64, error) {
 	rho, err := dpmech.GDP.MaxRho(epsilon, delta)
 	return dpmech.GDP.Epsilon(rho/wards, delta), err
 }
 
-// perHospital is the other way round: what the wards' epsilon means for all of a hospital's data.
+// perHospital is the inverse: the epsilon for all of a hospital's data that results from the wards' epsilon.
 func perHospital(epsilon float64) (float64, error) {
 	rho, err := dpmech.GDP.MaxRho(epsilon, delta)
 	return dpmech.GDP.Epsilon(rho*wards, delta), err
 }
 
-// judgeWards says what the models of a hospital's wards are worth on its held-out patients, in the mean.
+// judgeWards returns the mean score of a hospital's ward models on its held-out patients.
 func judgeWards(sites []site, models [][]float32) ([]mark, error) {
 	sum := make([]mark, len(sites))
 	for k := range wards {

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Losses and numbers sent, counted by the clients and by hand. No client is ever asked for more than the budget.
+// The clients' counts of losses and of numbers sent match a manual count. No client is asked for more than the budget.
 func TestCounts(t *testing.T) {
 	sizes := []int{10, 7, 12, 9}
 	const d, edges, rounds = 6, 4, 5
@@ -95,7 +95,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// What the budget does not cover is refused before any client is asked.
+// A run that exceeds the budget is refused before any client is asked.
 func TestBudgetRefusal(t *testing.T) {
 	for _, c := range []struct {
 		m       Method
@@ -125,7 +125,8 @@ func TestBudgetRefusal(t *testing.T) {
 	}
 }
 
-// Batches: each sample equally often as far as it goes, subsets uniform, and each draw a function of its stream alone.
+// Batches take each sample equally often where possible, subsets are uniform, and each draw is a function of its
+// stream only.
 func TestBatch(t *testing.T) {
 	d := newDeal(7)
 	hits := make([]int, 7)
@@ -145,7 +146,7 @@ func TestBatch(t *testing.T) {
 	for _, n := range hits {
 		chi += math.Pow(float64(n)-draws*3.0/7, 2) / (draws * 3.0 / 7)
 	}
-	if chi > 22.5 { // 99.9 % of a chi-square law with six degrees of freedom; without replacement it is smaller still
+	if chi > 22.5 { // 99.9 % quantile of chi-square with 6 degrees of freedom
 		t.Errorf("items are drawn %v times, chi-square %.1f", hits, chi)
 	}
 	s := rng.New(3, rng.Address{Purpose: rng.Batch, Round: 17})
@@ -157,7 +158,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// A budget is not a loss short because its product with the samples is rounded down.
+// Rounding the product of budget and samples does not cost a loss.
 func TestAllowance(t *testing.T) {
 	for _, c := range []struct {
 		queries       float64

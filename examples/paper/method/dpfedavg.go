@@ -13,12 +13,12 @@ import (
 //	phi <- theta;  tau times:  phi <- phi - eta g_i(phi);  phi <- theta + clip_R(phi - theta)
 //
 // and returns phi - theta; the server adds the mean of these to theta. g_i is the mean of two-point estimates over a
-// mini-batch, as many as the budget holds. All clients take part in every round with the same weight: the objective is
-// the mean of the clients' own, and there is no sampling of clients to be amplified by.
+// mini-batch, as many as the budget allows. All clients take part in every round with the same weight: the objective
+// is the mean of the clients' own objectives, and there is no amplification by sampling of clients.
 //
-// Where the noise is added decides whom a client has to trust:
+// The place of the noise decides whom a client must trust:
 //
-//   - on the device, before the update leaves it: nobody, as with SPADE-DFL. K releases of sensitivity 2R for each
+//   - on the device, before the update leaves it: no one, as with SPADE-DFL. K releases of sensitivity 2R for each
 //     client. This is the main form.
 //   - Central, the published form: once, on the mean, by a server trusted with every client's update. K releases of
 //     sensitivity 2R/N.
@@ -89,7 +89,7 @@ func (m DPFedAvg) Run(ctx context.Context, w *World, s Setting, each func(int, [
 		}
 		vec.Axpy(theta[0], 1, mean)
 		spent.Queries = e.queries
-		spent.Scalars += 2 * int64(n) * int64(w.Dim) // the model to every client, its update back
+		spent.Scalars += 2 * int64(n) * int64(w.Dim) // the model to every client, and its update back
 		if err := each(k+1, theta); err != nil {
 			return spent, err
 		}

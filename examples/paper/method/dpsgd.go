@@ -14,32 +14,32 @@ import (
 //	g_h = estimate of grad f_h(x), clipped to length R
 //	x  <- x - eta ( 1/b sum_{h in B} g_h + N(0, sigma^2 I) )
 //
-// one model, tau such steps a round, with as large a lot B as the budget allows. Each g_h is the mean of two-point
-// estimates along dirs directions: one alone is sqrt(d) times longer than the gradient, and the clip would leave little
-// of it, so that a smaller lot of better estimates may serve better. The lot holds the same share of each client's
-// samples, drawn without replacement (all of them and then some again, if the budget goes that far), so that a client's
-// part in it is a constant: no amplification by sampling is claimed, since what is replaced is a client, not a sample.
+// with one model and tau such steps per round, on as large a lot B as the budget allows. Each g_h is the mean of
+// two-point estimates along dirs directions. One estimate alone is sqrt(d) times longer than the gradient, and the
+// clip would leave little of it, so a smaller lot of better estimates may work better. The lot holds the same share of
+// each client's samples, drawn without replacement (if the budget allows, all of them and then some again), so that a
+// client's part in it is constant. The method claims no amplification by sampling, because neighboring inputs replace
+// a client, not a sample.
 //
-// The comparison's neighboring inputs differ in all samples of one client. Two readings of what that is with pooled
-// data:
+// In the comparison, neighboring inputs differ in all samples of one client. With pooled data this has two readings:
 //
-//   - A curator whom everybody trusts with the raw data, and N clients behind it: the samples b_i of a client in the
-//     lot move the mean by at most 2R b_i/b. That is the main form. No other method of the comparison but central
-//     DP-FedAvg asks for such trust, and its noise is N times smaller than what a client needs that trusts nobody.
+//   - A curator whom all N clients trust with the raw data: the samples b_i of a client in the lot move the mean by at
+//     most 2R b_i/b. This is the main form. Among the other methods only central DP-FedAvg requires such trust. The
+//     noise is N times smaller than that of a client that trusts no one.
 //   - OneClient, the paper's N = 1: the pool is the one client, and all of it is replaced: 2R.
 //
-// Where each record is protected, every step takes all records, once each (no sampling), and one record moves the mean
-// by at most 2R/b.
+// At record-level privacy every step takes all records, once each (no sampling), and one record moves the mean by at
+// most 2R/b.
 //
-// With Local nobody is trusted: each client adds the noise to its own part of every sum, as in noisy distributed SGD with
-// a guarantee for each silo's records (Lowy and Razaviyayn, "Private federated learning without a trusted server", ICLR
-// 2023); DP-FedSGD. The noise of the sum is then sqrt(N) times that of the curator.
+// With Local no one is trusted: each client adds the noise to its own part of every sum, as in noisy distributed SGD
+// with a guarantee for each silo's records (Lowy and Razaviyayn, "Private federated learning without a trusted
+// server", ICLR 2023); DP-FedSGD. The noise of the sum is then sqrt(N) times that of the curator.
 //
-// Nothing is counted as sent: what would be is the data themselves.
+// Numbers sent do not count: the curator would receive the data themselves.
 type DPSGD struct {
-	OneClient bool // the whole pool is what is replaced
-	Local     bool // each client adds the noise itself
-	Exact     bool // gradients in place of estimates from losses
+	OneClient bool // neighboring inputs replace the whole pool
+	Local     bool // each client adds the noise
+	Exact     bool // gradients instead of estimates from losses
 }
 
 // Name returns "DP-SGD" or "DP-FedSGD", with the other options.
@@ -57,8 +57,8 @@ func (m DPSGD) Name() string {
 	return name
 }
 
-// Space lists tau, the steps a round, the step size eta, the smoothing radius mu, the clip and dirs. A client that
-// cannot pay for so many directions takes what it can.
+// Space lists tau, the steps per round, the step size eta, the smoothing radius mu, the clip and dirs. A client that
+// cannot afford dirs directions uses as many as it can.
 func (m DPSGD) Space(w *World) []Param {
 	space := append([]Param{w.steps(), {Name: "eta", Low: 1e-2, High: 30, Log: true}}, w.clips(1e-3, 1)...)
 	if m.Exact {
@@ -110,7 +110,7 @@ func (m DPSGD) Run(ctx context.Context, w *World, s Setting, each func(int, [][]
 				}
 				if m.Local {
 					rel.blur(g, w.Seed, i, k, t)
-					spent.Scalars += 2 * int64(w.Dim) // the model to the client, its part back
+					spent.Scalars += 2 * int64(w.Dim) // the model to the client, and its part back
 				}
 			}
 			if !m.Local {
@@ -126,7 +126,6 @@ func (m DPSGD) Run(ctx context.Context, w *World, s Setting, each func(int, [][]
 	return spent, nil
 }
 
-// check reports options that do not go together.
 func (m DPSGD) check(w *World) error {
 	if m.OneClient && (m.Local || w.records()) {
 		return errors.New("method: DP-SGD has OneClient set, with Local or a guarantee for each record, want neither")

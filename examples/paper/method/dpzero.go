@@ -9,20 +9,20 @@ import (
 )
 
 // DPZero is DPZero, of Zhang, Li, Thekumparampil, Oh and He, "DPZero: Private fine-tuning of language models without
-// backpropagation", ICML 2024 (arXiv 2310.09639), on the pooled data of all clients. In each round all samples are asked
-// along one public direction u, and what is clipped and released is a number:
+// backpropagation", ICML 2024 (arXiv 2310.09639), on the pooled data of all clients. Each round asks for losses of all
+// samples along one public direction u, and clips and releases one number:
 //
 //	s_h = clip_C( (f_h(x + mu*u) - f_h(x - mu*u)) / (2 mu) )
 //	x  <- x - eta ( 1/m sum_h s_h + N(0, sigma^2) ) u
 //
-// K releases of one number each, of sensitivity 2C/m where a record is replaced, and 2C m_i/m where a client's data are.
-// Two losses of each sample a round. Fixed here: u is a Rademacher vector, as for all methods, in place of one from the
-// sphere; every round takes all samples, and no amplification by sampling is claimed.
+// It makes K releases of one number each, of sensitivity 2C/m if a record is replaced, and 2C m_i/m if a client's data
+// are. It takes two losses per sample and round. Choices made here: u is a Rademacher vector, as for all methods,
+// instead of one from the sphere; every round takes all samples, without amplification by sampling.
 //
-// Published is a curator with all data. With Local each client adds the noise to its own part of the sum, and sends one
-// number a round: nobody is trusted, and the noise of the sum is sqrt(N) times larger.
+// The published form has a curator with all data. With Local each client adds the noise to its own part of the sum and
+// sends one number per round: no one is trusted, and the noise of the sum is sqrt(N) times larger.
 type DPZero struct {
-	Local bool // each client adds the noise itself
+	Local bool // each client adds the noise
 }
 
 // Name returns "DPZero", or "DPZero (local noise)".
@@ -67,7 +67,7 @@ func (m DPZero) Run(ctx context.Context, w *World, s Setting, each func(int, [][
 		if err := e.begin(rng.Step, 0, k, 0); err != nil {
 			return spent, err
 		}
-		e.turn() // the direction of all clients
+		e.turn()
 		step := 0.0
 		for i, c := range w.Clients {
 			e.client = i
@@ -85,7 +85,7 @@ func (m DPZero) Run(ctx context.Context, w *World, s Setting, each func(int, [][
 			part[0] = float32(sum / float64(all))
 			if m.Local {
 				rel.blur(part, w.Seed, i, k, 0)
-				spent.Scalars += 2 // the last step to the client, its part back
+				spent.Scalars += 2 // the last step to the client, and its part back
 			}
 			step += float64(part[0])
 		}

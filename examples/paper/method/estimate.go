@@ -18,8 +18,8 @@ type estimator struct {
 
 	exact  bool // ask for gradients
 	client int
-	dirs   rng.Stream // of the stage that has begun
-	signs  []uint64   // the direction drawn last
+	dirs   rng.Stream // of the current stage
+	signs  []uint64   // the last direction drawn
 	point  []float32
 	sample []float32 // one sample's estimate
 
@@ -42,15 +42,15 @@ func newEstimator(ctx context.Context, w *World) *estimator {
 	return e
 }
 
-// begin turns to a client; directions are then drawn from the stream of this purpose, round and step.
+// begin selects a client. Directions are then drawn from the stream of this purpose, round and step.
 func (e *estimator) begin(p rng.Purpose, client, round, step int) error {
 	e.client = client
 	e.dirs = rng.New(e.w.Seed, rng.Address{Purpose: p, Client: uint32(client), Round: uint32(round), Step: uint32(step)})
 	return e.ctx.Err()
 }
 
-// batch draws n samples of the client for a step: each of its samples equally often, and a random subset once more.
-// It returns how often each occurs at least and that subset.
+// batch draws n samples of the client for a step: each sample equally often, plus a random subset. It returns how
+// often each occurs at least, and that subset.
 func (e *estimator) batch(n, round, step int) (passes int, rest []int) {
 	m := e.w.Clients[e.client].Samples
 	if n%m == 0 {
@@ -61,10 +61,9 @@ func (e *estimator) batch(n, round, step int) (passes int, rest []int) {
 	return n / m, e.deals[e.client].draw(&s, n%m)
 }
 
-// turn draws the next direction.
 func (e *estimator) turn() { e.dirs.Fill(e.signs) }
 
-// loss asks for the loss of a sample at x + mu*u, u the direction drawn last.
+// loss asks for the loss of a sample at x + mu*u, with u the last direction drawn.
 func (e *estimator) loss(x []float32, mu float32, sample int) (float64, error) {
 	vec.SignPerturb(e.point, x, mu, e.signs)
 	e.queries++
@@ -79,8 +78,8 @@ func (e *estimator) loss(x []float32, mu float32, sample int) (float64, error) {
 	return f, nil
 }
 
-// slope returns the symmetric two-point difference of a sample along the direction drawn last,
-// (f(x + mu*u) - f(x - mu*u)) / (2 mu): times u, it estimates the gradient of the sample's loss, for E uu' = I.
+// slope returns the symmetric two-point difference of a sample along the last direction drawn, (f(x + mu*u) - f(x -
+// mu*u)) / (2 mu). Times u, it estimates the gradient of the sample's loss, because E uu' = I.
 func (e *estimator) slope(x []float32, mu float32, sample int) (float64, error) {
 	up, err := e.loss(x, mu, sample)
 	if err != nil {
@@ -93,15 +92,15 @@ func (e *estimator) slope(x []float32, mu float32, sample int) (float64, error) 
 	return (up - down) / (2 * float64(mu)), nil
 }
 
-// gradient stores in g the mean of n two-point estimates at x, a fresh direction each, over a mini-batch that takes
-// every sample equally often, as far as that goes.
+// gradient stores in g the mean of n two-point estimates at x, each along a fresh direction, over a mini-batch that
+// takes every sample equally often where possible.
 func (e *estimator) gradient(g, x []float32, mu float32, n, client, round, step int) error {
 	clear(g)
 	return e.add(g, x, mu, n, 1, n, release{}, client, round, step)
 }
 
 // add adds to g the estimates of n samples, a mini-batch as in gradient, each divided by whole. A sample's estimate is
-// the mean of two-point estimates along so many fresh directions, clipped as r says.
+// the mean of two-point estimates along dirs fresh directions, clipped by r.
 func (e *estimator) add(g, x []float32, mu float32, n, dirs, whole int, r release, client, round, step int) error {
 	if err := e.begin(rng.Step, client, round, step); err != nil {
 		return err
@@ -155,7 +154,7 @@ func (e *estimator) onePoint(g, x []float32, mu float32, n int, client, round in
 	})
 }
 
-// each calls f for n samples of the client, drawn as batch says.
+// each calls f for n samples of the client, drawn by batch.
 func (e *estimator) each(n, round, step int, f func(sample int) error) error {
 	passes, rest := e.batch(n, round, step)
 	for range passes {
@@ -176,7 +175,7 @@ func (e *estimator) each(n, round, step int, f func(sample int) error) error {
 // deal draws subsets of 0..m-1, uniform and without replacement.
 type deal struct {
 	items []int // a permutation; the identity between draws
-	swaps []int // where each step of the last shuffle reached
+	swaps []int // the position swapped in each step of the last shuffle
 }
 
 func newDeal(m int) deal {
@@ -187,7 +186,8 @@ func newDeal(m int) deal {
 	return d
 }
 
-// draw returns n items, valid until the next draw, which undoes this one's shuffle: a draw depends on its stream alone.
+// draw returns n items, valid until the next draw, which reverts this one's shuffle: a draw depends only on its
+// stream.
 func (d *deal) draw(s *rng.Stream, n int) []int {
 	for i := len(d.swaps) - 1; i >= 0; i-- {
 		j := d.swaps[i]

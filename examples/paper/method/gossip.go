@@ -7,14 +7,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Gossip is decentralized averaging of local updates, which is [DPFedAvg] with the server's mean replaced by a mean
-// over neighbors: in each round client i does
+// Gossip is decentralized averaging of local updates: [DPFedAvg] with a mean over neighbors instead of the server's
+// mean. In each round client i does
 //
 //	phi <- x_i;  tau times:  phi <- phi - eta g_i(phi);  phi <- x_i + clip_R(phi - x_i)
 //	sends phi plus noise, and sets x_i to the mean of its own and its neighbors' by Metropolis weights
 //
-// with two-point estimates g_i over a mini-batch, as many as the budget holds. It is no method of the paper: it spends a
-// rival's queries without a server on two-point estimates and local steps. K releases of sensitivity 2R for each client.
+// with two-point estimates g_i over a mini-batch, as many as the budget allows. It is not one of the paper's methods:
+// it spends a serverless rival's queries on two-point estimates and local steps. K releases of sensitivity 2R for each
+// client.
 type Gossip struct{}
 
 // Name returns "2P-DSG".

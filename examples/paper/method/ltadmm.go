@@ -14,19 +14,19 @@ import (
 //	sends z_ij,k - 2 rho x_i,k+1 to each neighbor j, and
 //	z_ij,k+1 = (z_ij,k - (z_ji,k - 2 rho x_j,k+1)) / 2
 //
-// with the correction frozen over the round, as in the LT_ADMM class of decent-bench, the library that the authors'
-// group publishes (relaxation 1/2). Their z_ij starts at x_i,0, or at rho x_i,0, which is the same for rho = 1.
+// with the correction constant within the round, as in the LT_ADMM class of decent-bench, the library of the authors'
+// group (relaxation 1/2). Their z_ij starts at x_i,0, or at rho x_i,0, which is the same for rho = 1.
 //
-// Only the product of beta and rho matters: with z in units of rho, rho is gone from the last line and stands in the
-// second as beta*rho. So rho is 1 here, and the gain tau*beta*lambda_max(L) is searched, as a share of 8/3, above which
-// disagreement grows: every setting of beta and rho that is of use, and no other.
+// Only the product of beta and rho matters: with z in units of rho, rho disappears from the last line and remains in
+// the second as beta*rho. So rho is 1 here, and the search varies the gain tau*beta*lambda_max(L) as a share of 8/3,
+// above which disagreement grows. This covers exactly the useful settings of beta and rho.
 type ltadmm struct {
 	g       *graph.Graph
 	beta    float32
 	x       [][]float32
 	z       [][][]float32 // z[i][k] belongs to the k-th neighbor of i
 	next    [][][]float32
-	reverse [][]int // reverse[i][k] is i's place among the neighbors of its k-th neighbor
+	reverse [][]int // reverse[i][k] is i's index among the neighbors of its k-th neighbor
 }
 
 func newLTADMM(w *World, tau int, share float64) *ltadmm {
@@ -46,7 +46,7 @@ func newLTADMM(w *World, tau int, share float64) *ltadmm {
 		a.next[i] = vectors(degree, w.Dim)
 		a.reverse[i] = make([]int, degree)
 		for k, j := range w.Graph.Neighbors(i) {
-			// Neighbors are in ascending order, and so are the i that this loop goes through.
+			// Neighbors are in ascending order, and so are the i of this loop.
 			a.reverse[i][k] = place[j]
 			place[j]++
 		}

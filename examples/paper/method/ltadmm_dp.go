@@ -11,21 +11,21 @@ import (
 //
 //	g_i(phi^t) = clip_C(stochastic gradient of f_i at phi^t) + N(0, sigma^2 I)
 //
-// in every local step, and one exchange a round: K*tau releases, as published. The stochastic gradient is the mean of
-// two-point estimates over a mini-batch, as many as the budget holds. tau, the step size gamma, the gain (beta and rho,
-// see there) and the clip C are what the authors set.
+// in every local step, and one exchange per round: K*tau releases, as published. The stochastic gradient is the mean
+// of two-point estimates over a mini-batch, as many as the budget allows. As for the authors, the free parameters are
+// tau, the step size gamma, the gain (beta and rho, see there) and the clip C.
 //
-// Only the abstract and summaries of the text were at hand. They measure privacy between mini-batches that differ in
-// one sample, with sensitivity 2C/|B|, which speaks for a clip of each sample's gradient. Here a client's whole data
-// set is replaced; then the sensitivity is 2C wherever the clip sits, and a clip of the mean leaves far more of the
-// signal, since one sample's two-point estimate is sqrt(d) times longer than what it estimates. So that is the form of
-// the main column; PerSample is the other one, with a searched number of directions for each sample's estimate, as in
-// [DPSGD]. clip_C(v) = v min(1, C/|v|).
+// Only the abstract and summaries of the text were available. They measure privacy between mini-batches that differ in
+// one sample, with sensitivity 2C/|B|, which suggests a clip of each sample's gradient. Here a client's whole data set
+// is replaced, so the sensitivity is 2C wherever the clip is. A clip of the mean keeps far more of the signal, because
+// one sample's two-point estimate is sqrt(d) times longer than the gradient that it estimates. The main column
+// therefore clips the mean. PerSample is the other form, with a searched number of directions for each sample's
+// estimate, as in [DPSGD]. clip_C(v) = v min(1, C/|v|).
 //
-// Where each record is protected, PerSample is the only form: every step takes all records of the client, and costs
+// At record-level privacy PerSample is the only form: every step takes all records of the client and has sensitivity
 // 2C/m_i.
 //
-// Without privacy neither clip nor noise is left, and it is LT-ADMM with plain stochastic gradients.
+// Without privacy there is neither clip nor noise, and the method is LT-ADMM with plain stochastic gradients.
 type LTADMMDP struct {
 	PerSample bool // clip every sample's estimate, not their mean
 }
@@ -85,14 +85,14 @@ func (m LTADMMDP) Run(ctx context.Context, w *World, s Setting, each func(int, [
 	})
 }
 
-// runLTADMM runs LT-ADMM with a given way to a stochastic gradient of client i at phi in step t of round k.
+// runLTADMM runs LT-ADMM with a given function for the stochastic gradient of client i at phi in step t of round k.
 func runLTADMM(w *World, s Setting, e *estimator, each func(int, [][]float32) error,
 	gradient func(g, phi []float32, i, k, t int) error) (Spent, error) {
 	tau, gamma := int(s["tau"]), float32(s["gamma"])
 	rels := make([]release, len(w.Clients))
 	for i, c := range w.Clients {
 		clip, radius := s["clip"], s["clip"]
-		if w.records() { // each is clipped by itself, and the mean has nothing left to clip
+		if w.records() { // each estimate is already clipped
 			clip, radius = 0, radius/float64(c.Samples)
 		}
 		var err error
@@ -106,7 +106,7 @@ func runLTADMM(w *World, s Setting, e *estimator, each func(int, [][]float32) er
 	for k := range w.Rounds {
 		for i := range w.Clients {
 			a.penalty(p, i)
-			phi := a.x[i] // the round's x_i stands in p alone
+			phi := a.x[i] // p alone holds the round's x_i
 			for t := range tau {
 				if err := gradient(g, phi, i, k, t); err != nil {
 					return spent, err

@@ -14,26 +14,26 @@ import (
 //
 //	g_i(phi^t) = 1/b sum_{h in B} (grad f_ih(phi^t) - grad f_ih(r_ih)) + 1/m_i sum_h grad f_ih(r_ih)
 //
-// after which the sampled r_ih are moved to the local model. Every grad f_ih is a symmetric two-point estimate. Fixed
-// or searched:
+// after which the sampled r_ih move to the local model. Every grad f_ih is a symmetric two-point estimate. Fixed or
+// searched:
 //
-//   - reset = 1 sets every r_ih to x_i,k when a round begins, at the price of 2 m_i losses; then the first step needs
-//     no more of them, for there both terms of each difference are the same gradient. reset = 0 keeps the memory over
-//     rounds and fills it once. The two are the variants of the class LT_ADMM_VR in decent-bench, the library of the
+//   - reset = 1 sets every r_ih to x_i,k at the beginning of a round, which costs 2 m_i losses. The first step then
+//     needs no more, because both terms of each difference are the same gradient. reset = 0 keeps the memory over
+//     rounds and fills it once. These are the variants of the class LT_ADMM_VR in decent-bench, the library of the
 //     authors' group (v2 is False and True).
 //   - r_ih moves to phi^t, where its gradient has just been estimated, as in SAGA (Defazio, Bach and Lacoste-Julien
 //     2014). decent-bench moves it to phi^t+1 with a second gradient, which under a budget of losses would halve the
 //     batch.
-//   - paired = 0 differs a fresh estimate from the remembered one, 2 losses a sample. Their directions are independent,
-//     and with them most of the variance stays. paired = 1 asks for the gradient at r_ih again along the fresh
-//     direction, 4 losses a sample, so that the difference vanishes as phi comes near r_ih, which is what variance
-//     reduction is about (as in ZO-SVRG, Liu et al. 2018). The remembered mean is that of the stored estimates in both.
+//   - paired = 0 subtracts the remembered estimate from a fresh one, 2 losses per sample. Their directions are
+//     independent, so most of the variance remains. paired = 1 estimates the gradient at r_ih again along the fresh
+//     direction, 4 losses per sample, so that the difference vanishes as phi approaches r_ih, which is the purpose of
+//     variance reduction (as in ZO-SVRG, Liu et al. 2018). In both, the remembered mean is that of stored estimates.
 //   - tau, gamma, and the gain (beta and rho, see there) are the authors' own parameters. The batch is what the budget
-//     leaves.
+//     allows.
 //
-// Privacy is no part of the publication. In a private world g_i is clipped to R and noised in every local step like
-// that of [LTADMMDP]: K*tau releases of sensitivity 2R. The memory holds estimates without noise, but never leaves the
-// client other than through g_i.
+// The publication has no privacy. In a private world g_i is clipped to R and noised in every local step like that of
+// [LTADMMDP]: K*tau releases of sensitivity 2R. The memory holds estimates without noise, but leaves the client only
+// through g_i.
 type LTADMMVR struct{}
 
 // Name returns "LT-ADMM-VR".
@@ -41,7 +41,7 @@ func (LTADMMVR) Name() string { return "LT-ADMM-VR" }
 
 // Space lists tau, gamma, the gain, the smoothing radius mu, reset, paired, and the clip.
 func (LTADMMVR) Space(w *World) []Param {
-	// Every step but one that fills the memory costs at least 4 losses if paired, the filling 2 a sample.
+	// Every step but one that fills the memory costs at least 4 losses if paired; filling costs 2 per sample.
 	steps := 20
 	if w.Queries > 0 {
 		for i, c := range w.Clients {
@@ -87,9 +87,9 @@ func (m LTADMMVR) Run(ctx context.Context, w *World, s Setting, each func(int, [
 	})
 }
 
-// memoryBatches returns the batch of the steps after the first in a round that fills the memory, and that of every step
-// in a round that does not. In the only filling round of a run that keeps its memory the batch may be empty: then its
-// steps go along the memory's mean.
+// memoryBatches returns the batch size of the steps after the first in a round that fills the memory, and that of
+// every step in another round. In a run that keeps its memory, the batch of the only filling round may be empty: then
+// its steps follow the memory's mean.
 func (w *World) memoryBatches(client, tau int, reset, paired bool) (first, later int, err error) {
 	m := w.Clients[client].Samples
 	if w.Queries == 0 {
@@ -120,12 +120,12 @@ func (w *World) memoryBatches(client, tau int, reset, paired bool) (first, later
 type memory struct {
 	m, d   int
 	mu     float32
-	rows   []float32 // m x d: the estimate at r_h that was made last
+	rows   []float32 // m x d: the last estimate at r_h
 	points []float32 // m x d: the r_h; only if paired
 	mean   []float32 // of the rows
 	unused []float32
 
-	first, later int // batches, see memoryBatches
+	first, later int // batch sizes, see memoryBatches
 }
 
 func newMemory(m, d int, mu float32, paired bool) *memory {

@@ -5,9 +5,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// mixing holds the Metropolis weights of a graph: w_ij = 1/(1 + max(deg i, deg j)) for neighbors, and w_ii what is
-// missing to 1 (Xiao, Boyd and Kim, "Distributed average consensus with least-mean-square deviation", 2007). The matrix
-// is symmetric and doubly stochastic, and a node knows its row from its neighbors' degrees.
+// mixing holds the Metropolis weights of a graph: w_ij = 1/(1 + max(deg i, deg j)) for neighbors, and w_ii is the
+// remainder to 1 (Xiao, Boyd and Kim, "Distributed average consensus with least-mean-square deviation", 2007). The
+// matrix is symmetric and doubly stochastic, and a node can compute its row from its neighbors' degrees.
 type mixing struct {
 	g     *graph.Graph
 	self  []float32
@@ -28,7 +28,7 @@ func newMixing(g *graph.Graph) mixing {
 	return w
 }
 
-// mix stores in dst[i] the weighted mean of src over i and its neighbors. The two must not share memory.
+// mix stores in dst[i] the weighted mean of src over i and its neighbors. dst and src must not share memory.
 func (w mixing) mix(dst, src [][]float32) {
 	for i := range dst {
 		clear(dst[i])

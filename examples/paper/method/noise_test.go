@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// On flat losses a private method releases nothing but noise: the first round's models give away its standard
-// deviation. Each has that of dpmech for its own number of releases and its own sensitivity.
+// On flat losses a private method releases only noise, so the first round's models show its standard deviation. It
+// must be that of dpmech for the method's number of releases and sensitivity.
 func TestNoise(t *testing.T) {
 	const d, n, rounds, clip = 20000, 4, 7, 0.3
 	p := &Privacy{Epsilon: 8, Delta: 1e-5}
@@ -46,8 +46,8 @@ func TestNoise(t *testing.T) {
 		stop := errors.New("enough")
 		_, err := c.m.Run(context.Background(), w, with(c.m, w, c.s), func(_ int, models [][]float32) error {
 			for i, x := range models {
-				// d draws: the estimate's standard deviation is 0.5 % of it, and 3 % would be six of these. A factor of two, the
-				// next release's or another method's noise are farther away than that.
+				// With d draws the estimate's standard deviation is 0.5 %, so the tolerance of 3 % is six of these.
+				// Wrong noise, by a factor of two, from one more release or from another method, differs by more.
 				if got := norm(x) / math.Sqrt(d); math.Abs(got/c.want-1) > 0.03 {
 					t.Errorf("%s: model %d has noise %.5f, want %.5f", c.m.Name(), i, got, c.want)
 				}
@@ -60,8 +60,8 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// No contribution of a client is longer than the clip, however steep its losses; a shorter one is left alone, and what
-// is no vector becomes zero.
+// No contribution of a client is longer than the clip, however steep its losses. A shorter one is unchanged, and a
+// vector that is not finite becomes zero.
 func TestClip(t *testing.T) {
 	s := rng.New(1, rng.Address{Purpose: rng.Generate})
 	for range 1000 {
@@ -94,7 +94,7 @@ func TestClip(t *testing.T) {
 		}
 	}
 
-	// With next to no privacy there is next to no noise, and steep losses move the models by the clip.
+	// With almost no privacy there is almost no noise, and steep losses move the models by the clip.
 	steep := func(_, _ int, x []float32) float64 { return 1e6 * float64(x[0]) }
 	for _, c := range []struct {
 		m    Method

@@ -15,19 +15,19 @@ import (
 //	x_i,k+1 = sum_j w_ij (x_j,k - alpha_k g_j,k)
 //	alpha_k = alpha (k+1)^-v1,  gamma_k = gamma (k+1)^-v2
 //
-// The publication's text was at hand only in its abstract and in what other papers say of it. Chosen here: the order of
+// Only the publication's abstract and descriptions in other papers were available. Choices made here: the order of
 // descent and mixing of Pu and Nedic, "Distributed stochastic gradient tracking methods" (2021), on which both 1P
 // methods build; Metropolis weights; Phi with independent coordinates +1 or -1, which differs from the authors'
-// +-1/sqrt(d) by a factor in alpha and gamma alone. What they tune is searched: alpha, gamma and both exponents, from
-// constant steps (0, 0) past (1/2, 1/6) and (3/4, 1/4), the orders of the proven rates O(k^-1/3) for nonconvex and
-// O(k^-1/2) for strongly convex objectives.
+// +-1/sqrt(d) only by a factor in alpha and gamma. The search varies what the authors tune: alpha, gamma and both
+// exponents, from constant steps (0, 0) to beyond (1/2, 1/6) and (3/4, 1/4), the orders of the proven rates O(k^-1/3)
+// for nonconvex and O(k^-1/2) for strongly convex objectives.
 //
-// A round's budget buys many losses, where the publication takes one: g is the mean of that many one-point estimates at
-// x_i,k, each with a direction and a sample of its own. (One direction for several samples would cost as much and leave
+// The publication takes one loss per round, but the budget allows many: g is the mean of that many one-point estimates
+// at x_i,k, each with its own direction and sample. (One direction for several samples would cost the same and leave
 // more variance.)
 //
-// Privacy: g is clipped to R and noised before it enters anything. All that a client ever sends is a function of these
-// releases and of what its neighbors sent: K releases of sensitivity 2R.
+// Privacy: g is clipped to R and noised before any use. Everything that a client sends is a function of these releases
+// and of what its neighbors sent: K releases of sensitivity 2R.
 type OnePointDSG struct{}
 
 // OnePointDSGT is 1P-DSGT, the same with gradient tracking, of Mhanna and Assaad, "Single point-based distributed
@@ -36,11 +36,11 @@ type OnePointDSG struct{}
 //	x_i,k+1 = sum_j w_ij (x_j,k - alpha_k y_j,k)
 //	y_i,k+1 = sum_j w_ij y_j,k + g_i,k+1 - g_i,k,    y_i,0 = g_i,0
 //
-// with g, alpha_k, gamma_k and the choices of [OnePointDSG]. Both x - alpha y and y are sent, in one message a round: a
-// client forms y_k, sends, and mixes what arrives to x_k+1 and to the first term of y_k+1.
+// with g, alpha_k, gamma_k and the choices of [OnePointDSG]. A client sends both x - alpha y and y in one message per
+// round: it computes y_k, sends, and mixes what arrives into x_k+1 and into the first term of y_k+1.
 //
-// Privacy: x and y are linear in the clients' estimates. With noise on each g before it enters y, both messages are
-// functions of the releases, and the differences g_k+1 - g_k reuse two of them without a new look at the data: K
+// Privacy: x and y are linear in the clients' estimates. Each g is noised before it enters y, so both messages are
+// functions of the releases, and the differences g_k+1 - g_k reuse two releases without using the data again: K
 // releases of sensitivity 2R.
 type OnePointDSGT struct{}
 
@@ -115,7 +115,7 @@ func runOnePoint(ctx context.Context, w *World, s Setting, m Method, track bool,
 			rel.bound(g)
 			rel.blur(g, w.Seed, i, k, 0)
 			if track {
-				// y holds the mixed trackers of the round before.
+				// y holds the mixed trackers of the previous round.
 				vec.Axpy(y[i], 1, g)
 				vec.Axpy(y[i], -1, past[i])
 				copy(past[i], g)
@@ -139,10 +139,9 @@ func runOnePoint(ctx context.Context, w *World, s Setting, m Method, track bool,
 	return spent, nil
 }
 
-// power returns n^x with the same bits everywhere.
+// power returns n^x with the same bits on every processor.
 func power(n int, x float64) float64 { return vec.Exp(x * vec.Log(float64(n))) }
 
-// vectors returns n zero vectors of length d.
 func vectors(n, d int) [][]float32 {
 	v := make([][]float32, n)
 	for i := range v {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// At returns the value at a share of the way from Low to High, 0 to 1, to four significant digits.
+// At returns the value at a share, 0 to 1, of the range from Low to High, to four significant digits.
 func (p Param) At(share float64) float64 {
 	x := p.Low + share*(p.High-p.Low)
 	if p.Log {

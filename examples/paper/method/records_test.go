@@ -12,13 +12,12 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// everyRecord is the methods that can protect each record.
 func everyRecord() []Method {
 	return []Method{DPSGD{}, DPSGD{Local: true}, DPZero{}, DPZero{Local: true}, LTADMMDP{PerSample: true}, Suggested{}}
 }
 
-// Noise for records is that of dpmech for the part of one record in a release. On flat losses the first round's models
-// show it, as in TestNoise.
+// The noise at record-level privacy is that of dpmech for one record's part in a release. On flat losses the first
+// round's models show it, as in TestNoise.
 func TestNoiseForRecords(t *testing.T) {
 	const d, rounds, clip = 20000, 7, 0.3
 	sigma := func(radius float64, releases int) float64 {
@@ -28,12 +27,12 @@ func TestNoiseForRecords(t *testing.T) {
 		}
 		return s
 	}
-	sizes := []int{6, 4, 8, 15} // 33 records
+	sizes := []int{6, 4, 8, 15}
 	each := func(int) float64 { return sigma(clip/33, 4*rounds) }
 	for _, c := range []struct {
 		m    Method
 		s    Setting
-		want func(client int) float64 // of four steps with eta a half: twice the noise of one
+		want func(client int) float64 // after four steps with eta 1/2: twice the noise of one
 	}{
 		{DPSGD{}, Setting{"tau": 4, "eta": 0.5, "clip": clip}, each},
 		{DPSGD{Local: true}, Setting{"tau": 4, "eta": 0.5, "clip": clip}, func(int) float64 { return 2 * each(0) }}, // of 4 clients
@@ -57,8 +56,8 @@ func TestNoiseForRecords(t *testing.T) {
 	}
 }
 
-// DPZero adds one number of noise a round along its direction. Its standard deviation, over many rounds of flat losses, is
-// that of dpmech.
+// DPZero adds one random number per round along its direction. Its standard deviation over many rounds of flat losses
+// is that of dpmech.
 func TestNoiseOfDPZero(t *testing.T) {
 	const rounds, clip = 20000, 0.3
 	one, err := dpmech.SigmaFor(clip/33, rounds, 2, 1e-5, dpmech.GDP)
@@ -87,8 +86,7 @@ func TestNoiseOfDPZero(t *testing.T) {
 	}
 }
 
-// One record, however steep its loss, moves a round's models by no more than its clipped share, in a world with next to no
-// noise.
+// With almost no noise, one record, however steep its loss, moves a round's models by at most its clipped share.
 func TestOneRecord(t *testing.T) {
 	const clip, eta = 0.1, 2.0
 	for _, c := range []struct {
@@ -131,7 +129,7 @@ func TestOneRecord(t *testing.T) {
 func TestCountsForRecords(t *testing.T) {
 	sizes := []int{10, 7, 12, 9}
 	for _, m := range everyRecord() {
-		var mu sync.Mutex // clients ask side by side
+		var mu sync.Mutex // clients are asked concurrently
 		asked := make(map[[2]int]int)
 		w := worldOf(t, 6, sizes, func(i, h int, _ []float32) float64 {
 			mu.Lock()
@@ -155,7 +153,6 @@ func TestCountsForRecords(t *testing.T) {
 	}
 }
 
-// What cannot protect a record refuses to.
 func TestUnitIsRefused(t *testing.T) {
 	for _, m := range append(everyMethod(), Gossip{}, Spade{}) {
 		if slices.Contains(everyRecord(), m) {

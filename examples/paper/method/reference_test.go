@@ -9,10 +9,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The references below state each method's equations once more: in float64, with dense matrices and plain loops, and
-// with nothing of the package but the addresses of its draws.
+// The references below restate each method's equations in float64, with dense matrices and plain loops. From the
+// package they use only the addresses of its draws.
 
-// referenceADMM is LT-ADMM as published, with beta and rho apart.
+// referenceADMM is LT-ADMM as published, with separate beta and rho.
 func referenceADMM(t *testing.T, w tinyWorld, s Setting, gradient func(phi vector, i, k, t int) vector) [][]vector {
 	tau, gamma := int(s["tau"]), s["gamma"]
 	const rho = 0.7
@@ -182,7 +182,7 @@ func referenceFedAvg(t *testing.T, w tinyWorld, s Setting, central bool) [][]vec
 
 func referenceOnePoint(t *testing.T, w tinyWorld, s Setting, track bool) [][]vector {
 	n := len(w.Clients)
-	weights := make([][]float64, n) // Metropolis
+	weights := make([][]float64, n)
 	for i := range weights {
 		weights[i] = make([]float64, n)
 		weights[i][i] = 1
@@ -242,7 +242,6 @@ func referenceOnePoint(t *testing.T, w tinyWorld, s Setting, track bool) [][]vec
 	return all
 }
 
-// trial is one method with a setting and its reference.
 type trial struct {
 	method    Method
 	setting   Setting
@@ -282,7 +281,7 @@ func trials() []trial {
 	}
 }
 
-// forWorld leaves out what a world without privacy has no use for.
+// forWorld removes parameters that a world without privacy does not use.
 func (s Setting) forWorld(w *World) Setting {
 	out := Setting{}
 	for name, v := range s {
@@ -293,9 +292,8 @@ func (s Setting) forWorld(w *World) Setting {
 	return out
 }
 
-// Every method follows its equations, round by round. The tolerance is what float32 leaves after four rounds; the
-// faults that the references are there to find (a factor, a sign, a stale value, the wrong noise) are thousands of
-// times larger.
+// Every method follows its equations, round by round. The tolerance covers float32 rounding over four rounds. The bugs
+// that the references should detect (a factor, a sign, a stale value, the wrong noise) are thousands of times larger.
 func TestReference(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		for _, c := range trials() {

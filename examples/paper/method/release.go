@@ -8,21 +8,20 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// release is the Gaussian mechanism of a run: a vector clipped to a ball and noise of standard deviation sigma on every
-// coordinate. The zero value does nothing, as a world without privacy wants it.
+// release is the Gaussian mechanism of a run: it clips a vector to a ball and adds noise of standard deviation sigma
+// to every coordinate. The zero value does nothing, for a world without privacy.
 //
-// The noise is drawn from the world's seed: this is a simulation, and its outputs protect nobody.
+// The noise comes from the world's seed: this is a simulation, and its outputs protect no one.
 type release struct {
 	clip, sigma float64
 }
 
 // newRelease returns the mechanism that makes a number of releases within p, where replacing one client's data moves
-// the mean of what is released by at most twice radius. In the usual case, that of a clipped vector, radius is the clip
-// itself. The account is that of Gaussian differential privacy (Dong, Roth and Su 2022), as everywhere in SPADE-Edge.
+// the mean of what is released by at most twice radius. Usually the release is a clipped vector, and radius is the
+// clip. The accounting is Gaussian differential privacy (Dong, Roth and Su 2022), as everywhere in SPADE-Edge.
 //
-// Releases may be chosen in the light of earlier ones, and may depend on the client's own unreleased state and draws:
-// given those, each is a Gaussian whose center lies in a ball of that radius whatever the data, which is all that the
-// account asks for.
+// Releases may be chosen adaptively, and may depend on the client's own unreleased state and draws: given those, each
+// is a Gaussian whose center lies in a ball of that radius whatever the data. The accounting needs no more.
 func newRelease(p *Privacy, clip, radius float64, releases int) (release, error) {
 	if p == nil {
 		return release{}, nil
@@ -31,7 +30,7 @@ func newRelease(p *Privacy, clip, radius float64, releases int) (release, error)
 	return release{clip: clip, sigma: sigma}, err
 }
 
-// bound clips v to the ball. What is not a finite vector becomes zero.
+// bound clips v to the ball. A vector that is not finite becomes zero.
 func (r release) bound(v []float32) {
 	if r.clip == 0 {
 		return
@@ -45,7 +44,7 @@ func (r release) bound(v []float32) {
 	}
 }
 
-// blur adds the noise of one release, named by who makes it and when.
+// blur adds the noise of one release, which client, round and step identify.
 func (r release) blur(v []float32, seed uint64, client, round, step int) {
 	if r.sigma == 0 {
 		return
@@ -56,7 +55,7 @@ func (r release) blur(v []float32, seed uint64, client, round, step int) {
 	}
 }
 
-// clips is the range in which a clip is searched; nothing without privacy.
+// clips returns the range in which to search the clip; nil without privacy.
 func (w *World) clips(low, high float64) []Param {
 	if w.Privacy == nil {
 		return nil

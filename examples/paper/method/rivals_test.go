@@ -17,12 +17,11 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// everyMethod is all rivals in all their forms.
 func everyMethod() []Method {
 	return append(Rivals(), LTADMMDP{PerSample: true}, DPSGD{OneClient: true}, DPFedAvg{Central: true})
 }
 
-// worldOf returns a world on a ring whose client i has the sample sizes[i] times and a loss of its own.
+// worldOf returns a world on a ring whose client i has sizes[i] samples and its own loss.
 func worldOf(t testing.TB, d int, sizes []int, loss func(client, sample int, x []float32) float64) *World {
 	g, err := graph.Parse("ring", len(sizes), 0)
 	if err != nil {
@@ -58,7 +57,6 @@ func with(m Method, w *World, values Setting) Setting {
 	return s
 }
 
-// run returns the models of the last round.
 func run(t testing.TB, m Method, w *World, s Setting) ([][]float32, Spent) {
 	t.Helper()
 	var last [][]float32
@@ -75,9 +73,9 @@ func run(t testing.TB, m Method, w *World, s Setting) ([][]float32, Spent) {
 	return last, spent
 }
 
-// In one dimension a Rademacher direction is +1 or -1, and a two-point estimate of a quadratic loss is its very
-// gradient. So the methods that are exact for true gradients have to be exact here: the decentralized ones and
-// DP-FedAvg find the mean of the clients' means, with all clients agreed, and DP-SGD the mean of all samples.
+// In one dimension a Rademacher direction is +1 or -1, and a two-point estimate of a quadratic loss is its exact
+// gradient. So methods that are exact for true gradients must be exact here: the decentralized ones and DP-FedAvg find
+// the mean of the clients' means in consensus, and DP-SGD the mean of all samples.
 func TestQuadratic(t *testing.T) {
 	sizes := []int{4, 8, 4, 12}
 	center := func(i, h int) float64 { return float64(i*i) + float64(h%4) - 1.5 }
@@ -104,11 +102,11 @@ func TestQuadratic(t *testing.T) {
 		{LTADMMVR{}, 8, Setting{"tau": 3, "gamma": 0.2, "gain": 0.5, "mu": 0.5, "reset": 1}, clients},
 		{DPFedAvg{}, 6, Setting{"tau": 3, "eta": 0.2, "mu": 0.5}, clients},
 		{DPSGD{}, 6, Setting{"tau": 3, "dirs": 1, "eta": 0.2, "mu": 0.5}, samples},
-		// Small batches: the memory makes the noise of sampling vanish at the optimum,
+		// With small batches the memory removes the noise of sampling at the optimum;
 		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5}, clients},
 		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5, "paired": 1}, clients},
 		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5, "paired": 1, "reset": 1}, clients},
-		// which without one it does not.
+		// without a memory it remains.
 		{LTADMMDP{}, 3, Setting{"tau": 3, "gamma": 0.1, "gain": 0.5, "mu": 0.5}, math.NaN()},
 	} {
 		w := worldOf(t, 1, sizes, quadratic)
@@ -131,10 +129,10 @@ func TestQuadratic(t *testing.T) {
 	}
 }
 
-// One-point estimates have a variance of the order of the loss's square, whatever the gradient. With the published
-// orders of the steps they come near the optimum of bounded losses all the same.
+// One-point estimates have a variance of the order of the squared loss, whatever the gradient. With the published
+// orders of the steps they nevertheless come close to the optimum of bounded losses.
 func TestOnePointDescends(t *testing.T) {
-	center := func(i int) float64 { return float64(i) / 2 } // 0, 0.5, 1, 1.5
+	center := func(i int) float64 { return float64(i) / 2 }
 	w := worldOf(t, 2, []int{50, 50, 50, 50}, func(i, _ int, x []float32) float64 {
 		q := 0.0
 		for _, v := range x {
@@ -147,7 +145,7 @@ func TestOnePointDescends(t *testing.T) {
 		x, _ := run(t, m, w, Setting{"alpha": 10, "alpha_decay": 0.75, "gamma": 0.8, "gamma_decay": 0.25})
 		for i := range x {
 			for c, v := range x[i] {
-				if !(math.Abs(float64(v)-0.75) < 0.3) { // the optimum lies at the mean of the centers, by symmetry
+				if !(math.Abs(float64(v)-0.75) < 0.3) { // by symmetry the optimum is the mean of the centers
 					t.Errorf("%s: client %d, coordinate %d ends at %v, want about 0.75", m.Name(), i, c, v)
 				}
 			}
@@ -155,8 +153,8 @@ func TestOnePointDescends(t *testing.T) {
 	}
 }
 
-// Where the losses do not depend on the model, two-point methods do not move; one-point estimates see the level of the
-// loss, so for them it is 0.
+// If the losses do not depend on the model, two-point methods do not move. One-point estimates depend on the level of
+// the loss, so it is 0 for them.
 func TestFlat(t *testing.T) {
 	for _, m := range everyMethod() {
 		level := 0.7
@@ -168,7 +166,7 @@ func TestFlat(t *testing.T) {
 		x, _ := run(t, m, w, with(m, w, Setting{"tau": 2}))
 		for i := range x {
 			for c := range x[i] {
-				if math.Abs(float64(x[i][c]-w.X0[c])) > 1e-6 { // the weights of a row add up to 1 but for rounding
+				if math.Abs(float64(x[i][c]-w.X0[c])) > 1e-6 { // a row's weights add up to 1 except for rounding
 					t.Errorf("%s: model %d has moved to %v", m.Name(), i, x[i])
 					break
 				}
@@ -177,8 +175,7 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// The same world and setting give the same bits, on every processor; the transcripts are those of the machine that this
-// was written on.
+// The same world and setting give the same bits on every processor: these transcripts.
 func TestTranscript(t *testing.T) {
 	want := map[string]string{
 		"LT-ADMM-VR false":                   "b75952445c7ec98e",
@@ -230,7 +227,7 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// All ends of every range can be run, alone and together.
+// All ends of every range work, alone and together.
 func TestSpace(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		for _, queries := range []float64{0, 2, 3, 9} {
@@ -265,7 +262,7 @@ func TestSpace(t *testing.T) {
 	}
 }
 
-// Wrong worlds and settings are refused with all that is wrong with them.
+// A refusal of an invalid world or setting names all errors.
 func TestFaults(t *testing.T) {
 	for _, m := range everyMethod() {
 		w := worldOf(t, 3, []int{4, 4, 4}, func(int, int, []float32) float64 { panic("asked") })
@@ -330,7 +327,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// Nothing is allocated in a round.
 func TestAllocations(t *testing.T) {
 	for _, m := range everyMethod() {
 		w, _ := learning(t, 4, 20, 5, 2)
@@ -350,7 +346,6 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// Metropolis weights are symmetric and doubly stochastic.
 func TestMixing(t *testing.T) {
 	for _, spec := range []string{"ring", "star", "path", "er:0.4", "complete"} {
 		g, err := graph.Parse(spec, 9, 5)
@@ -382,7 +377,6 @@ func TestMixing(t *testing.T) {
 	}
 }
 
-// The six of the paper, in its order.
 func TestNames(t *testing.T) {
 	var names bytes.Buffer
 	for _, m := range Rivals() {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// check compares a setting with the space that it should come from: every parameter has a number and nothing else is
-// set. The ends of a range are the search's business, except that a parameter searched in its logarithm is positive,
-// every other one at least 0, a whole one whole, and a choice between 0 and 1 nothing else.
+// check compares a setting with its space: every parameter has a value and nothing else is set. It does not check the
+// ends of a range, except that a parameter searched on a logarithmic scale is positive, every other one at least 0, a
+// whole one an integer, and a choice 0 or 1.
 func (s Setting) check(method string, space []Param) error {
 	var errs []error
 	fault := func(format string, args ...any) {
@@ -47,10 +47,9 @@ func (s Setting) String() string {
 	return strings.Join(all, " ")
 }
 
-// dirs is the number of directions for one sample's estimate, 1 where it is not searched.
+// dirs is the number of directions for one sample's estimate, 1 if it is not searched.
 func (s Setting) dirs() int { return max(1, int(s["dirs"])) }
 
-// choice tells whether the parameter is a switch.
 func (p Param) choice() bool { return p.Whole && p.Low == 0 && p.High == 1 }
 
 func (p Param) wanted() string {

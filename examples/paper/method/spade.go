@@ -19,41 +19,42 @@ import (
 )
 
 // Spade is SPADE-DFL, Algorithm 1 of the paper, through the SDK: the fleet that a user would write and the machines
-// that a device would run, in a simulated network. The zero value is the paper's form; each field is an option that the
-// paper does not have.
+// that a device would run, in a simulated network. The zero value is the paper's form; each field is an option that
+// the paper does not have.
 //
-// Of its parameters mu is the smoothing radius, and gain is tau*beta*eta*mu as a share of the limit of stability, which
-// fixes beta (rho only scales z, and is 1). Without noise, rate is eta*mu, the step along the estimated gradient, in
-// the first round, and falls as (k+1)^-decay. With noise, two others fix both the clip R and eta, and do not depend on
-// each other so much: reach = K*R is how far all releases in a row can take a model, and slope is the length of the
-// estimated gradient from which on updates are clipped, R = tau*eta*mu*slope.
+// Among its parameters, mu is the smoothing radius. gain is tau*beta*eta*mu as a share of the stability limit, and
+// fixes beta (rho only scales z, and is 1). Without noise, rate is eta*mu in the first round, the step along the
+// estimated gradient, and falls as (k+1)^-decay. With noise, two parameters that are largely independent fix the clip
+// R and eta: reach = K*R is how far all releases together can move a model, and slope is the length of the estimated
+// gradient above which updates are clipped, R = tau*eta*mu*slope.
 //
-// With a bound on queries, tau is what the bound leaves for steps on all samples. Without one, tau and batch, the share
-// of its samples that a client asks for in a step, are searched as well.
+// With a bound on queries, tau is the number of steps on all samples that the bound allows. Without one, the search
+// also varies tau and batch, the share of its samples that a client asks for in a step.
 type Spade struct {
 	Centered bool // each loss less the last one of its sample
-	Tracking bool // a linear model of each loss, which lasts over rounds: no table to fill, one more local step
-	Walsh    bool // directions that cover all axes together
-	Momentum bool // a share of 0.8 of earlier rounds in an update, before it is clipped
-	Averaged bool // the mean of a client's releases in place of the last one
-	Cooldown int  // rounds of pure consensus after the last release; Run then goes on to round w.Rounds+Cooldown
-	// Shared makes neighbors share noise that cancels, in a private world: epsilon holds against whoever sees all
-	// releases together with any one client. What is shared, the rounds of mixing after each release and those of the
-	// cool-down are what [plan.Suggest] makes of the graph. A round is over when its mixing is, and the cool-down, however
-	// long it is, when round w.Rounds+Cooldown is.
+	Tracking bool // a linear model of each loss that lasts over rounds: no table to fill, one more local step
+	Walsh    bool // directions that together cover all axes
+	Momentum bool // an update has a share of 0.8 of earlier rounds, before clipping
+	Averaged bool // the mean of a client's releases instead of the last one
+	Cooldown int  // rounds of pure consensus after the last release; Run then continues to round w.Rounds+Cooldown
+	// Shared selects pairwise noise, which cancels between neighbors, in a private world: epsilon then holds against
+	// an adversary who sees all releases and colludes with any one client. [plan.Suggest] chooses the pairwise noise,
+	// the mixing rounds after each release and those of the cool-down from the graph. A round ends with its mixing;
+	// the cool-down, whatever its length, counts as round w.Rounds+Cooldown.
 	Shared bool
-	// Mixing, if not 0, is the rounds of mixing after each release, where [plan.Suggest] takes at most nine.
+	// Mixing, if not 0, is the number of mixing rounds after each release, for which [plan.Suggest] chooses at most
+	// nine.
 	Mixing int
 }
 
-// sharedGain is the gain that [plan.Suggest] gives to a fleet: the faster disagreement shrinks, the fewer rounds of
-// mixing.
+// sharedGain is the gain that [plan.Suggest] gives to a fleet: the faster disagreement shrinks, the fewer mixing
+// rounds are needed.
 const sharedGain = 0.75
 
-// maxTau bounds the search for tau where queries are free.
+// maxTau bounds the search for tau if queries are free.
 const maxTau = 8
 
-// Name tells the options as well.
+// Name includes the options.
 func (m Spade) Name() string {
 	name := "SPADE-DFL"
 	for _, option := range []struct {
@@ -106,8 +107,8 @@ func (m Spade) Run(ctx context.Context, w *World, s Setting,
 	})
 }
 
-// network returns the simulated network of a fleet on the world's clients, with noise from its seed. change may alter what
-// a client is configured with.
+// network returns the simulated network of a fleet on the world's clients, with noise from its seed. change may alter
+// a client's configuration.
 func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *admm.Config)) (*sim.Sim, error) {
 	cfgs, err := f.Machines(samples, func(client int) io.Reader {
 		noise := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
@@ -124,8 +125,8 @@ func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *
 	return sim.New(clients)
 }
 
-// Trace is Run with both models of every client: its last release, and the mean of all its releases. m.Averaged plays
-// no part.
+// Trace is Run with both models of every client: its last release, and the mean of all its releases. It ignores
+// m.Averaged.
 func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 	each func(round int, last, averaged [][]float32) error) (Spent, error) {
 	fleet, samples, err := m.fleet(w, s)
@@ -164,10 +165,9 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 	return spent, nil
 }
 
-// shares reports whether neighbors share noise.
 func (m Spade) shares(w *World) bool { return m.Shared && w.Privacy != nil }
 
-// fleet returns the public definition of the run, and how many samples each member has.
+// fleet returns the public definition of the run, and each member's number of samples.
 func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	if w.records() {
 		return nil, nil, w.check(true)
@@ -219,7 +219,7 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	if m.Shared {
 		f.Method.Gain, f.Method.Cooldown, f.Method.Mixing = sharedGain, 0, m.Mixing
 		method, privacy, err := plan.Suggest(plan.Known{Dim: w.Dim, Samples: samples, Graph: w.Graph, Method: f.Method,
-			Fixed:   []string{"method.consensus"}, // the method's own steps, with which all results of the tables were made
+			Fixed:   []string{"method.consensus"}, // the method's own steps, as for all results of the tables
 			Privacy: sdk.Privacy{Clip: clip, Delta: w.Privacy.Delta, EpsilonLimit: w.Privacy.Epsilon, Colluders: 1}})
 		f.Method, f.Privacy = method, privacy
 		return f, samples, err

@@ -55,7 +55,7 @@ func spade(t *testing.T, m Spade, w *World, s Setting) ([][][]float32, Spent) {
 	return all, spent
 }
 
-// TestSpadeSpends counts by the paper: 1+tau losses a sample and round, 2|E|d numbers a round.
+// TestSpadeSpends compares the costs with the paper: 1+tau losses per sample and round, 2|E|d numbers per round.
 func TestSpadeSpends(t *testing.T) {
 	w := clinics(t)
 	all, spent := spade(t, Spade{}, w, plainSetting)
@@ -70,7 +70,7 @@ func TestSpadeSpends(t *testing.T) {
 	}
 }
 
-// TestSpadeOptions: each of them changes what comes out, and cooling down brings the clients together.
+// TestSpadeOptions checks that each option changes the result, and that a cool-down brings the clients together.
 func TestSpadeOptions(t *testing.T) {
 	w := clinics(t)
 	plain, _ := spade(t, Spade{}, w, plainSetting)
@@ -97,7 +97,8 @@ func TestSpadeOptions(t *testing.T) {
 	}
 }
 
-// TestSpadeNoise: less privacy is less noise, and the run with next to none is the one that privacy leaves alone.
+// TestSpadeNoise checks that less privacy means less noise, and that a run with almost no noise equals one without
+// privacy.
 func TestSpadeNoise(t *testing.T) {
 	w := clinics(t)
 	last := func(epsilon float64) float64 {

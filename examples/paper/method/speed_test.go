@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// learning is a world of the comparison's size: n clients with m samples each of a linear problem with labels that are
-// right nine times out of ten, and what measures a model's accuracy.
+// learning returns a world as large as in the comparison, and a function for a model's accuracy: n clients have m
+// samples each of a linear problem in which nine of ten labels are right.
 func learning(t testing.TB, n, m, features, classes int) (*World, func(x []float32) float64) {
 	s := rng.New(7, rng.Address{Purpose: rng.Generate})
 	d := &task.Data{Dim: features, Classes: classes}
@@ -60,7 +60,7 @@ func learning(t testing.TB, n, m, features, classes int) (*World, func(x []float
 	return w, all.Accuracy
 }
 
-// good are settings found by a few trials on such worlds.
+// good returns settings found by a few trials on such worlds.
 func good(m Method, w *World) Setting {
 	s := Setting{}
 	for _, p := range m.Space(w) {

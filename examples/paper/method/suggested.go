@@ -10,11 +10,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Suggested is SPADE-DFL with what [plan.Suggest] chooses from public numbers: the run of "spade-edge simulate" with
-// nothing given but graph, rounds, epsilon and delta. It has nothing to search for, and takes as many losses as it
-// chooses, whatever w.Queries is.
+// Suggested is SPADE-DFL with the choices of [plan.Suggest] from public numbers: the run of "spade-edge simulate"
+// given only graph, rounds, epsilon and delta. It has nothing to search, and takes as many losses as it chooses,
+// whatever w.Queries is.
 type Suggested struct {
-	Colluders int // neighbors share noise: w.Privacy holds against outsiders and so many members; 0: nobody is trusted
+	Colluders int // if positive, noise is pairwise, and w.Privacy also covers this many colluding members
 }
 
 // Name implements [Method].
@@ -28,7 +28,7 @@ func (m Suggested) Name() string {
 // Space implements [Method].
 func (Suggested) Space(*World) []Param { return nil }
 
-// Queries returns how many losses the run asks for, of each sample and in each round.
+// Queries returns how many losses the run asks for, per sample and round.
 func (m Suggested) Queries(w *World) (int, error) {
 	f, err := m.fleet(w)
 	if err != nil || f.Method.Estimator == sdk.EstimatorTracking {
@@ -37,7 +37,6 @@ func (m Suggested) Queries(w *World) (int, error) {
 	return f.Method.Tau + 1, nil // one fills the table
 }
 
-// fleet returns the public definition of the run.
 func (m Suggested) fleet(w *World) (f sdk.Fleet, err error) {
 	if err := w.checkEither(true); err != nil {
 		return f, err

@@ -88,7 +88,7 @@ func (w tinyWorld) starts() []vector {
 	return x
 }
 
-// directions yields the Rademacher vectors of one stage: one word each, a set bit for -1.
+// directions returns a generator of the Rademacher vectors of one stage: one word each, a set bit for -1.
 func (w tinyWorld) directions(p rng.Purpose, i, k, t int) func() vector {
 	s := rng.New(w.Seed, rng.Address{Purpose: p, Client: uint32(i), Round: uint32(k), Step: uint32(t)})
 	return func() vector {
@@ -101,7 +101,7 @@ func (w tinyWorld) directions(p rng.Purpose, i, k, t int) func() vector {
 	}
 }
 
-// samples lists n samples of client i for a step: all in order as often as they fit, then the beginning of a fresh
+// samples lists n samples of client i for a step: all in order as often as possible, then the beginning of a fresh
 // shuffle.
 func (w tinyWorld) samples(n, i, k, t int) []int {
 	m := w.Clients[i].Samples
@@ -138,7 +138,6 @@ func (w tinyWorld) several(i, h int, x vector, next func() vector, dirs int, mu 
 	return g
 }
 
-// stochastic is the mean of n two-point estimates.
 func (w tinyWorld) stochastic(n, i, k, t int, x vector, mu float64) vector {
 	g, next := make(vector, w.Dim), w.directions(rng.Step, i, k, t)
 	for _, h := range w.samples(n, i, k, t) {
@@ -147,7 +146,6 @@ func (w tinyWorld) stochastic(n, i, k, t int, x vector, mu float64) vector {
 	return g
 }
 
-// noise is one release's.
 func (w tinyWorld) noise(i, k, t int, sigma float64) vector {
 	s := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i), Round: uint32(k), Step: uint32(t)})
 	v := make(vector, w.Dim)
@@ -157,7 +155,7 @@ func (w tinyWorld) noise(i, k, t int, sigma float64) vector {
 	return v
 }
 
-// sigma is what dpmech says for releases of sensitivity 2*radius; 0 without privacy.
+// sigma is that of dpmech for releases of sensitivity 2*radius; 0 without privacy.
 func (w tinyWorld) sigma(t *testing.T, radius float64, releases int) float64 {
 	if w.Privacy == nil {
 		return 0
@@ -169,7 +167,6 @@ func (w tinyWorld) sigma(t *testing.T, radius float64, releases int) float64 {
 	return s
 }
 
-// protect clips and noises in a private world.
 func (w tinyWorld) protect(v vector, clip, sigma float64, i, k, t int) vector {
 	if w.Privacy == nil {
 		return v
@@ -177,5 +174,4 @@ func (w tinyWorld) protect(v vector, clip, sigma float64, i, k, t int) vector {
 	return v.clipped(clip).plus(1, w.noise(i, k, t, sigma))
 }
 
-// budget is floor(Queries * m_i).
 func (w tinyWorld) budget(i int) int { return int(w.Queries) * w.Clients[i].Samples }

@@ -9,15 +9,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Bounds that keep every product of counts within an int of 32 bits.
+// Bounds that keep every product of counts within a 32-bit int.
 const (
 	maxSamples = 1 << 24
 	maxRounds  = 1 << 20
 	maxWhole   = 1 << 10 // of a whole parameter, such as the local steps of a round
 )
 
-// check reports every fault of the world at once, and a guarantee for each record, which most methods cannot give. A
-// network is asked for only where clients talk to each other.
+// check reports all errors of the world together, and refuses record-level privacy, which most methods cannot provide.
+// With network it requires a graph, for methods in which clients communicate.
 func (w *World) check(network bool) error {
 	err := w.checkEither(network)
 	if w.records() {
@@ -26,10 +26,9 @@ func (w *World) check(network bool) error {
 	return err
 }
 
-// records reports whether each record is protected.
 func (w *World) records() bool { return w.Privacy != nil && w.Privacy.Unit == dpmech.Record }
 
-// checkEither is check for a method that can protect each record.
+// checkEither is check for a method that supports record-level privacy.
 func (w *World) checkEither(network bool) error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("method: "+format, args...)) }
@@ -66,7 +65,6 @@ func (w *World) checkEither(network bool) error {
 	return errors.Join(errs...)
 }
 
-// replicas returns n copies of the common start.
 func (w *World) replicas(n int) [][]float32 {
 	all := make([]float32, n*w.Dim)
 	x := make([][]float32, n)
@@ -77,14 +75,14 @@ func (w *World) replicas(n int) [][]float32 {
 	return x
 }
 
-// allowance is how many losses a client may ask for in a round, if there is a bound.
+// allowance returns how many losses a client may be asked for in a round, if there is a bound.
 func (w *World) allowance(client int) int {
-	// A budget of 1.1 times 10 samples is 11 losses, though the product is a little less.
+	// A budget of 1.1 times 10 samples is 11 losses, though the product is slightly smaller.
 	m := float64(w.Clients[client].Samples)
 	return int(min(math.Floor(float64(w.Queries*m)+float64(1e-9*m)), 1<<30))
 }
 
-// overBudget is the refusal of a round that takes more losses than a client may ask for.
+// overBudget returns the error for a round that takes more losses than the client's budget.
 func (w *World) overBudget(client, losses int) error {
 	return fmt.Errorf("method: a round takes at least %d losses, and client %d with %d samples may ask for %d (Queries "+
 		"is %v)",
@@ -107,7 +105,7 @@ func (w *World) pairs(steps int) ([]int, error) {
 	return n, nil
 }
 
-// affordable is the largest number up to limit that every client can pay at so many losses each, at least 1.
+// affordable returns the largest number up to limit that every client can afford at price losses each, at least 1.
 func (w *World) affordable(limit, price int) float64 {
 	if w.Queries > 0 {
 		for i := range w.Clients {
@@ -117,9 +115,9 @@ func (w *World) affordable(limit, price int) float64 {
 	return float64(max(limit, 1))
 }
 
-// samples returns how many samples' estimates of dirs directions each a client makes in a step that has so many
-// two-point estimates to give, and the number of directions, which is no more than that. Where each record is protected,
-// every one is in every step, once, so that a step costs each of them the same: then dirs is what the budget pays for.
+// samples returns how many samples' estimates a client makes in a step with so many two-point estimates, and the
+// number of directions of each estimate, at most dirs. At record-level privacy every record is in every step, once, so
+// that a step costs each of them the same; the budget then determines the number of directions.
 func (w *World) samples(client, pairs, dirs int) (n, each int, err error) {
 	switch m := w.Clients[client].Samples; {
 	case w.records() && pairs < m:
@@ -133,8 +131,8 @@ func (w *World) samples(client, pairs, dirs int) (n, each int, err error) {
 	return pairs / dirs, dirs, nil
 }
 
-// dirs is the range in which the number of directions for one sample's estimate is searched. It matters only where that
-// is clipped.
+// dirs returns the range in which to search the number of directions for one sample's estimate. The number matters
+// only if that estimate is clipped.
 func (w *World) dirs() []Param {
 	if w.Privacy == nil || w.records() {
 		return nil
@@ -142,10 +140,9 @@ func (w *World) dirs() []Param {
 	return []Param{{Name: "dirs", Low: 1, High: w.affordable(min(2*w.Dim, 64), 2), Log: true, Whole: true}}
 }
 
-// steps is the range in which the number of local steps is searched.
+// steps returns the range in which to search the number of local steps.
 func (w *World) steps() Param {
 	return Param{Name: "tau", Low: 1, High: w.affordable(20, 2), Log: true, Whole: true}
 }
 
-// norm returns the Euclidean norm.
 func norm(v []float32) float64 { return math.Sqrt(vec.SumSquares(v)) }

@@ -9,19 +9,18 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// contender is a row of the tables.
 type contender struct {
-	name, trusted string // trusted: whom a record's owner has to trust
+	name, trusted string // trusted: whom a record's owner must trust
 	method        method.Method
 	hand          func(*stage) float64 // its accuracy, if there is no method
-	space         []method.Param       // what is searched for; nil: nothing
+	space         []method.Param       // the parameters to search; nil for none
 	pooled        bool                 // all records are in one place
-	exact         bool                 // sees gradients
+	exact         bool                 // uses gradients
 	average       bool                 // judged by the mean of all clients' models
 }
 
-// What is searched for. Reach is how far all steps in a row can take the model, the product of step size, clip and
-// steps: eta follows from it, so that few trials are spent on steps that are far too long or short.
+// The parameters to search. Reach is how far all steps together can take the model: the product of step size, clip and
+// steps. It determines eta, so that the search spends few trials on steps that are far too long or short.
 var (
 	reach  = method.Param{Name: "reach", Low: 0.5, High: 30, Log: true}
 	clip   = method.Param{Name: "clip", Low: 0.05, High: 3, Log: true}
@@ -39,7 +38,6 @@ const (
 	holder = "a curator, with all records"
 )
 
-// contenders lists the rows.
 func contenders() []contender {
 	sgd := []method.Param{reach, clip, rounds}
 	return []contender{
@@ -65,8 +63,8 @@ func contenders() []contender {
 	}
 }
 
-// searched returns the space of a cell. On Brain Tumor, which has four classes and far to go, a first search up to 30
-// ended at that reach.
+// searched returns the space of a cell. On Brain Tumor, which has four classes and needs a longer reach, a first
+// search up to 30 ended at that limit.
 func (c cell) searched() []method.Param {
 	space := slices.Clone(c.space)
 	if c.data == "brain" {
@@ -75,11 +73,11 @@ func (c cell) searched() []method.Param {
 	return space
 }
 
-// silent reports whether epsilon plays no part.
+// silent reports whether the contender ignores epsilon.
 func (c contender) silent() bool { return c.hand != nil }
 
-// adapt returns the world and the setting of a trial: so many rounds as it says, which share the losses of the whole
-// run, and the step size that its reach makes.
+// adapt returns the world and the setting of a trial: the trial's number of rounds, which share the losses of the
+// whole run, and the step size that results from its reach.
 func (c contender) adapt(w *method.World, trial method.Setting) (*method.World, method.Setting) {
 	if c.space == nil {
 		return w, nil
@@ -106,7 +104,6 @@ func (c contender) adapt(w *method.World, trial method.Setting) (*method.World, 
 	return &v, s
 }
 
-// run returns the accuracy on a stage.
 func (c contender) run(ctx context.Context, st *stage, trial method.Setting) (float64, method.Spent, error) {
 	if c.hand != nil {
 		return c.hand(st), method.Spent{}, ctx.Err()

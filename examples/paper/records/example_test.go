@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/records"
 )
 
-// One seed has no standard error.
+// One seed gives no standard error.
 func ExampleRun() {
 	err := records.Run(context.Background(), "data", "results", []string{"fashion"}, 1, io.Discard)
 	fmt.Println(err)

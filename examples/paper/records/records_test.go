@@ -19,7 +19,6 @@ import (
 
 var folder = filepath.FromSlash("../../../../shared/data")
 
-// clinical is a stage of generated patients.
 func clinical(t *testing.T, s scene) *stage {
 	t.Helper()
 	train, test := task.Clinical(120, 1), task.Clinical(60, 2)
@@ -30,7 +29,8 @@ func clinical(t *testing.T, s scene) *stage {
 	return st
 }
 
-// Every method protects records, and asks for no more losses of one than SPADE-DFL, wherever in its space a trial lies.
+// Every method supports record-level privacy, and for any trial in its space asks for no more losses of a record than
+// SPADE-DFL.
 func TestEqualQueries(t *testing.T) {
 	for _, c := range contenders() {
 		if c.hand != nil {
@@ -54,7 +54,7 @@ func TestEqualQueries(t *testing.T) {
 				t.Fatalf("%s at %v: %v", c.name, trial, err)
 			}
 			most := int64(st.world.Rounds) * int64(st.world.Queries) * int64(st.split.Train.Len())
-			least := most // of SPADE-DFL, which has nothing to choose
+			least := most // of SPADE-DFL, which searches nothing
 			if c.space != nil {
 				least = 1
 			}
@@ -68,7 +68,7 @@ func TestEqualQueries(t *testing.T) {
 	}
 }
 
-// The reach of a trial is what steps that are clipped throughout add up to.
+// A trial's reach is the sum of steps that are all clipped.
 func TestReach(t *testing.T) {
 	st := clinical(t, scene{"alzheimers", 5, "complete"})
 	for _, c := range contenders() {
@@ -121,7 +121,7 @@ func TestDealing(t *testing.T) {
 	}
 }
 
-// The page has the mean and the standard error of the runs that are there, and says what is missing.
+// The page has the mean and the standard error of the existing runs, and names missing ones.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	s, err := open(folder, dir)
@@ -151,7 +151,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Some runs of the complete computation, which testdata has, have the same digits when they are made again.
+// Repeating some runs of the complete computation gives the digits in testdata.
 func TestCommittedResults(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(folder, "fashion-0-1")); err != nil {
 		t.Skip("no data: ", err)
@@ -198,7 +198,7 @@ func TestCommittedResults(t *testing.T) {
 	}
 }
 
-// A computation that was stopped goes on where it was, and ends with the same page.
+// An interrupted computation continues and ends with the same page.
 func TestResumes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// write writes README.md and cells.csv of what is there.
+// write writes README.md and cells.csv for the existing runs.
 func (s *study) write(out string, seeds int) error {
 	if err := s.writeCells(filepath.Join(out, "cells.csv"), seeds); err != nil {
 		return err
@@ -22,7 +22,6 @@ func (s *study) write(out string, seeds int) error {
 	return sweep.WritePage(filepath.Join(out, "README.md"), s.report(seeds), s.runs)
 }
 
-// writeCells writes the numbers of all cells that are there.
 func (s *study) writeCells(path string, seeds int) error {
 	rows := [][]string{{"data", "clients", "method", "epsilon", "seeds", "mean", "standard_error", "losses", "setting"}}
 	for _, c := range cells(data.Names) {
@@ -49,10 +48,10 @@ func (s *study) writeCells(path string, seeds int) error {
 	return f.Close()
 }
 
-// standardError returns that of the mean; NaN of one value.
+// standardError returns the standard error of the mean; NaN for one value.
 func standardError(v []float64) float64 { return stat.SampleSD(v) / math.Sqrt(float64(len(v))) }
 
-// decimals writes a number, and nothing for NaN.
+// decimals formats a number with n decimals; NaN gives "".
 func decimals(x float64, n int) string {
 	if math.IsNaN(x) {
 		return ""
@@ -60,7 +59,7 @@ func decimals(x float64, n int) string {
 	return strconv.FormatFloat(x, 'f', n, 64)
 }
 
-// entry is the text of a cell, "-" if no run is there.
+// entry returns the text of a cell, "-" without runs.
 func (s *study) entry(c cell, seeds int) string {
 	v := s.values(c, seeds)
 	if len(v) == 0 {
@@ -123,7 +122,7 @@ rows are chosen by row number, or are the source's own test set. On MNIST and Br
 standard error there has no share of the choice of test records. Noise comes from seeds: this is a simulation.
 `
 
-// report is the text of README.md but for its last lines.
+// report returns the text of README.md without its last lines.
 func (s *study) report(seeds int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, preface, trials, finalists, tuningSeed, radius)

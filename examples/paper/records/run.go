@@ -17,15 +17,15 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// The search: points of a Latin hypercube on some seeds from tuningSeed on, the best of them on more seeds as well.
+// The search: points of a Latin hypercube on some seeds from tuningSeed, then the best of them on more seeds.
 const (
 	trials     = 16
 	finalists  = 4
 	tuningSeed = 1001
 )
 
-// tuning returns on how many seeds all points are tried, and the finalists. MNIST and Brain Tumor have more than a
-// thousand records to validate on, and fewer seeds.
+// tuning returns the number of seeds for all points, and that for the finalists. MNIST and Brain Tumor have more than
+// a thousand validation records, and need fewer seeds.
 func (s scene) tuning() (first, all int) {
 	if s.data == "mnist" || s.data == "brain" {
 		return 1, 3
@@ -33,11 +33,10 @@ func (s scene) tuning() (first, all int) {
 	return 2, 6
 }
 
-// cell is one entry of a table.
 type cell struct {
 	contender
 	scene
-	epsilon float64 // 0 where it plays no part
+	epsilon float64 // 0 if it is ignored
 }
 
 // cells lists the entries of some data sets.
@@ -61,18 +60,16 @@ func cells(sets []string) (list []cell) {
 	return list
 }
 
-// key is what a cell is found by.
 func (c cell) key() []string {
 	return []string{c.data, strconv.Itoa(c.clients), c.name, strconv.FormatFloat(c.epsilon, 'g', -1, 64)}
 }
 
-// study is a computation: the data and what is known so far.
 type study struct {
 	lab
 	runs, tries *sweep.Table
 }
 
-// open reads what the folder has.
+// open reads the results in a folder.
 func open(dir, out string) (*study, error) {
 	s := &study{lab: lab{dir: dir, sources: make(map[string]*data.Source)}}
 	key := []string{"data", "clients", "method", "epsilon"}
@@ -84,8 +81,8 @@ func open(dir, out string) (*study, error) {
 	return s, err
 }
 
-// Run makes the runs of seeds 1 to seeds on some of the data sets of [data.Names], in the folder dir, with a search where
-// one is missing, and writes README.md and cells.csv into out. What is in out already is not made again.
+// Run makes the runs of seeds 1 to seeds on sets, which are some of [data.Names], from the folder dir. It searches for
+// missing settings and writes README.md and cells.csv into out. It does not repeat runs in out.
 func Run(ctx context.Context, dir, out string, sets []string, seeds int, log io.Writer) error {
 	if seeds < 2 {
 		return fmt.Errorf("records: %d seeds, want at least 2: one has no standard error", seeds)
@@ -100,7 +97,6 @@ func Run(ctx context.Context, dir, out string, sets []string, seeds int, log io.
 	return errors.Join(err, s.runs.Sort(), s.tries.Sort(), s.write(out, seeds))
 }
 
-// cost is about how much work a cell is.
 func (c cell) cost(seeds int) float64 {
 	size := map[string]float64{"alzheimers": 1, "fashion": 0.2, "mnist": 1.5, "brain": 8}[c.data]
 	n := float64(c.seeds(seeds))
@@ -114,7 +110,7 @@ func (c cell) cost(seeds int) float64 {
 	return n * size
 }
 
-// fill makes what is missing of a cell.
+// fill makes the missing runs of a cell.
 func (s *study) fill(ctx context.Context, c cell, seeds int) (note string, err error) {
 	var setting method.Setting
 	if c.space != nil {
@@ -149,7 +145,7 @@ func (s *study) fill(ctx context.Context, c cell, seeds int) (note string, err e
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 
-// search returns the setting of the best trial, in the mean over all seeds of tuning.
+// search returns the setting of the trial with the best mean over all seeds of tuning.
 func (s *study) search(ctx context.Context, c cell) (method.Setting, error) {
 	type point struct {
 		n       int
@@ -182,7 +178,7 @@ func (s *study) search(ctx context.Context, c cell) (method.Setting, error) {
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			if err != nil { // a setting with which the model runs away
+			if err != nil { // the model diverges with this setting
 				v = 0
 			}
 			if err := s.tries.Add(append(key, number(v), p.setting.String())); err != nil {
@@ -201,7 +197,6 @@ func (s *study) search(ctx context.Context, c cell) (method.Setting, error) {
 	return points[0].setting, nil
 }
 
-// values returns the accuracies of a cell that are there.
 func (s *study) values(c cell, seeds int) (all []float64) {
 	for seed := 1; seed <= c.seeds(seeds); seed++ {
 		if rows := s.runs.Rows(append(c.key(), strconv.Itoa(seed))...); rows != nil {

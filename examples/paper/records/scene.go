@@ -15,25 +15,24 @@ import (
 
 const delta = 1e-5
 
-// epsilons is what each record is promised, at delta.
+// epsilons are those of each record, at delta.
 var epsilons = []float64{0.5, 1, 2, 4, 8}
 
-// scene says how the records of a data set are distributed: among clients, or all held by one where a curator is trusted.
+// scene says how the records of a data set are distributed: among clients, or in one place with a trusted curator.
 type scene struct {
 	data    string
 	clients int
 	graph   string
 }
 
-// scenes lists the networks of each data set.
 var scenes = []scene{
 	{"alzheimers", 5, "complete"}, {"alzheimers", 10, "complete"}, {"alzheimers", 31, "er:0.3"}, {"alzheimers", 100, "er:0.3"},
 	{"fashion", 10, "complete"}, {"mnist", 10, "complete"}, {"brain", 10, "complete"},
 }
 
-// seeds returns how many runs a cell has: fewer where one takes longer than a second, and one where all are the same.
+// seeds returns the number of runs of a cell: fewer if one takes longer than a second, and one if all are the same.
 func (c cell) seeds(most int) int {
-	own := c.data == "brain" || c.data == "mnist" // a test set of its own
+	own := c.data == "brain" || c.data == "mnist" // a separate test set
 	switch {
 	case own && c.silent():
 		return 1
@@ -43,7 +42,6 @@ func (c cell) seeds(most int) int {
 	return most
 }
 
-// lab reads each data set once.
 type lab struct {
 	dir     string
 	mu      sync.Mutex
@@ -63,14 +61,14 @@ func (l *lab) source(name string) (*data.Source, error) {
 	return l.sources[name], nil
 }
 
-// stage is what a run meets: the split of a seed, and the world.
+// stage is the environment of a run: the split of a seed, and the world.
 type stage struct {
 	split data.Split
 	world *method.World
 	test  *task.Model
 }
 
-// stage returns the one of a seed. With validate, what is tested on is a part of the training set.
+// stage returns the stage of a seed. With validate, its test data are a part of the training set.
 func (l *lab) stage(s scene, epsilon float64, seed uint64, validate bool) (*stage, error) {
 	source, err := l.source(s.data)
 	if err != nil {
@@ -83,7 +81,7 @@ func (l *lab) stage(s scene, epsilon float64, seed uint64, validate bool) (*stag
 	return newStage(s, split, epsilon, seed)
 }
 
-// newStage deals the training set of a split to the clients of a scene, without a look at labels.
+// newStage deals the training set of a split to the clients of a scene, without regard to labels.
 func newStage(s scene, split data.Split, epsilon float64, seed uint64) (*stage, error) {
 	parts, err := task.Partition{}.Assign(split.Train.Y, split.Train.Classes, s.clients, seed)
 	if err != nil {
@@ -106,7 +104,7 @@ func newStage(s scene, split data.Split, epsilon float64, seed uint64) (*stage, 
 	return st, nil
 }
 
-// accuracy returns the share of test samples that models have right, in percent and in the mean over them.
+// accuracy returns the share of test samples that a model predicts correctly, in percent, averaged over models.
 func (s *stage) accuracy(models ...[]float32) float64 {
 	sum := 0.0
 	for _, x := range models {
@@ -115,7 +113,7 @@ func (s *stage) accuracy(models ...[]float32) float64 {
 	return sum
 }
 
-// curator returns the scenes with one client in place of those that differ in the number of clients alone.
+// curator returns the scenes with one client, merging those that differ only in the number of clients.
 func curator(list []scene) (one []scene) {
 	for _, s := range list {
 		s.clients, s.graph = 1, "complete"

@@ -17,14 +17,13 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// ceilings holds what the model can do on each split, see data.Ceiling, in percent.
+// ceilings holds the best accuracy of the model on each split, see data.Ceiling, in percent.
 type ceilings map[string][2]float64 // by data set, seed and fold: squared probability loss, logarithmic loss
 
 const ceilingFile = "ceilings.csv"
 
 var ceilingHeader = []string{"dataset", "seed", "fold", "squared_probability_loss", "logarithmic_loss"}
 
-// readCeilings reads the file of ceilings in a folder.
 func readCeilings(dir string) (ceilings, error) {
 	c := make(ceilings)
 	text, err := os.ReadFile(filepath.Join(dir, ceilingFile))
@@ -49,7 +48,7 @@ func readCeilings(dir string) (ceilings, error) {
 	return c, nil
 }
 
-// complete computes the ceilings that are missing and writes all of them.
+// complete computes the missing ceilings and writes all of them.
 func (c ceilings) complete(ctx context.Context, lab *experiment.Lab, dir string, sets []string, seeds int,
 	log io.Writer) error {
 	var text strings.Builder
@@ -103,7 +102,7 @@ func (c ceilings) complete(ctx context.Context, lab *experiment.Lab, dir string,
 	return os.WriteFile(filepath.Join(dir, ceilingFile), []byte(text.String()), 0o644)
 }
 
-// last returns the highest seed of a data set that is known; what was computed for more seeds once is kept.
+// last returns the highest known seed of a data set, because results for more seeds are kept.
 func (c ceilings) last(set string) (seed int) {
 	for key := range c {
 		if fields := strings.Fields(key); fields[0] == set {
@@ -115,7 +114,7 @@ func (c ceilings) last(set string) (seed int) {
 	return seed
 }
 
-// of returns the mean ceiling over the splits of the given runs, with both losses.
+// of returns the mean ceiling over the splits of the given runs, for both losses.
 func (c ceilings) of(dataset string, runs []experiment.Result) (squared, logarithmic float64) {
 	var a, b []float64
 	for _, r := range runs {

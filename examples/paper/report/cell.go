@@ -15,10 +15,9 @@ type cell struct {
 	runs           []experiment.Result
 }
 
-// value picks a number out of a result.
 type value func(experiment.Result) float64
 
-// What a run of SPADE-DFL is looked at by. The first two are there for every method.
+// The scores of a run of SPADE-DFL. Every method has the first two.
 var (
 	accuracy       value = func(r experiment.Result) float64 { return r.Accuracy }
 	network        value = func(r experiment.Result) float64 { return r.Network }
@@ -36,7 +35,7 @@ func (c *cell) values(f value) []float64 {
 	return out
 }
 
-// text returns mean and population standard deviation, as the paper prints them.
+// text returns the mean and the population standard deviation, in the paper's format.
 func (c *cell) text(f value) string {
 	if c == nil {
 		return "–"
@@ -53,7 +52,7 @@ func (c *cell) mean(f value) float64 {
 	return stat.Mean(c.values(f))
 }
 
-// losses returns the mean number of losses asked for, a training sample and round.
+// losses returns the mean number of losses asked for, per training sample and round.
 func (c *cell) losses(samples int) float64 {
 	sum := 0.0
 	for _, r := range c.runs {
@@ -93,7 +92,6 @@ func gather(store *experiment.Store, table, dataset string, seeds int) ([]*cell,
 	return cells, nil
 }
 
-// find returns the cell for which ok holds, or nil.
 func find(cells []*cell, ok func(j experiment.Job) bool) *cell {
 	for _, c := range cells {
 		if ok(c.Job) {
@@ -103,10 +101,10 @@ func find(cells []*cell, ok func(j experiment.Job) bool) *cell {
 	return nil
 }
 
-// paired returns a number of the runs of both cells that have the same seed and fold.
+// paired returns a number of those runs of both cells that have the same seed and fold.
 func paired(a, b *cell, f value) (x, y []float64) { return pairedBy(a, b, f, f) }
 
-// pairedBy is paired with a number of its own for each cell.
+// pairedBy is paired with separate numbers for the two cells.
 func pairedBy(a, b *cell, f, g value) (x, y []float64) {
 	for _, r := range a.runs {
 		for _, q := range b.runs {
@@ -118,7 +116,6 @@ func pairedBy(a, b *cell, f, g value) (x, y []float64) {
 	return x, y
 }
 
-// samples is how many there are to train on.
 func samples(lab *experiment.Lab, dataset string) (int, error) {
 	s, err := lab.Source(dataset)
 	if err != nil {
@@ -131,7 +128,7 @@ func samples(lab *experiment.Lab, dataset string) (int, error) {
 	return split.Train.Len(), nil
 }
 
-// title is what the paper calls a partition.
+// title returns the paper's name of a partition.
 func title(partition string) string {
 	switch partition {
 	case "iid":
@@ -146,5 +143,4 @@ func title(partition string) string {
 	return partition
 }
 
-// heading is what the paper calls a data set.
 func heading(dataset string) string { return data.Titles[dataset] }

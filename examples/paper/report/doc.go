@@ -1,3 +1,3 @@
-// Package report turns kept results into the tables of the paper, as Markdown to read and CSV to compute with, each
-// with the paper's own numbers beside.
+// Package report turns stored results into the tables of the paper, as Markdown and CSV, each with the paper's own
+// numbers beside them.
 package report

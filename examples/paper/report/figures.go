@@ -10,11 +10,11 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/figure"
 )
 
-// Reference is the method that the others are compared with after every round.
+// Reference is the method with which the others are compared after every round.
 const Reference = "LT-ADMM-VR"
 
-// Figures draws what the results in a folder have curves for: accuracy over rounds for each data set, and all methods
-// against [Reference].
+// Figures draws the curves of the results in a folder: accuracy over rounds for each data set, and all methods against
+// [Reference].
 func Figures(store *experiment.Store, dir string, sets []string, seeds int) error {
 	out := filepath.Join(dir, "figures")
 	if err := os.MkdirAll(out, 0o755); err != nil {
@@ -39,7 +39,7 @@ func Figures(store *experiment.Store, dir string, sets []string, seeds int) erro
 }
 
 // curvesOf returns the accuracy after every round of all runs of a table on a data set, without SPADE-DFL's options.
-// The method that has all data in one place is there for every partition.
+// The method with all data in one place appears in every partition.
 func curvesOf(store *experiment.Store, table, set string, seeds int) ([]figure.Curve, error) {
 	results, err := store.Results(table, set)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
 )
 
-// longer writes what holds SPADE-DFL back from the ceiling after 50 rounds: the disagreement of the clients, or too few
+// longer writes what keeps SPADE-DFL below the ceiling after 50 rounds: disagreement of the clients, or too few
 // rounds.
 func (r *reporter) longer(out *strings.Builder) error {
 	out.WriteString("| data | SPADE-DFL | scored |")

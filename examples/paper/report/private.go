@@ -14,7 +14,7 @@ import (
 // trust is a column of the private tables: methods whose epsilon holds against the same adversary.
 type trust struct {
 	title, against string
-	methods        []string // the best of them is shown
+	methods        []string // the best one is shown
 	value          value
 }
 
@@ -34,12 +34,12 @@ var trusts = []trust{
 	{"and momentum, twice the mixing", "the same", []string{experiment.SharedMomentum}, cooled},
 }
 
-// Places in trusts.
+// Indices into trusts.
 const (
 	curator, trustedServer, seeingServer, others = 0, 1, 2, 3
 )
 
-// goals are what shared noise shall reach at epsilon 8 and equal queries, in the mean over seeds.
+// goals are the mean accuracies that pairwise noise should reach at epsilon 8 and equal queries.
 var goals = map[string]float64{"mnist": 98.3, "fashion": 95, "alzheimers": 67, "brain": 58}
 
 // best returns the cell of the best of the column's methods.
@@ -53,7 +53,7 @@ func (t trust) best(get func(method string) *cell) *cell {
 	return best
 }
 
-// private compares by whom somebody has to trust, and says in a sentence what comes out.
+// private compares methods by whom clients must trust, and summarizes the result in a sentence.
 func (r *reporter) private(out *strings.Builder, table string) error {
 	goal := table == experiment.Private8
 	epsilon := 8.0
@@ -82,7 +82,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	out.WriteString("\n| --- | --- |" + strings.Repeat(" ---: |", len(trusts)+3) +
 		map[bool]string{true: " ---: |"}[goal] + "\n")
 	rows, reached, ahead, compared := 0, 0, make([]int, 3), make([]int, 3)
-	searched := make(map[int][]string) // methods, by the seeds that their settings were tried on
+	searched := make(map[int][]string) // methods, by the number of seeds of their search
 	var missed, other []string
 	for _, set := range r.sets {
 		cells, err := gather(r.store, table, set, r.seeds)
@@ -170,7 +170,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	}
 	most := slices.Max(slices.Collect(maps.Keys(searched)))
 	for _, n := range slices.Sorted(maps.Keys(searched)) {
-		if n < most && n != 6 { // all are to have 6, of Fashion-MNIST 15
+		if n < most && n != 6 { // all should have 6, on Fashion-MNIST 15
 			fmt.Fprintf(out, "\nSettings from a search on %d seeds only, on some of the data sets: %s.\n", n,
 				strings.Join(searched[n], ", "))
 		}
@@ -193,7 +193,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	return nil
 }
 
-// counted is text with the number of runs where it is not what was asked for.
+// counted is text, with the number of runs if it is not seeds.
 func (c *cell) counted(f value, seeds int) string {
 	text := c.text(f)
 	if c != nil && len(c.runs) != seeds {

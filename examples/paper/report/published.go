@@ -1,6 +1,6 @@
 package report
 
-// The means that the paper reports for SPADE-DFL, in percent.
+// The paper's mean accuracies of SPADE-DFL, in percent.
 var (
 	// publishedTable2 is by data set, in the order of experiment.Partitions.
 	publishedTable2 = map[string][]float64{

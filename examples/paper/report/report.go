@@ -23,14 +23,13 @@ type reporter struct {
 	ceilings ceilings
 	sets     []string
 	seeds    int
-	cells    [][]string // rows of the CSV
+	cells    [][]string
 }
 
 var cellHeader = []string{"table", "dataset", "partition", "clients", "epsilon", "accounting", "method", "runs",
 	"accuracy", "sd", "network", "averaged", "cooled",
 	"cooled_averaged", "losses_per_sample_and_round", "scalars", "seconds"}
 
-// row adds a cell to the CSV.
 func (r *reporter) row(c *cell, samples int) {
 	num := func(x float64) string { return strconv.FormatFloat(x, 'g', 8, 64) }
 	first := c.runs[0]
@@ -43,7 +42,7 @@ func (r *reporter) row(c *cell, samples int) {
 }
 
 // Write writes all tables of the results in a folder into it: table2.md, table3.md, table4.md and longer.md, and
-// cells.csv with every number in them. Ceilings that are missing are computed first.
+// cells.csv with all of their numbers. It first computes missing ceilings.
 func Write(ctx context.Context, lab *experiment.Lab, settings *experiment.Settings, store *experiment.Store, dir string,
 	sets []string, seeds int, log io.Writer) error {
 	known, err := readCeilings(dir)
@@ -90,7 +89,6 @@ func Write(ctx context.Context, lab *experiment.Lab, settings *experiment.Settin
 	return r.writeCells(filepath.Join(dir, "cells.csv"))
 }
 
-// writeCells writes the CSV, each cell once.
 func (r *reporter) writeCells(path string) error {
 	var text strings.Builder
 	w := csv.NewWriter(&text)

@@ -49,7 +49,7 @@ func (r *reporter) table4(out *strings.Builder) error {
 	})
 }
 
-// sensitivity writes a table of SPADE-DFL, private, by the test set and then as validation accuracy.
+// sensitivity writes a table of private SPADE-DFL, on the test set and then as validation accuracy.
 func (r *reporter) sensitivity(out *strings.Builder, heads []string, published map[string][]float64,
 	at func(j experiment.Job, i int) bool) error {
 	if err := r.scores(out, experiment.Sensitivity, heads, published, at); err != nil {
@@ -66,7 +66,7 @@ func (r *reporter) sensitivity(out *strings.Builder, heads []string, published m
 
 const sharedText = "tracking, Walsh, shared noise (colluders 1), cooled"
 
-// scores writes one form of the table, with one block of rows a data set.
+// scores writes one form of the table, with one block of rows per data set.
 func (r *reporter) scores(out *strings.Builder, table string, heads []string, published map[string][]float64,
 	at func(j experiment.Job, i int) bool) error {
 	fmt.Fprintf(out, "| data | SPADE-DFL | ε holds against | %s |\n| --- | --- | --- |%s\n", strings.Join(heads, " | "),

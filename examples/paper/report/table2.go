@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// table2 describes the forms in which Table II comes.
+// table2 lists the forms of Table II.
 var table2 = []struct{ table, title, text string }{
 	{experiment.EqualQueries, "A. Without noise, at equal queries",
 		"Every method has the same number of losses a sample and round: 3, and 9 for Alzheimer's disease, " +
@@ -36,7 +36,7 @@ var table2 = []struct{ table, title, text string }{
 			"its search finds that best."},
 }
 
-// table2Rows writes one form of Table II.
+// table2 writes one form of Table II.
 func (r *reporter) table2(out *strings.Builder, table string) error {
 	methods := []string{}
 	for _, m := range method.Rivals() {
@@ -143,7 +143,7 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 	return r.options(out, table)
 }
 
-// options writes what the options beyond the paper make of the same comparison.
+// options writes the results of the options beyond the paper in the same comparison.
 func (r *reporter) options(out *strings.Builder, table string) error {
 	fmt.Fprint(out, "\nAnd past it: SPADE-DFL with the options that the paper does not have, beside the best rival. The "+
 		"first four columns are one run in the paper's form and with its setting; "+
@@ -152,7 +152,7 @@ func (r *reporter) options(out *strings.Builder, table string) error {
 		"Averaging and cooling down cost no query and no privacy, cooling down 20 rounds of "+
 		"messages. (Of Alzheimer's disease, those with centered losses have one fold a seed, the others all five "+
 		"where all are done.)\n\n")
-	var more []string // methods that were run for equal queries only
+	var more []string // methods with runs only at equal queries
 	heads := ""
 	if table == experiment.EqualQueries {
 		more = []string{experiment.CenteredWalsh, experiment.Tracking, experiment.TrackingWalsh}
@@ -188,7 +188,7 @@ func (r *reporter) options(out *strings.Builder, table string) error {
 	return nil
 }
 
-// serverless compares the tracking estimator with the rivals that have no server.
+// serverless compares the tracking estimator with the rivals without a server.
 func (r *reporter) serverless(out *strings.Builder) error {
 	fmt.Fprint(out, "\nThe tracking estimator beside the best rival without a server, and the best with one (DP-SGD, "+
 		"DP-FedAvg). "+
@@ -257,7 +257,7 @@ func (r *reporter) serverless(out *strings.Builder) error {
 	return nil
 }
 
-// optionRow is a line of that table, and whether SPADE-DFL is ahead in it in any form; empty without runs.
+// optionRow returns a row of that table, and whether any form of SPADE-DFL leads in it; the row is empty without runs.
 func optionRow(cells []*cell, head, partition string, more []string) (line string, ahead bool) {
 	get := func(method string) *cell {
 		return find(cells, func(j experiment.Job) bool {

@@ -16,11 +16,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Run makes the runs of seeds 1 to seeds, at least 2, that out does not have yet, and writes into out, a folder of its
-// own:
+// Run makes the runs of seeds 1 to seeds, at least 2, that out lacks, and writes into out, a separate folder:
 //
 //	runs.csv        the accuracies of every run, one line for each way to score it
-//	README.md       what came out
+//	README.md       the results
 //	accuracy.svg    over rounds, see [figure.Partitions]
 //	shares.png      of digit 7 at the clients, for the partitions of seed 1
 //
@@ -37,7 +36,6 @@ func Run(ctx context.Context, data, out string, seeds int, log io.Writer) error 
 	return study(ctx, set, out, seeds, log)
 }
 
-// study is Run with the data at hand.
 func study(ctx context.Context, set *task.Set, out string, seeds int, log io.Writer) error {
 	table, err := open(out)
 	if err != nil {
@@ -51,7 +49,7 @@ func study(ctx context.Context, set *task.Set, out string, seeds int, log io.Wri
 	for seed := 1; seed <= seeds; seed++ {
 		for _, p := range Partitions {
 			if rows := table.Rows(p, strconv.Itoa(seed)); len(rows) != 3 {
-				table.Drop(p, strconv.Itoa(seed)) // what is left of a run that was cut off
+				table.Drop(p, strconv.Itoa(seed)) // the rest of an interrupted run
 				jobs = append(jobs, job{p, seed})
 			}
 		}
@@ -91,8 +89,8 @@ func open(out string) (*sweep.Table, error) {
 	return sweep.Open(filepath.Join(out, "runs.csv"), 2, header...)
 }
 
-// rows returns a run's points as rows of the table: one a way to score, with the accuracies in their order. Seven
-// digits tell all numbers of right answers apart.
+// rows returns a run's points as rows of the table: one for each way to score, with the accuracies in order. Seven
+// digits identify every number of correct predictions.
 func rows(curves []figure.Curve) [][]string {
 	var out [][]string
 	for _, method := range []string{Held, Averaged, Network} {
@@ -107,7 +105,6 @@ func rows(curves []figure.Curve) [][]string {
 	return out
 }
 
-// read returns the points of all runs.
 func read(table *sweep.Table, seeds int) ([]figure.Curve, error) {
 	var out []figure.Curve
 	for _, p := range Partitions {
@@ -132,7 +129,6 @@ func read(table *sweep.Table, seeds int) ([]figure.Curve, error) {
 	return out, nil
 }
 
-// report writes figures and README.md.
 func report(set *task.Set, table *sweep.Table, curves []figure.Curve, seeds int, out string) error {
 	var all []figure.Share
 	for _, p := range Partitions {
@@ -190,7 +186,6 @@ Test accuracy in percent, mean and two-sided 95 %% interval by Student's t:
 	return sweep.WritePage(filepath.Join(out, "README.md"), b.String(), table)
 }
 
-// values returns the accuracies of all seeds in percent.
 func values(curves []figure.Curve, partition, method string, round int) []float64 {
 	var out []float64
 	for _, c := range curves {

@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The paper's numbers, but for Cooldown, which it does not have.
+// The paper's numbers, except Cooldown, which the paper does not have.
 const (
 	Nodes    = 1000
 	Rounds   = 50
@@ -26,28 +26,26 @@ const (
 	Delta    = 1e-5
 )
 
-// Partitions lists the ways to deal out the samples.
+// Partitions lists the partitions of the samples.
 var Partitions = []string{"iid", "dirichlet:0.6", "dirichlet:0.3", "dirichlet:0.1", "pathological:2"}
 
 // The ways to score a run, in the figure's order.
 const (
 	Held     = "Model held"            // mean over clients, each with its last release
 	Averaged = "Mean of releases"      // mean over clients, each with the mean of its releases so far
-	Network  = "Average of all models" // of one model that no client holds
+	Network  = "Average of all models" // of the average model, which no client holds
 )
 
-// Step size, smoothing radius and clip are those that the program picks for a private run from public numbers alone
-// (dimension, number of clients, samples and steps); nothing was tuned. Gain is its default too.
+// Step size, smoothing radius and clip are those that the program chooses for a private run from public numbers only
+// (dimension, number of clients, samples and steps); nothing was tuned. Gain is the default too.
 const (
 	eta, mu, clip, gain = 1.05, 0.474, 0.045, 0.75
 )
 
-// load reads the digits from a folder of data sets.
 func load(data string) (*task.Set, error) {
 	return task.Load(task.Spec{Source: "idx:" + filepath.Join(data, "mnist-6-7"), Labels: []string{"6", "7"}, PCA: 10})
 }
 
-// deal returns the indices of every client's samples.
 func deal(set *task.Set, partition string, nodes int, seed uint64) ([][]int, error) {
 	p, err := task.ParsePartition(partition)
 	if err != nil {
@@ -56,7 +54,6 @@ func deal(set *task.Set, partition string, nodes int, seed uint64) ([][]int, err
 	return p.Assign(set.Train.Y, set.Train.Classes, nodes, seed)
 }
 
-// shares returns every client's share of digit 7.
 func shares(set *task.Set, partition string, nodes int, seed uint64) ([]figure.Share, error) {
 	parts, err := deal(set, partition, nodes, seed)
 	if err != nil {
@@ -73,20 +70,16 @@ func shares(set *task.Set, partition string, nodes int, seed uint64) ([]figure.S
 	return out, nil
 }
 
-// scored reports whether clients are scored after a round: after all rounds of learning and every tenth of the
-// cool-down.
+// scored reports whether clients are scored after a round: after all learning rounds and every tenth of the cool-down.
 func scored(round, rounds int) bool { return round <= rounds || (round-rounds)%10 == 0 }
 
-// size is what a test makes smaller. With stop, a run ends after that round, and is up to there what it would have
-// been.
+// size has the numbers that a test reduces. With stop, a run ends after that round but is otherwise unchanged.
 type size struct{ nodes, rounds, cooldown, stop int }
 
 var full = size{nodes: Nodes, rounds: Rounds, cooldown: Cooldown}
 
-// errStop ends a run early.
 var errStop = errors.New("ring: as far as asked for")
 
-// fleet returns the public definition of a run.
 func fleet(dim int, seed uint64, z size) (*sdk.Fleet, error) {
 	sigma, err := dpmech.SigmaFor(clip, z.rounds, Epsilon, Delta, dpmech.GDP)
 	if err != nil {
@@ -109,8 +102,8 @@ func fleet(dim int, seed uint64, z size) (*sdk.Fleet, error) {
 	return f, nil
 }
 
-// run makes one run and returns its points: the three ways to score it, after every round that is scored. seed is that
-// of partition, directions, and the simulated noise.
+// run makes one run and returns its points: three scores after every scored round. seed determines the partition, the
+// directions, and the simulated noise.
 func run(ctx context.Context, set *task.Set, partition string, seed uint64, z size) ([]figure.Curve, error) {
 	parts, err := deal(set, partition, z.nodes, seed)
 	if err != nil {
@@ -172,10 +165,11 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 	return curves, err
 }
 
-// scorer counts the right answers of a linear model with two classes, as task.Model.Accuracy does, but many times as
-// fast: there are hundreds of thousands of models to score. Only a score within rounding of 0 could differ.
+// scorer counts the correct predictions of a linear model with two classes, like task.Model.Accuracy but many times
+// faster, because there are hundreds of thousands of models to score. The result can differ only for a score within
+// rounding of 0.
 type scorer struct {
-	x []float32 // the samples, turned around if they are of class 0: the right answer to all is a positive score
+	x []float32 // the samples, negated if they are of class 0: a correct prediction is a positive score
 	d int
 }
 

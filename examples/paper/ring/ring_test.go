@@ -18,7 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// data is the folder of the data sets, where there is one.
 var data = filepath.FromSlash("../../../../shared/data")
 
 func digits(t *testing.T) *task.Set {
@@ -35,7 +34,7 @@ func digits(t *testing.T) *task.Set {
 
 var loaded = sync.OnceValues(func() (*task.Set, error) { return load(data) })
 
-// What every client is promised is the paper's epsilon, and hardly less is used; the noise is 8.489 times the clip.
+// Every client's guarantee is the paper's epsilon, almost all of which is used; the noise is 8.489 times the clip.
 func TestPrivacy(t *testing.T) {
 	f, err := fleet(10, 1, full)
 	if err != nil {
@@ -56,7 +55,7 @@ func TestPrivacy(t *testing.T) {
 	}
 }
 
-// The constants are what the program picks from public numbers: three digits of 1.5/sqrt(d), of
+// The constants are what the program chooses from public numbers: three digits of 1.5/sqrt(d), of
 // 0.4*mu*sqrt(queries/steps), and of 1.5*mu*sqrt(d)/K.
 func TestConstants(t *testing.T) {
 	const d, samples = 10, 12183
@@ -92,8 +91,8 @@ func TestScorer(t *testing.T) {
 	}
 }
 
-// The partitions differ as they are meant to: none has a client without samples, each deals out all, and clients'
-// shares of digit 7 lie the farther apart the stronger the skew.
+// Each partition deals out all samples and leaves no client without any, and the clients' shares of digit 7 vary more
+// the stronger the skew.
 func TestShares(t *testing.T) {
 	set := digits(t)
 	var before float64
@@ -119,7 +118,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// A small ring through the whole experiment: a second time nothing is computed, and what was cut off is made good.
+// The whole experiment on a small ring: repeating it computes nothing, and it completes interrupted runs.
 func TestRunGoesOn(t *testing.T) {
 	set := digits(t)
 	kept := full
@@ -146,7 +145,7 @@ func TestRunGoesOn(t *testing.T) {
 	}
 	log.Reset()
 	lines := strings.SplitAfter(runs, "\n")
-	for _, rows := range []int{len(lines), 9} { // all there; the last run that is left has two of its three rows
+	for _, rows := range []int{len(lines), 9} { // complete; or the last remaining run has two of its three rows
 		if err := os.WriteFile(filepath.Join(out, "runs.csv"), []byte(strings.Join(lines[:rows], "")), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -168,8 +167,8 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// Committed runs: the first rounds of one cell, run again, have the same digits; and the committed page has the mean of
-// another cell. testdata has the rows of these two cells, as a complete computation wrote them.
+// Repeating the first rounds of one committed cell gives the same digits, and the committed page has the mean of
+// another cell. testdata has the rows of these two cells from a complete computation.
 func TestCommittedResults(t *testing.T) {
 	set := digits(t)
 	f, err := os.Open(filepath.Join("testdata", "runs.csv"))

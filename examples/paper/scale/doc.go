@@ -1,3 +1,3 @@
-// Package scale measures what a simulated round takes, in time and memory, as the network, the model or the data grow,
-// and with which exponent.
+// Package scale measures the time and memory of a simulated round as the network, the model or the data grow, and the
+// exponents of that growth.
 package scale

@@ -18,28 +18,27 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Forms are the runs that are compared: without noise, with each client's own, and with noise that neighbors cancel.
+// Forms are the compared runs: without noise, with local noise only, and with pairwise noise.
 var Forms = []string{"no noise", "private", "shared noise"}
 
 // Point is one run on a ring.
 type Point struct {
 	Clients, Dim, Samples int // N, d, and m_i of each client
 	Rounds                int
-	Form                  string // of Forms
+	Form                  string // one of Forms
 }
 
-// Figure is what a run took.
+// Figure is the cost of a run.
 type Figure struct {
 	Setup float64 `json:"setup"` // seconds before the first round
-	Round float64 `json:"round"` // seconds of a round, the best of three goes
-	MB    float64 `json:"mb"`    // the most memory that the process has had, 0 where the system does not say
+	Round float64 `json:"round"` // seconds per round, the best of three goes
+	MB    float64 `json:"mb"`    // peak memory of the process, 0 if unknown
 }
 
 // goes is how often the rounds are timed.
 const goes = 3
 
-// Measure makes a run with the settings that a fleet has by default, but for rounds of mixing and of the cool-down:
-// none.
+// Measure makes a run with a fleet's default settings, but without mixing and without a cool-down.
 func Measure(ctx context.Context, p Point) (Figure, error) {
 	start := time.Now()
 	g, err := graph.Parse("ring", p.Clients, 1)
@@ -103,7 +102,7 @@ func Measure(ctx context.Context, p Point) (Figure, error) {
 	return out, err
 }
 
-// Peak returns the largest resident memory that this process has had, in MB, as Linux says it.
+// Peak returns the peak resident memory of this process in MB, as reported by Linux.
 func Peak() float64 {
 	f, err := os.Open("/proc/self/status")
 	if err != nil {

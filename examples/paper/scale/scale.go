@@ -16,7 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// series grows in one number.
 type series struct {
 	what  string
 	sizes []int
@@ -35,12 +34,13 @@ var grown = []series{
 	}},
 }
 
-// upper is how many of a series' last sizes its exponent is of: the small ones are all start and end.
+// upper is the number of a series' largest sizes that determine its exponent: small runs are dominated by start and
+// end.
 const upper = 3
 
-// Run measures all sizes, or the first of each that an exponent can be had of if small, each in a process of its own,
-// and writes README.md into out. The program itself is what is called for one size, with the point as JSON behind
-// command.
+// Run measures all sizes, each in a separate process, and writes README.md into out. With small it measures only as
+// many sizes of each series as an exponent requires. command calls this program for one size; Run appends the point as
+// JSON.
 func Run(ctx context.Context, out string, small bool, log io.Writer, command ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -136,7 +136,6 @@ logarithms of the last %d sizes; 1 is growth in proportion.
 	return os.WriteFile(filepath.Join(out, "README.md"), []byte(b.String()), 0o644)
 }
 
-// seconds writes a time with three digits.
 func seconds(s float64) string {
 	switch {
 	case s < 1e-3:
@@ -147,7 +146,7 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.3g s", s)
 }
 
-// exponent returns the p of the power law y = c*x^p through the points.
+// exponent returns the p of the power law y = c*x^p fitted to the points.
 func exponent(x, y []float64) float64 {
 	var mx, my, xx, xy float64
 	for i := range x {

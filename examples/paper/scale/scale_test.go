@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Every form runs, and says what it took.
+// Every form runs and reports its cost.
 func TestOne(t *testing.T) {
 	for _, form := range Forms {
 		var out bytes.Buffer
@@ -29,7 +29,6 @@ func TestOne(t *testing.T) {
 	}
 }
 
-// The page has the exponents of made-up figures.
 func TestPage(t *testing.T) {
 	if p := exponent([]float64{1, 10, 100}, []float64{3, 30, 300}); math.Abs(p-1) > 1e-12 {
 		t.Errorf("the exponent of a line is %v", p)

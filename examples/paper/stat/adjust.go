@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Adjust returns p values adjusted for their number by Benjamini and Hochberg, "Controlling the false discovery rate: a
-// practical and powerful approach to multiple testing", Journal of the Royal Statistical Society B 57, 1995, in the
-// order of p: the smallest p_(j)*m/j over all j >= i for the i-th smallest of m. Calling those below q discoveries
-// keeps the expected share of false ones below q if the tests are independent, and under some kinds of dependence. Each
-// p lies in [0, 1].
+// Adjust returns p values adjusted for their number by Benjamini and Hochberg, "Controlling the false discovery rate:
+// a practical and powerful approach to multiple testing", Journal of the Royal Statistical Society B 57, 1995, in the
+// order of p: for the i-th smallest of m, the smallest p_(j)*m/j over all j >= i. Calling those below q discoveries
+// keeps the expected share of false ones below q if the tests are independent, and under some kinds of dependence.
+// Each p lies in [0, 1].
 func Adjust(p []float64) ([]float64, error) {
 	order := make([]int, len(p))
 	for i, v := range p {

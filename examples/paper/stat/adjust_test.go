@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The 15 comparisons of Benjamini and Hochberg's own section 4: four discoveries at a rate of 0.05, where Bonferroni
+// The 15 comparisons in section 4 of Benjamini and Hochberg: four discoveries at a rate of 0.05, where Bonferroni
 // finds three.
 func TestAdjustOnPublishedData(t *testing.T) {
 	p := []float64{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
@@ -32,8 +32,7 @@ func TestAdjustOnPublishedData(t *testing.T) {
 	}
 }
 
-// Against the definition: of those ordered, the largest i with p_(i) <= i*q/m, for any rate q, is the last that is
-// called.
+// By definition, for any rate q the discoveries are the ordered p values up to the largest i with p_(i) <= i*q/m.
 func TestAdjustAgainstStepUp(t *testing.T) {
 	s := rng.New(2, rng.Address{Purpose: rng.Generate})
 	for range 200 {
@@ -57,7 +56,7 @@ func TestAdjustAgainstStepUp(t *testing.T) {
 			}
 		}
 		for _, q := range []float64{0.013, 0.051, 0.117, 0.31, 0.77} {
-			var bound float64 // the largest p that is called
+			var bound float64 // the largest p among the discoveries
 			for i := range p {
 				rank := 0
 				for j := range p {

@@ -1,7 +1,6 @@
-// Package stat is the little statistics that the paper's tables and figures need: means with their spread, Student's
-// interval for a mean, Wilcoxon's signed-rank test for pairs, and the adjustment of Benjamini and Hochberg for many
-// tests at once.
+// Package stat has the statistics for the paper's tables and figures: means with their spread, Student's interval for
+// a mean, Wilcoxon's signed-rank test for pairs, and the adjustment of Benjamini and Hochberg for multiple tests.
 //
-// Every function takes plain numbers, leaves them as they are, and gives the same result for them in the same order on
-// every processor, save that [TInterval] rests on a quantile whose last digit may differ.
+// No function changes its arguments. The result for the same numbers in the same order is identical on every
+// processor, except that [TInterval] uses a quantile whose last digit may differ.
 package stat

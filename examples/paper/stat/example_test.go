@@ -6,7 +6,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Two methods with the same ten seeds: is one better?
+// Two methods ran with the same ten seeds: is one better?
 func ExampleWilcoxon() {
 	ours := []float64{0.951, 0.957, 0.948, 0.962, 0.955, 0.949, 0.960, 0.944, 0.953, 0.958}
 	theirs := []float64{0.930, 0.941, 0.951, 0.939, 0.935, 0.947, 0.932, 0.939, 0.946, 0.933}

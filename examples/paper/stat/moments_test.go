@@ -28,7 +28,7 @@ func TestMoments(t *testing.T) {
 	if SD(x[:1]) != 0 {
 		t.Error("one value has a population standard deviation")
 	}
-	// Far from 0 the spread is still there: no difference of large squares is taken.
+	// Far from 0 the spread is still accurate: the code subtracts no large squares.
 	for i := range x {
 		x[i] += 1e9
 	}
@@ -37,9 +37,8 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// The quantiles of Student's t that every table has. Two values at distance 2s have mean 0 and sample standard
-// deviation s*sqrt(2), so the interval's half width is the quantile of one degree of freedom times s; the others follow
-// in the same way.
+// The quantiles of Student's t from tables. Two values at distance 2s have mean 0 and sample standard deviation
+// s*sqrt(2), so the interval's half width is the quantile for one degree of freedom times s; the others are analogous.
 func TestTIntervalAgainstTables(t *testing.T) {
 	for _, c := range []struct {
 		n           int

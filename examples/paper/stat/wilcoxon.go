@@ -7,39 +7,39 @@ import (
 	"slices"
 )
 
-// Zeros says what the signed-rank test does with pairs whose two values are equal.
+// Zeros says how the signed-rank test treats pairs with two equal values.
 type Zeros int
 
 const (
-	// DropZeros leaves them out before anything is ranked, as Wilcoxon did: "Individual comparisons by ranking methods",
-	// Biometrics Bulletin 1, 1945.
+	// DropZeros removes them before ranking, as in Wilcoxon, "Individual comparisons by ranking methods", Biometrics
+	// Bulletin 1, 1945.
 	DropZeros Zeros = iota
-	// PrattZeros ranks them with the others and leaves out their ranks: Pratt, "Remarks on zeros and ties in the Wilcoxon
-	// signed rank procedures", Journal of the American Statistical Association 54, 1959. More zeros then make the rest
-	// count for more.
+	// PrattZeros ranks them with the others and then drops their ranks: Pratt, "Remarks on zeros and ties in the
+	// Wilcoxon signed rank procedures", Journal of the American Statistical Association 54, 1959. More zeros then give
+	// the other pairs more weight.
 	PrattZeros
 )
 
-// maxExact is up to how many pairs Wilcoxon's distribution is computed and not approximated.
+// maxExact is the largest number of pairs for which Wilcoxon's distribution is computed, not approximated.
 const maxExact = 50
 
-// Test is the outcome of a signed-rank test.
+// Test is the result of a signed-rank test.
 type Test struct {
-	Pairs int     // that differ
+	Pairs int     // pairs that differ
 	Plus  float64 // W+, the sum of the ranks of the positive differences
 	P     float64 // two-sided, in (0, 1]
-	Exact bool    // P comes from the distribution itself, not from its normal approximation
+	Exact bool    // P comes from the exact distribution, not from its normal approximation
 }
 
 // Wilcoxon tests whether the differences x[i]-y[i] are symmetric around 0, by Wilcoxon's signed-rank test. The slices
-// have the same length and hold finite numbers.
+// must have the same length and hold finite numbers.
 //
-// The test is exact if at most 50 pairs differ, none is equal and no two differences are of equal size. Otherwise W+ is
-// taken as normal with its own mean and variance, equal sizes (who share the mean of their ranks) allowed for, and
-// moved by the continuity correction of 1/2. If no pair differs, P is 1.
+// The test is exact if at most 50 pairs differ, none is equal and no two differences have the same absolute value.
+// Otherwise it approximates W+ as normal with the exact mean and variance, corrected for ties (which share the mean of
+// their ranks), and with the continuity correction of 1/2. If no pair differs, P is 1.
 //
-// Differences are first rounded to multiples of 2^-40 of the largest value given: 0.3-0.2 and 0.2-0.1 are of equal size
-// here, though they are not in float64.
+// Differences are first rounded to multiples of 2^-40 of the largest absolute value given: 0.3-0.2 and 0.2-0.1 are
+// equal here, though not in float64.
 func Wilcoxon(x, y []float64, zeros Zeros) (Test, error) {
 	if len(x) != len(y) {
 		return Test{}, fmt.Errorf("stat: pairs of %d and %d values, want equal numbers", len(x), len(y))
@@ -60,7 +60,7 @@ func Wilcoxon(x, y []float64, zeros Zeros) (Test, error) {
 	}
 	slices.SortFunc(diffs, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
 	diffs = diffs[equal:]
-	before := 0 // ranks that the zeros take
+	before := 0 // ranks of the zeros
 	if zeros == PrattZeros {
 		before = equal
 	}
@@ -78,7 +78,7 @@ func Wilcoxon(x, y []float64, zeros Zeros) (Test, error) {
 	return t, nil
 }
 
-// differences returns x-y, rounded as Wilcoxon says.
+// differences returns x-y, rounded as in Wilcoxon.
 func differences(x, y []float64) ([]float64, error) {
 	var largest float64
 	for i := range x {
@@ -101,8 +101,8 @@ func differences(x, y []float64) ([]float64, error) {
 	return diffs, nil
 }
 
-// rankSum returns the sum of the ranks of the positive ones of differences that are sorted by size and not 0, the first
-// rank being before+1, and the sum of t^3-t over every t of equal size.
+// rankSum takes nonzero differences sorted by absolute value, with before+1 as the first rank. It returns the sum of
+// the ranks of the positive ones, and the sum of t^3-t over all groups of t ties.
 func rankSum(diffs []float64, before int) (plus, ties float64) {
 	for i := 0; i < len(diffs); {
 		j := i + 1
@@ -123,8 +123,8 @@ func rankSum(diffs []float64, before int) (plus, ties float64) {
 }
 
 // exact returns the two-sided p value of W+ = w for n differences without zeros and ties: twice the smaller tail, at
-// most 1. Each of the 2^n ways to give signs to the ranks 1..n is equally likely; count[s] of them have sum s, numbers
-// below 2^50 that float64 holds exactly.
+// most 1. Each of the 2^n sign assignments to the ranks 1..n is equally likely; count[s] of them have sum s, and these
+// numbers below 2^50 are exact in float64.
 func exact(n, w int) float64 {
 	top := n * (n + 1) / 2
 	count := make([]float64, top+1)

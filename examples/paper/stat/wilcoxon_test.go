@@ -9,14 +9,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// signed returns pairs with the given differences.
 func signed(d ...float64) (x, y []float64) {
 	return d, make([]float64, len(d))
 }
 
-// Two data sets whose test is in every textbook and every statistics program.
+// Two data sets whose test results are in textbooks and statistics programs.
 func TestWilcoxonOnPublishedData(t *testing.T) {
-	// Darwin's maize: cross-fertilized less self-fertilized plants, in eighths of an inch. min(W+, W-) = 24, p = 0.04126.
+	// Darwin's maize: cross-fertilized less self-fertilized plants, in eighths of an inch. min(W+, W-) = 24, p =
+	// 0.04126.
 	x, y := signed(6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75)
 	got, err := Wilcoxon(x, y, DropZeros)
 	if err != nil {
@@ -49,7 +49,7 @@ func TestWilcoxonAgainstTables(t *testing.T) {
 	}
 }
 
-// The exact p value is what one gets by giving the ranks all 2^n signs.
+// The exact p value equals that from enumerating all 2^n sign assignments to the ranks.
 func TestWilcoxonAgainstEnumeration(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		top := n * (n + 1) / 2
@@ -75,7 +75,7 @@ func TestWilcoxonAgainstEnumeration(t *testing.T) {
 	}
 }
 
-// sumOfRanks adds the numbers of the bits that are set, counted from 1.
+// sumOfRanks adds the numbers of the set bits, counted from 1.
 func sumOfRanks(set int) (sum int) {
 	for ; set != 0; set &= set - 1 {
 		sum += bits.TrailingZeros(uint(set)) + 1
@@ -83,8 +83,8 @@ func sumOfRanks(set int) (sum int) {
 	return sum
 }
 
-// With ties and zeros the normal approximation has the mean and variance that W+ has over all signs of the differences:
-// found by giving all of them, and turned back into the p value that the function must have returned.
+// With ties and zeros the normal approximation has the mean and variance of W+ over all signs of the differences. The
+// test enumerates all signs and computes the p value that the function must return.
 func TestWilcoxonWithTiesAndZeros(t *testing.T) {
 	for _, size := range [][]float64{{1, 1, 2, 3, 3, 3, 4, 5}, {0, 0, 1, 2, 2, 3, 5}, {0, 1, 2, 3, 4, 5, 6},
 		{2, 2, 2, 2, 2}} {
@@ -167,7 +167,7 @@ func TestWilcoxonProperties(t *testing.T) {
 		same("in other units", scaled, scaledY)
 		same("in another order", shuffled, shuffledY)
 	}
-	// Approximation and distribution come close to each other for many pairs.
+	// For many pairs the approximation is close to the exact distribution.
 	var d []float64
 	for i := range 50 {
 		d = append(d, float64(i+1))
@@ -182,7 +182,7 @@ func TestWilcoxonProperties(t *testing.T) {
 	}
 }
 
-// What is equal but for rounding is equal.
+// Values that are equal up to rounding count as equal.
 func TestWilcoxonRounding(t *testing.T) {
 	got, err := Wilcoxon([]float64{0.3, 0.2}, []float64{0.2, 0.1}, DropZeros)
 	if err != nil || got.Exact || got.Plus != 3 {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Do calls f for 0 to n-1, on as many goroutines as there are processors, and says on log every few seconds how far it
-// is and how long the rest will take. cost says how much work each call is, in any unit; f returns a note on what came
-// of it. After an error nothing new is begun, and Do returns the first.
+// Do calls f for 0 to n-1 in parallel, with one goroutine per processor. Every few seconds it prints to log the
+// progress and the estimated remaining time. cost estimates the work of each call, in any unit; f returns a note on
+// its result. After an error Do starts no more calls, and returns the first error.
 func Do(ctx context.Context, log io.Writer, what string, n int, cost func(i int) float64,
 	f func(ctx context.Context, i int) (note string, err error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)

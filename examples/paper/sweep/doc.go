@@ -1,3 +1,3 @@
-// Package sweep does many runs and keeps what comes of them in a CSV file as soon as it is there, so that a program
-// that was stopped goes on where it was.
+// Package sweep makes many runs and stores each result in a CSV file as soon as it exists, so that an interrupted
+// program can continue.
 package sweep

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Squares of 0 to 4, kept as they are found; a second time there is nothing left to do.
+// Store squares of 0 to 4 as they are computed; a second run computes nothing.
 func Example() {
 	dir, err := os.MkdirTemp("", "sweep")
 	if err != nil {

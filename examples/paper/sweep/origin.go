@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Origin says how results came about.
+// Origin describes how results were made.
 type Origin struct {
 	Command string `json:"command"`
 	Commit  string `json:"commit"` // of the code, "unknown" outside a repository
@@ -32,7 +32,7 @@ func NewOrigin() Origin {
 		command[0] += strings.TrimPrefix(info.Path, info.Main.Path)
 	}
 	for _, arg := range os.Args[1:] {
-		if filepath.IsAbs(arg) { // where the data lie on one machine is nobody's business
+		if filepath.IsAbs(arg) { // omit folders of this machine
 			arg = "DIR"
 		}
 		command = append(command, arg)
@@ -41,12 +41,12 @@ func NewOrigin() Origin {
 	return o
 }
 
-// String is the origin as a list in Markdown.
+// String returns the origin as a list in Markdown.
 func (o Origin) String() string {
 	return fmt.Sprintf("- command: `%s`\n- commit: `%s`\n- machine: %s, %s\n", o.Command, o.Commit, o.Machine, o.Go)
 }
 
-// processor returns what the kernel calls the processor, where it says so.
+// processor returns the kernel's name of the processor, if known.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

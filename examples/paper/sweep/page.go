@@ -10,7 +10,7 @@ import (
 )
 
 // WritePage writes a page of results that ends with their origin: this run of the program or, if it has added nothing
-// to the tables, the one that the page has named so far.
+// to the tables, the origin already on the page.
 func WritePage(path, text string, tables ...*Table) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -9,8 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// TestWritePage: a page's origin is the run that has made something of what it shows, and not one that has only written
-// the page again.
+// TestWritePage checks that a page's origin is the run that computed its results, not one that only rewrote the page.
 func TestWritePage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "README.md")

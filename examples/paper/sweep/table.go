@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// Table is a CSV file of results with a header line. Its first columns are the key of a run, and all rows with the same
-// key are what came of it. It is safe for use by several goroutines.
+// Table is a CSV file of results with a header line. Its first columns are the key of a run, and all rows with the
+// same key are its results. It is safe for concurrent use.
 type Table struct {
 	path   string
 	header []string
@@ -26,8 +26,8 @@ type Table struct {
 	added bool // by this program run
 }
 
-// Open reads the table in a file, or begins one there, in a folder that is made if need be. header names the columns;
-// the first keys of them are the key. A last line that was cut off is dropped; a file with another header is refused.
+// Open reads the table in a file, or creates the file and its folder. header names the columns; the first keys of them
+// are the key. Open drops a truncated last line and returns an error for a file with another header.
 func Open(path string, keys int, header ...string) (*Table, error) {
 	t := &Table{path: path, header: header, keys: keys, runs: make(map[string][][]string)}
 	text, err := os.ReadFile(path)
@@ -68,15 +68,15 @@ func Open(path string, keys int, header ...string) (*Table, error) {
 
 func key(parts []string) string { return strings.Join(parts, "\x00") }
 
-// Rows returns what came of a run, in the order in which it was added; none if it is not there. The rows are the
-// table's.
+// Rows returns the results of a run in the order of addition, nil if there are none. The rows belong to the table; do
+// not change them.
 func (t *Table) Rows(keys ...string) [][]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.runs[key(keys)]
 }
 
-// Add keeps all rows that came of one run. They are on their way to the disk when it returns.
+// Add stores all rows of one run. They have been handed to the operating system when it returns.
 func (t *Table) Add(rows ...[]string) error {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text)
@@ -102,22 +102,21 @@ func (t *Table) Add(rows ...[]string) error {
 	return nil
 }
 
-// changed reports whether this program run has added something.
 func (t *Table) changed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.added
 }
 
-// Drop forgets a run, for good once Sort has been called.
+// Drop removes a run; Sort makes the removal permanent.
 func (t *Table) Drop(keys ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.runs, key(keys))
 }
 
-// Sort writes the file anew with the runs in order of their keys, compared as whole numbers where both are, so that it
-// does not tell in which order they were done.
+// Sort rewrites the file with the runs in order of their keys, compared as integers if both are, so that the file does
+// not depend on the execution order.
 func (t *Table) Sort() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -142,7 +141,6 @@ func (t *Table) Sort() error {
 	return nil
 }
 
-// compare orders two values of a column.
 func compare(a, b string) int {
 	if number(a) && number(b) && len(a) != len(b) {
 		return len(a) - len(b)
@@ -150,7 +148,7 @@ func compare(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// number reports whether s is a whole number without a sign and without leading zeros.
+// number reports whether s is an integer without a sign and without leading zeros.
 func number(s string) bool {
 	return s == "0" || s != "" && s[0] != '0' && strings.Trim(s, "0123456789") == ""
 }

@@ -10,22 +10,21 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The sizes of the paper's comparison. How many samples a client has the paper does not say.
+// The sizes of the paper's comparison. The paper does not give the number of samples per client.
 const (
 	Clients = 20 // N, on a cycle
 	Dim     = 20 // d
 	Samples = 20 // m of each client
 )
 
-// startNorm is |x_0|; far enough from the minimum for something to be learned, near enough for a sigmoid to have a
-// slope.
+// startNorm is |x_0|: far enough from the minimum to learn something, close enough for a sigmoid to have a slope.
 const startNorm = 3
 
-// flip is the share of labels that are turned over.
+// flip is the share of labels that are flipped.
 const flip = 0.1
 
 // Instance is one problem: F(x) = mean over clients i and samples h of f_ih(x) = (sigmoid(a_ih.x) - y_ih)^2, bounded,
-// smooth and not convex, with a common start.
+// smooth and nonconvex, with a common start.
 type Instance struct {
 	X0 []float32 // x_0, length Dim
 
@@ -33,10 +32,10 @@ type Instance struct {
 	y [Clients][Samples]float64      // 0 or 1
 }
 
-// NewInstance draws the problem of a seed, from the generator of package zoest/rng under the purpose Generate. A common
-// direction c of normal coordinates tells two classes apart; a client's own mean is c plus half as much of its own; a
-// sample is that mean, or minus the mean, by a fair coin, plus half as much of its own, brought to length 1. Its label
-// is the coin, the other way round with probability 0.1. x_0 is a random direction of length 3.
+// NewInstance draws the problem of a seed, from the generator of package zoest/rng under the purpose Generate. A
+// common direction c of normal coordinates separates two classes. A client's mean is c plus half a normal vector of
+// its own. A sample is that mean, or minus the mean, by a fair coin, plus half a normal vector of its own, scaled to
+// length 1. Its label is the coin, flipped with probability 0.1. x_0 is a random direction of length 3.
 func NewInstance(seed uint64) *Instance {
 	p := new(Instance)
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Round: 1})
@@ -71,14 +70,12 @@ func NewInstance(seed uint64) *Instance {
 	return p
 }
 
-// normal draws independent standard normal coordinates.
 func normal(s *rng.Stream, x *[Dim]float64) {
 	for c := range x {
 		x[c] = s.Normal()
 	}
 }
 
-// scale brings x to a length.
 func scale(x *[Dim]float64, length float64) {
 	factor := length / math.Sqrt(dot(x, x))
 	for c := range x {
@@ -106,7 +103,7 @@ func (p *Instance) Loss(i, h int, x []float32) float64 {
 	return float64(r * r)
 }
 
-// Gradient stores grad F(x) in g and returns its squared norm. It serves to measure; no client sees a gradient.
+// Gradient stores grad F(x) in g and returns its squared norm. It is only for measurement; no client sees a gradient.
 func (p *Instance) Gradient(g, x *[Dim]float64) float64 {
 	*g = [Dim]float64{}
 	for i := range p.a {
@@ -134,21 +131,21 @@ func (p *Instance) start() float64 {
 	return p.Gradient(&g, &x)
 }
 
-// watch is one client's oracle. It also reads the client's iterates phi off its queries: nobody is told them, but a
-// query point is phi + mu*u with every coordinate of u either 1 or -1, as directions are Rademacher's.
+// watch is one client's oracle. It also derives the client's iterates phi from its queries: a query point is phi +
+// mu*u, and every coordinate of u is 1 or -1, because directions are Rademacher vectors.
 type watch struct {
 	p      *Instance
 	client int
 	mu     float64
 	batch  int
 
-	asked int            // in this round, the table's queries included
-	phi   [][Dim]float64 // phi^t of the round, of its steps so far; phi[0] is the released model that it starts from
-	low   [Dim]float64   // of the step at hand: least and greatest coordinates of its query points
+	asked int            // in this round, including the table's queries
+	phi   [][Dim]float64 // phi^t of the round's steps so far; phi[0] is the released model from which the round starts
+	low   [Dim]float64   // of the current step: least and greatest coordinates of its query points
 	high  [Dim]float64
 }
 
-// begin is called before each round with the model that it starts from.
+// begin is called before each round with the model from which the round starts.
 func (w *watch) begin(x []float32) {
 	w.asked = 0
 	for c, v := range x {
@@ -167,12 +164,12 @@ func (w *watch) Loss(_ context.Context, x []float32, h int) (float64, error) {
 	return w.p.Loss(w.client, h, x), nil
 }
 
-// errFar says that a run's steps are too long for its iterates to be read.
+// errFar means that a run's steps are too long to derive its iterates.
 var errFar = errors.New("too far to be read off the queries")
 
-// read takes in query number n of a step. Where two of the step's directions differ in a coordinate, phi is halfway
-// between the points. Where all are the same, phi is mu to one side of them: the one where phi was a step before. That
-// is right as long as phi moves by less than mu in a step; more than half of that is an error.
+// read processes query number n of a step. If two of the step's directions differ in a coordinate, phi is the midpoint
+// of the points. If all agree, phi is mu to one side: the side on which phi was in the previous step. This is right as
+// long as phi moves by less than mu per step; a move of more than half of mu is an error.
 func (w *watch) read(step, n int, x []float32) error {
 	for c, v := range x {
 		v := float64(v)

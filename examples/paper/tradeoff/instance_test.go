@@ -33,7 +33,7 @@ func TestInstance(t *testing.T) {
 				t.Fatalf("|a|^2 = %v, want 1", n)
 			}
 			ones += p.y[i][h]
-			// Two samples of one client are more alike than two of different ones, up to the sign of their class.
+			// Two samples of one client are more similar than two of different clients, up to the sign of their class.
 			within += math.Abs(dot(a, &p.a[i][(h+1)%Samples]))
 			between += math.Abs(dot(a, &p.a[(i+1)%Clients][h]))
 			if f := p.Loss(i, h, p.X0); !(f >= 0 && f <= 1) {
@@ -49,7 +49,6 @@ func TestInstance(t *testing.T) {
 	}
 }
 
-// The gradient against differences of the losses.
 func TestGradient(t *testing.T) {
 	p := NewInstance(1)
 	s := rng.New(3, rng.Address{Purpose: rng.Generate})
@@ -60,7 +59,7 @@ func TestGradient(t *testing.T) {
 		if got := dot(&g, &g); got != square {
 			t.Fatalf("|g|^2 = %v, returned %v", got, square)
 		}
-		const step = 1.0 / 64 // float32 holds the points' differences exactly enough
+		const step = 1.0 / 64 // float32 represents the points' differences accurately enough
 		for c := range x {
 			up, down := x, x
 			up[c] += step
@@ -72,7 +71,6 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// value returns F(x).
 func value(p *Instance, x *[Dim]float64) (f float64) {
 	point := make([]float32, Dim)
 	for c, v := range x {
@@ -86,7 +84,7 @@ func value(p *Instance, x *[Dim]float64) (f float64) {
 	return f
 }
 
-// Query points give the iterate away, whatever the directions are.
+// Query points determine the iterate, whatever the directions are.
 func TestReadingIterates(t *testing.T) {
 	s := rng.New(4, rng.Address{Purpose: rng.Generate})
 	for _, batch := range []int{1, 2, 5, Samples} {
@@ -94,7 +92,7 @@ func TestReadingIterates(t *testing.T) {
 		w := &watch{p: NewInstance(1), mu: 0.5, batch: batch, phi: make([][Dim]float64, steps)}
 		x := make([]float32, Dim)
 		w.begin(x)
-		for range Samples { // the table's queries say nothing that is not known
+		for range Samples { // the table's queries carry no new information
 			if _, err := w.Loss(context.Background(), x, 0); err != nil {
 				t.Fatal(err)
 			}
@@ -122,7 +120,7 @@ func TestReadingIterates(t *testing.T) {
 	}
 }
 
-// A step that is too long for a single direction to tell is an error, and two directions tell it.
+// A step too long for a single direction is an error, while two directions determine it.
 func TestReadingRefusesToGuess(t *testing.T) {
 	for _, moved := range []float32{0.3, -0.3, 0.6, -0.6} {
 		w := &watch{p: NewInstance(1), mu: 0.5, batch: 1, asked: Samples + 1, phi: make([][Dim]float64, 2)}

@@ -14,7 +14,6 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// job is one run that is reported.
 type job struct {
 	series
 	Budget
@@ -26,7 +25,6 @@ func (j job) key() []string {
 	return []string{j.estimator, j.schedule, strconv.Itoa(j.Steps), strconv.Itoa(j.seed)}
 }
 
-// row returns a run as a row of runs.csv.
 func (j job) row(c figure.Cost) []string {
 	return append(j.key(), strconv.Itoa(j.Budget.Tau), format(j.Eta0), format(j.Mu0), format(j.Gain),
 		strconv.Itoa(j.Batch),
@@ -34,7 +32,7 @@ func (j job) row(c figure.Cost) []string {
 		format(c.Consensus), format(c.Start))
 }
 
-// cost reads a row of runs.csv; ok is whether it is of the same setting.
+// cost parses a row of runs.csv; ok is false if it is of another setting.
 func (j job) cost(row []string) (c figure.Cost, ok bool, err error) {
 	c = figure.Cost{Series: j.name, Steps: j.Steps, Seed: j.seed, Scalars: j.Scalars()}
 	for i, to := range []*float64{&c.Stationarity, &c.Consensus, &c.Start} {
@@ -51,12 +49,12 @@ func open(out string) (*sweep.Table, error) {
 		"tau", "eta0", "mu0", "gain", "batch", "scalars", "queries", "stationarity", "consensus", "start")
 }
 
-// Run chooses the constants of each schedule, makes the runs of seeds 1 to seeds that out does not have yet, and writes
-// into out, a folder of its own:
+// Run chooses the constants of each schedule, makes the runs of seeds 1 to seeds that out lacks, and writes into out,
+// a separate folder:
 //
 //	trials.csv      every setting that was tried, on the instance of TuningSeed
 //	runs.csv        every run: both parts of S_K, and |grad F(x_0)|^2
-//	README.md       what came out
+//	README.md       the results
 //	tradeoff.svg    see [figure.Tradeoff]
 //
 // Thirty seeds take about sixteen minutes of one processor, less on several.
@@ -126,10 +124,9 @@ func Run(ctx context.Context, out string, seeds int, log io.Writer) error {
 	return sweep.WritePage(filepath.Join(out, "README.md"), markdown(costs, settings, seeds), table)
 }
 
-// published is what the paper reports of its own instances at T = 29,791, by schedule.
+// published has the paper's results on its own instances at T = 29,791, by schedule.
 var published = map[string]string{"1": "0.000372", "T^(1/3)": "0.010392"}
 
-// markdown writes what came out.
 func markdown(costs []figure.Cost, settings []Setting, seeds int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Communication against optimization
@@ -197,7 +194,6 @@ the same %d trials for every series, all in trials.csv.
 	return b.String()
 }
 
-// slope is that of the least-squares line.
 func slope(x, y []float64) float64 {
 	mx, my := stat.Mean(x), stat.Mean(y)
 	var xy, xx float64

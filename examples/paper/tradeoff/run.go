@@ -12,36 +12,34 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
-// Setting is what a run is made with, beside its budget: the constants of the paper's schedule, the same for all
-// budgets.
+// Setting has the constants of the paper's schedule, the same for all budgets.
 type Setting struct {
 	Eta0     float64 // eta = Eta0 * T^(-1/2)
 	Mu0      float64 // mu = Mu0 * T^(-1/6)
-	Gain     float64 // the round gain a_0 = tau*beta*eta*mu, as a share of the limit of stability; fixes beta
+	Gain     float64 // the round gain a_0 = tau*beta*eta*mu, as a share of the stability limit; fixes beta
 	Batch    int     // b, queries of a local step
 	Centered bool    // each loss less the last one of its sample
 }
 
-// Budget is how many local steps a client makes, and how many of them between two exchanges.
+// Budget is the number of a client's local steps, and of those between two exchanges.
 type Budget struct {
 	Steps, Tau int // T and tau, a divisor of T
 }
 
-// Budgets lists the paper's: for each T, exchanges after every step, and after every T^(1/3) steps.
+// Budgets lists the paper's budgets: for each T, exchanges after every step, and after every T^(1/3) steps.
 var Budgets = [2][]Budget{
 	{{1000, 1}, {3375, 1}, {10648, 1}, {29791, 1}},
 	{{1000, 10}, {3375, 15}, {10648, 22}, {29791, 31}},
 }
 
-// Scalars returns 2|E|dK, how many numbers all clients of the cycle send in all rounds.
+// Scalars returns 2|E|dK, the numbers that all clients of the cycle send in all rounds.
 func (b Budget) Scalars() int64 { return 2 * Clients * Dim * int64(b.Steps/b.Tau) }
 
-// Queries returns how many losses all clients ask for with batches of b.
+// Queries returns the number of losses that all clients ask for, with batches of batch samples.
 func (b Budget) Queries(batch int) int64 {
 	return Clients * (int64(b.Steps/b.Tau)*Samples + int64(b.Steps)*int64(batch))
 }
 
-// fleet returns the public definition of a run.
 func fleet(p *Instance, b Budget, s Setting, seed uint64) *sdk.Fleet {
 	t := float64(b.Steps)
 	f := &sdk.Fleet{
@@ -64,7 +62,7 @@ func fleet(p *Instance, b Budget, s Setting, seed uint64) *sdk.Fleet {
 	return f
 }
 
-// sixthRoot returns t^(1/6), t >= 1, by square root and Newton's steps for the cube root: the same bits on every
+// sixthRoot returns t^(1/6), t >= 1, by square root and Newton's method for the cube root, with the same bits on every
 // processor.
 func sixthRoot(t float64) float64 {
 	t = math.Sqrt(t)
@@ -75,9 +73,9 @@ func sixthRoot(t float64) float64 {
 	return r
 }
 
-// measure makes one run on the instance of a seed, which is also that of the run's directions and batches, and returns
-// what it cost and the two parts of the criterion S_K, eq. (main-rate) of the paper. Series is empty. The result is the
-// same to the bit on every processor.
+// measure makes one run on the instance of a seed, which also determines directions and batches. It returns the cost
+// and the two parts of the criterion S_K, eq. (main-rate) of the paper; Series is empty. The result is the same on
+// every processor, bit for bit.
 func measure(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost, error) {
 	if b.Tau < 1 || b.Steps < 1 || b.Steps%b.Tau != 0 {
 		return figure.Cost{}, fmt.Errorf("tradeoff: %d local steps in rounds of %d, want whole rounds", b.Steps, b.Tau)

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// The paper's numbers of scalars, to the digit, and its four savings.
+// The paper's exact numbers of scalars, and its four savings.
 func TestScalars(t *testing.T) {
 	if got := (Budget{29791, 1}).Scalars(); got != 23832800 {
 		t.Errorf("tau = 1: %d numbers sent, the paper has 23,832,800", got)
@@ -42,8 +42,8 @@ func TestSixthRoot(t *testing.T) {
 	}
 }
 
-// A run against Algorithm 1 written down once more, with all iterates in the open: estimates from package zoest, and
-// everything else here in float64. Both parts of the criterion agree but for the machines' float32.
+// A run matches an independent implementation of Algorithm 1 that exposes all iterates: estimates come from package
+// zoest, everything else is here in float64. Both parts of the criterion agree up to the machines' float32.
 func TestMeasureAgainstReference(t *testing.T) {
 	for _, c := range []struct {
 		Budget
@@ -180,8 +180,8 @@ func TestMeasureRefuses(t *testing.T) {
 	}
 }
 
-// The whole experiment with small budgets: a second time nothing is computed, what is cut off is made good, and all
-// files have the same bytes but for where they come from.
+// The whole experiment with small budgets: repeating it computes nothing, it completes truncated files, and all files
+// have the same bytes except for their origin.
 func TestRunGoesOn(t *testing.T) {
 	kept := all
 	defer func() { all = kept }()
@@ -218,7 +218,7 @@ func TestRunGoesOn(t *testing.T) {
 	if log.Len() > 0 {
 		t.Errorf("computed again:\n%s", log.String())
 	}
-	// Without its last rows, the last of them cut off, and with a row of another setting.
+	// Without its last rows, one of them truncated, and with a row of another setting.
 	lines := strings.SplitAfter(runs, "\n")
 	cells := strings.Split(lines[1], ",")
 	cells[5] = "123"
@@ -246,7 +246,7 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// The committed results: one cell, run again, has the same digits; and what the text says of them is so.
+// Repeating one cell of the committed results gives the same digits, and the statements in the text are true.
 func TestCommittedResults(t *testing.T) {
 	dir := filepath.Join("..", "results", "tradeoff")
 	f, err := os.Open(filepath.Join(dir, "runs.csv"))
@@ -258,7 +258,7 @@ func TestCommittedResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sums := map[string]map[int]float64{} // S by series and T
+	sums := map[string]map[int]float64{} // S_K by series and T
 	starts, seeds := map[int]float64{}, map[string]bool{}
 	again := 0
 	for _, row := range rows[1:] {

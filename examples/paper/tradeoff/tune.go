@@ -12,7 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// series is one line of the comparison.
 type series struct {
 	name      string
 	schedule  string // "1" or "T^(1/3)"
@@ -27,16 +26,16 @@ var all = []series{
 	{"τ = T^(1/3), centered queries", "T^(1/3)", "centered", Budgets[1]},
 }
 
-// TuningSeed is that of the one instance on which the constants were chosen. It is not among the seeds that are
-// reported, 1 to 30.
+// TuningSeed is the seed of the one instance on which the constants were chosen. It is not among the reported seeds 1
+// to 30.
 const TuningSeed = 1000
 
-// tuned are the budgets that a trial is scored on, by their places in Budgets: the geometric mean of its two values of
-// S_K/|grad F(x_0)|^2.
+// tuned are the indices in Budgets of the budgets that score a trial: the score is the geometric mean of its two
+// values of S_K/|grad F(x_0)|^2.
 var tuned = [2]int{0, 2}
 
-// The search, the same for all series: first every eta_0 with every mu_0 at a gain of 0.75 and batches of all samples,
-// then, with the best of these, every other gain and every other batch.
+// The search, the same for all series: first every eta_0 with every mu_0 at a gain of 0.75 and full batches, then,
+// with the best of these, every other gain and every other batch size.
 var (
 	eta0s   = []float64{0.25, 0.5, 1, 2, 4}
 	mu0s    = []float64{5, 10, 20, 40}
@@ -44,7 +43,6 @@ var (
 	batches = []int{4, 10}
 )
 
-// trial is one setting of one series.
 type trial struct {
 	series
 	Setting
@@ -54,7 +52,7 @@ func (t trial) key() []string {
 	return []string{t.estimator, t.schedule, format(t.Eta0), format(t.Mu0), format(t.Gain), strconv.Itoa(t.Batch)}
 }
 
-// tune makes the trials that are not in the file yet, and returns each series' best setting.
+// tune makes the trials that the file lacks and returns each series' best setting.
 func tune(ctx context.Context, out string, log io.Writer) ([]Setting, error) {
 	table, err := sweep.Open(filepath.Join(out, "trials.csv"), 6, "estimator", "tau", "eta0", "mu0", "gain", "batch",
 		"ratio_1000", "ratio_10648", "score")
@@ -97,7 +95,6 @@ func tune(ctx context.Context, out string, log io.Writer) ([]Setting, error) {
 	return best, table.Sort()
 }
 
-// try makes those of some trials that the table does not have.
 func try(ctx context.Context, table *sweep.Table, trials []trial, log io.Writer) error {
 	var missing []trial
 	for _, t := range trials {
@@ -130,7 +127,7 @@ func try(ctx context.Context, table *sweep.Table, trials []trial, log io.Writer)
 	})
 }
 
-// leastOf returns the setting of the best of a series' trials, the first of equals.
+// leastOf returns the setting of the best of a series' trials; the first wins a tie.
 func leastOf(table *sweep.Table, l series, trials []trial) (Setting, error) {
 	var best Setting
 	least := math.Inf(1)
@@ -153,5 +150,4 @@ func leastOf(table *sweep.Table, l series, trials []trial) (Setting, error) {
 	return best, nil
 }
 
-// format writes a number with all digits that tell it apart.
 func format(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -1,3 +1,3 @@
-// Package versus does one job with the SDK and with a plain numpy program, each in a process of its own and on the same
-// files: how long each takes to the same accuracy, with how much memory, and how many bytes are sent.
+// Package versus performs one job with the SDK and with a plain numpy program, each in a separate process and on the
+// same files. It compares the time to the same accuracy, the memory, and the number of bytes sent.
 package versus

@@ -36,10 +36,9 @@ const (
 	goal      = 82
 	network   = "er:0.3"
 	partition = "dirichlet:0.3"
-	share     = 0.75 // of the limit of stability
+	share     = 0.75 // of the stability limit
 )
 
-// prepare writes the job into a folder.
 func prepare(dataDir, folder string) error {
 	source, err := data.Load("alzheimers", dataDir)
 	if err != nil {
@@ -104,7 +103,7 @@ func readData(folder, part string, dim int) (*task.Data, error) {
 	return d, binary.Read(bytes.NewReader(x), binary.LittleEndian, d.X)
 }
 
-// read returns what prepare has written: the job, each client's samples, and the test.
+// read returns what prepare wrote: the job, each client's samples, and the test.
 func read(folder string) (m meta, own []*task.Data, test *task.Model, err error) {
 	text, err := os.ReadFile(filepath.Join(folder, "meta.json"))
 	if err == nil {
@@ -130,12 +129,12 @@ func read(folder string) (m meta, own []*task.Data, test *task.Model, err error)
 	return m, own, task.NewSoftmax(held), nil
 }
 
-// figure is what a program says of its run.
+// figure is a program's report on its run.
 type figure struct {
-	Seconds  float64 `json:"seconds"` // of the rounds, scoring left out
+	Seconds  float64 `json:"seconds"` // of the rounds, without scoring
 	Rounds   int     `json:"rounds"`
 	Accuracy float64 `json:"accuracy"`
-	MB       float64 `json:"mb"`    // the most memory that the process has had
+	MB       float64 `json:"mb"`    // peak memory of the process
 	Bytes    int64   `json:"bytes"` // sent by all clients
 	wall     float64 // seconds of the whole process
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// learn does the job that is in a folder with the SDK: in the paper's form, or as many queries with tracking and Walsh
-// directions.
+// learn performs the job in a folder with the SDK: in the paper's form, or with tracking, Walsh directions and as many
+// queries.
 func learn(ctx context.Context, folder string, tracking bool, seed uint64) (figure, error) {
 	m, own, test, err := read(folder)
 	if err != nil {

@@ -2,7 +2,7 @@ package versus
 
 import (
 	"context"
-	_ "embed" // of the numpy program
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// The programs, and how often each does the job, by turns, with another seed each time.
+// The programs, and how often each performs the job, alternating and with a new seed each time.
 const (
 	paperForm = "SDK, paper's form"
 	tracking  = "SDK, tracking and Walsh directions"
@@ -28,14 +28,13 @@ const (
 //go:embed network.py
 var program []byte
 
-// turn is one run of the SDK, which is a process of its own.
 type turn struct {
 	Folder, Form string
 	Seed         uint64
 }
 
-// Run does the job with every program and writes README.md into out. dataDir is the folder of the data sets, and
-// command calls this program for one turn of the SDK, with the turn as JSON behind.
+// Run performs the job with every program and writes README.md into out. dataDir is the folder of the data sets.
+// command calls this program for one turn of the SDK; Run appends the turn as JSON.
 func Run(ctx context.Context, dataDir, out string, log io.Writer, command ...string) error {
 	folder, err := os.MkdirTemp("", "versus")
 	if err != nil {
@@ -99,7 +98,7 @@ func Run(ctx context.Context, dataDir, out string, log io.Writer, command ...str
 	return os.WriteFile(filepath.Join(out, "README.md"), []byte(page(m, figures)+"\n"+sweep.NewOrigin().String()), 0o644)
 }
 
-// One does one turn of the SDK, given as JSON, and prints its figure.
+// One makes one turn of the SDK, given as JSON, and prints its figure.
 func One(ctx context.Context, text string, out io.Writer) error {
 	var t turn
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
@@ -112,7 +111,6 @@ func One(ctx context.Context, text string, out io.Writer) error {
 	return json.NewEncoder(out).Encode(f)
 }
 
-// page is the text of README.md but for its last lines.
 func page(m meta, figures map[string][]figure) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# The same job in numpy

@@ -11,19 +11,19 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// Cmdline is one use of a command: its flags, and where its output goes.
+// Cmdline is one invocation of a command: its flags and its outputs.
 type Cmdline struct {
 	*flag.FlagSet
 	Program  *Program
 	Argv     []string
 	Out, Log io.Writer
-	JSON     bool            // -json
-	Given    map[string]bool // the flags on the command line, once it is parsed
+	JSON     bool
+	Given    map[string]bool // the flags on the command line; set by ParseArgs
 
-	file string // that ParseFile has found
+	file string // set by ParseFile
 }
 
-// NewCmdline returns a call whose flags are silent on errors.
+// NewCmdline returns an invocation whose flag set prints no errors.
 func NewCmdline(p *Program, name string, args []string, out, log io.Writer) *Cmdline {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	c := &Cmdline{FlagSet: fs, Program: p, Argv: args, Out: out, Log: log}
@@ -32,12 +32,12 @@ func NewCmdline(p *Program, name string, args []string, out, log io.Writer) *Cmd
 	return c
 }
 
-// JSONFlag adds the flag -json. more is what it says besides.
+// JSONFlag adds the flag -json. more extends its help text.
 func (c *Cmdline) JSONFlag(more string) {
 	c.BoolVar(&c.JSON, "json", c.JSON, "print one JSON object to standard output"+more)
 }
 
-// ParseArgs reads a command line. It prints the help on -h; every mistake is a usageError.
+// ParseArgs parses the command line. It prints the help on -h and returns each mistake as a usageError.
 func (c *Cmdline) ParseArgs() error {
 	err := c.Parse(c.Argv)
 	switch {
@@ -54,7 +54,7 @@ func (c *Cmdline) ParseArgs() error {
 	return c.checkKinds()
 }
 
-// BeginWith are the flags that the help of commands with many of them shows; "-h all" shows all.
+// BeginWith lists the flags that "-h" shows for commands with many flags; "-h all" shows all.
 var BeginWith = map[string][]string{
 	"demo":     {"nodes", "graph", "unit", "epsilon", "non-private", "http", "json"},
 	"simulate": {"data", "label", "nodes", "graph", "epsilon", "seeds"},
@@ -63,7 +63,7 @@ var BeginWith = map[string][]string{
 	"init":     {"n", "members", "graph", "dim", "samples", "epsilon"},
 }
 
-// help is what a command is for, with its flags: those to begin with, if the command has such, or all.
+// help returns the help text of a command with its flags: those in BeginWith, or all of them.
 func (c *Cmdline) help(all bool) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, c.Program.about(c.Name()))
@@ -87,13 +87,13 @@ func (c *Cmdline) help(all bool) string {
 	return b.String() + flags.String()
 }
 
-// ParseFile is parse for a command that takes one file, before or after its flags.
+// ParseFile is ParseArgs for a command that takes one file, before or after its flags.
 func (c *Cmdline) ParseFile() (file string, err error) {
 	if err := c.Parse(c.Argv); err == nil && c.NArg() > 0 {
 		file, c.Argv = c.Arg(0), c.Args()[1:]
 		c.file = file
 	}
-	// The rest; or, if something was wrong, all of it once more for the message.
+	// Parse the flags after the file. On an error, parse everything again for the message.
 	if err := c.ParseArgs(); err != nil {
 		return "", err
 	}
@@ -104,7 +104,7 @@ func (c *Cmdline) ParseFile() (file string, err error) {
 	return file, nil
 }
 
-// Print prints a result: as JSON if that is asked for, and else for people.
+// Print prints a result as JSON with -json, otherwise as text.
 func (c *Cmdline) Print(result any, text func(t Table)) error {
 	if c.JSON {
 		return WriteObject(c.Out, result)
@@ -113,32 +113,32 @@ func (c *Cmdline) Print(result any, text func(t Table)) error {
 	return nil
 }
 
-// Faults are what is wrong with a command line.
+// Faults collects the errors of a command line.
 type Faults []error
 
-// Add adds a fault.
+// Add adds an error.
 func (f *Faults) Add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
-// When adds a fault if something is wrong.
+// When adds an error if wrong is true.
 func (f *Faults) When(wrong bool, format string, args ...any) {
 	if wrong {
 		f.Add(format, args...)
 	}
 }
 
-// Usage returns all faults as one usageError, or nil.
+// Usage returns all errors as one usageError, or nil.
 func (f Faults) Usage() error {
 	return AsUsageError(errors.Join(f...))
 }
 
-// Empty reports given flags with an empty value. named are names, each with its value.
+// Empty reports given flags with an empty value. named alternates names and values.
 func (f *Faults) Empty(given map[string]bool, named ...string) {
 	for pair := range slices.Chunk(named, 2) {
 		f.When(given[pair[0]] && strings.TrimSpace(pair[1]) == "", "-%s is empty", pair[0])
 	}
 }
 
-// CheckHTTP refuses an address of a page that is not on loopback.
+// CheckHTTP returns an error if addr, where a status page is served, is not on loopback.
 func CheckHTTP(addr string) error {
 	if addr == "" {
 		return nil

@@ -4,8 +4,9 @@ package cli
 
 import "syscall"
 
-// noCoreDump keeps memory, with its key and data, off the disk. With a limit of 0 Linux would still pipe it to a program.
+// noCoreDump prevents core dumps, which would write the key and the data to disk. Even with a limit of 0, Linux pipes
+// a core dump to a configured program.
 func noCoreDump() {
 	limit := syscall.Rlimit{Cur: 1, Max: 1}
-	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &limit) // lowering is always allowed
+	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &limit) // lowering a limit is always allowed
 }

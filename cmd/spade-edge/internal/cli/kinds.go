@@ -12,28 +12,28 @@ import (
 	"strings"
 )
 
-// The kinds of files that people take for each other.
+// The kinds of files that users confuse.
 const (
 	fleetFile, nodeFile, modelFile, taskFile = "a fleet file", "a node file", "a model file", "a task file"
 	certificate, ledger, table, folder       = "a certificate", "a ledger", "a table (CSV)", "a folder"
 )
 
-// marks are fields that files of a kind have, and others do not have together.
+// marks lists, for each kind, fields that together occur in no other kind.
 var marks = map[string][]string{
 	fleetFile: {"members", "graph"}, nodeFile: {"fleet", "key", "oracle"}, certificate: {"adjacency", "releases"},
 	modelFile: {"model", "model_sha256"}, taskFile: {"columns", "model", "fitted_on"}, ledger: {"ledger", "dataset", "created"},
 }
 
-// wanted is the kind that a flag, or the file of a command, has.
+// wanted maps a flag or a command to the kind of file that it takes.
 var wanted = map[string]string{
 	"-verify": certificate, "-fleet": fleetFile, "-ledger": ledger, "-task": taskFile, "-data": table, "run": nodeFile, "check": nodeFile,
 	"status": nodeFile, "stop": nodeFile, "export": nodeFile, "predict": modelFile, "evaluate": modelFile,
 }
 
-// kindOf returns what a file is, by its first bytes; empty if that is not known.
+// kindOf returns the kind of a file, judged by its first bytes, or "" if unknown.
 func kindOf(path string) string {
 	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() && !info.Mode().IsRegular() { // a pipe can be read once
+	if err != nil || !info.IsDir() && !info.Mode().IsRegular() { // a pipe can be read only once
 		return ""
 	}
 	if info.IsDir() {
@@ -44,7 +44,7 @@ func kindOf(path string) string {
 		return ""
 	}
 	defer file.Close()
-	head, _ := io.ReadAll(io.LimitReader(file, 1<<20)) // what is wrong with it, the command reports
+	head, _ := io.ReadAll(io.LimitReader(file, 1<<20)) // the command itself reports read errors
 	if bytes.HasPrefix(head, []byte("-----BEGIN PRIVATE KEY")) {
 		return "a secret key"
 	}
@@ -71,8 +71,8 @@ func kindOf(path string) string {
 	return ""
 }
 
-// checkKinds reports a file on the command line that is known to be of another kind than is wanted, and names one near it that
-// would do.
+// checkKinds returns an error if a file on the command line is of the wrong kind, and names a nearby file of the right
+// one.
 func (c *Cmdline) checkKinds() error {
 	err := mistaken(c.Name(), c.file)
 	c.Visit(func(f *flag.Flag) {
@@ -103,7 +103,7 @@ func mistaken(what, path string) error {
 		dir = filepath.Dir(path)
 	}
 	for _, pattern := range []string{"*.json", "*/*.json", "*/state/*.json", "state/*.json", "../*.json"} {
-		near, _ := filepath.Glob(filepath.Join(dir, pattern)) // fails if the name of the folder is odd
+		near, _ := filepath.Glob(filepath.Join(dir, pattern)) // fails if the folder's name has special characters
 		if i := slices.IndexFunc(near, func(p string) bool { return kindOf(p) == want }); i >= 0 {
 			return Usage("%s, such as %s", text, near[i])
 		}

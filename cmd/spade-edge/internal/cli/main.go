@@ -1,5 +1,5 @@
-// Package cli is what all commands of the program share: the command line, its errors and exit codes, help, topics, and how
-// text, tables, JSON and progress are printed. It knows no command: package program lists them in [Commands].
+// Package cli has what all commands share: the command line, errors and exit codes, help, topics, and printing of
+// text, tables, JSON and progress. It knows no command; package program sets [Commands].
 package cli
 
 import (
@@ -29,18 +29,18 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Exit codes. None is 2, with which the Go runtime ends a process that gets no memory or no thread: a service that is started
-// again may get them.
+// Exit codes. None is 2: the Go runtime exits with 2 if it gets no memory or no thread, and a restarted service may
+// get them.
 const (
 	ExitDone     = 0
 	ExitFailed   = 1
 	ExitUsage    = 64 // EX_USAGE of sysexits(3)
 	ExitRefused  = 3
 	ExitMismatch = 4
-	ExitWithout  = 5 // done, and a neighbor is in quarantine
+	ExitWithout  = 5 // complete, but a neighbor is quarantined
 )
 
-// endings are the errors with an exit code of their own, and the commands that help against them.
+// endings lists the errors with their own exit code, and the commands that help against them.
 var endings = []struct {
 	err  error
 	code int
@@ -65,7 +65,7 @@ var endings = []struct {
 
 const newLedger = "; for data that was never used, spade-edge privacy -new-ledger FILE -dataset NAME makes one"
 
-// Cured adds to an error what helps against it.
+// Cured adds to an error the command that helps against it.
 func Cured(err error) error {
 	for _, e := range endings {
 		if e.cure != "" && errors.Is(err, e.err) {
@@ -75,38 +75,38 @@ func Cured(err error) error {
 	return err
 }
 
-// Program is what sets one program apart from another: its name, and over what its nodes meet.
+// Program is the part that differs between programs: the name and the transports of the nodes.
 type Program struct {
 	Name string
 
-	// Accept returns why this program cannot run the node of a file, nil if it can. Nothing is connected.
+	// Accept returns why this program cannot run the node of a file, or nil. It connects to nothing.
 	Accept func(node *fleetfile.Node) error
 
-	// Open opens the transport of a node that was accepted. It uses the device's files, key and proxy.
+	// Open opens the transport of an accepted node. It uses the device's files, key and proxy.
 	Open func(d *device.Device, log *slog.Logger) (device.Link, error)
 
-	// Ask returns the answers, within patience, of those that the node will talk to: at one address, or with every at each.
-	// Only files, key and proxy of the device are set. A running node must not be disturbed.
+	// Ask asks the node's peers and returns the answers that arrive within patience: one per peer, or with every one
+	// per address. Only files, key and proxy of the device are set. Ask must not disturb a running node.
 	Ask func(ctx context.Context, d *device.Device, patience time.Duration, every bool) []Answer
 
-	// Noise, if not nil, is another source of release noise, for tests only, see [device.Device].
+	// Noise, if not nil, replaces the source of release noise. Tests only; see [device.Device].
 	Noise func(number int, round func() int) io.Reader
 
-	FleetStep func() error // called before each file that the command fleet writes; nil but in tests
+	FleetStep func() error // for tests: called before each file that the command fleet writes
 }
 
-// Answer is what somebody said who was asked.
+// Answer is the result of asking one peer.
 type Answer struct {
-	Who  string // what the line of the command check begins with
-	Text string // what was found out, if Err is nil
+	Who  string // begins the line that the command check prints
+	Text string // the finding if Err is nil
 	Err  error
-	Code int // the exit code with which the node would end because of Err; 0 if it waits until it is otherwise
+	Code int // the exit code of a node that meets Err; 0 if the node retries
 }
 
-// Main runs the command of the process, and ends it. A panic, of whatever goroutine, ends it by a signal on Unix: the
-// runtime's own exit code is that of a wrong file, with which a service must not be started again.
+// Main runs the command and exits. On Unix a panic in any goroutine ends the process with a signal: the runtime's exit
+// code 2 would also mean an invalid file, after which a service must not restart.
 func (p *Program) Main() {
-	debug.SetTraceback("crash") // from here on
+	debug.SetTraceback("crash")
 	noCoreDump()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process
@@ -115,17 +115,17 @@ func (p *Program) Main() {
 	os.Exit(code)
 }
 
-// Command is one word of the program.
+// Command is one command of the program.
 type Command struct {
 	Name  string
-	Short string // what it does, in one line
+	Short string // one line of help
 	Run   func(ctx context.Context, c *Cmdline) error
 }
 
-// Commands are in the order in which a user comes to need them.
+// Commands are listed in the order in which a user needs them.
 var Commands []*Command
 
-// Run runs a command, prints its result to out and all else to log, and returns the exit code.
+// Run runs a command and returns its exit code. It prints the result to out and everything else to log.
 func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) int {
 	if len(args) == 0 {
 		p.help(log)
@@ -159,12 +159,11 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 	return ExitCode(err, p.Name+" "+name, log)
 }
 
-// usageError is a mistake in how the program was called.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// AsUsageError returns an error as a mistake in how the program was called; nil stays nil.
+// AsUsageError marks err as an error in how the program was called; nil stays nil.
 func AsUsageError(err error) error {
 	if err == nil {
 		return nil
@@ -172,10 +171,10 @@ func AsUsageError(err error) error {
 	return usageError{err}
 }
 
-// Usage returns a mistake in how the program was called, as [fmt.Errorf] makes it.
+// Usage returns an error in how the program was called, formatted as by [fmt.Errorf].
 func Usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// exitError is the exit code of a command that has printed its result, and found something wrong.
+// exitError gives the exit code of a command that printed its result and found a problem.
 type exitError struct {
 	error
 	code int
@@ -183,10 +182,10 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// AsExit returns an error with the exit code of a command that has done its work.
+// AsExit returns err with the exit code of a command that completed its work.
 func AsExit(err error, code int) error { return exitError{err, code} }
 
-// ExitCode reports an error and says what the process should end with.
+// ExitCode prints an error to log and returns the exit code.
 func ExitCode(err error, call string, log io.Writer) int {
 	var wrong usageError
 	var told exitError
@@ -203,7 +202,7 @@ func ExitCode(err error, call string, log io.Writer) int {
 	case errors.As(err, &wrong):
 		code = ExitUsage
 	default:
-		for _, e := range slices.Backward(endings) { // the first one counts
+		for _, e := range slices.Backward(endings) { // the first match wins
 			if errors.Is(err, e.err) {
 				code = e.code
 			}
@@ -213,7 +212,7 @@ func ExitCode(err error, call string, log io.Writer) int {
 		hint = fmt.Sprintf("\n(%s -h explains)", call)
 	}
 	text := err.Error()
-	if said := (scorer.Said{}); errors.As(err, &said) { // what the program said comes first, line by line
+	if said := (scorer.Said{}); errors.As(err, &said) { // the scorer's own output comes first, line by line
 		whole := strings.TrimSpace(said.Text)
 		text = strings.ReplaceAll(text, strconv.Quote(said.Text), strconv.Quote(whole[strings.LastIndexByte(whole, '\n')+1:]))
 		fmt.Fprintf(log, "%s\n", printable(whole))

@@ -11,8 +11,8 @@ import (
 
 const npyMagic = "\x93NUMPY"
 
-// NpyHeader begins a file of n float32 in the format 1.0 of NumPy (numpy.lib.format): magic, version, length of the header,
-// and the header, padded so that the numbers begin at a multiple of 64.
+// NpyHeader returns the header of a NumPy file (numpy.lib.format 1.0) of n float32: magic, version, header length and
+// header, padded so that the numbers begin at a multiple of 64.
 func NpyHeader(n int) []byte {
 	header := npyDict(n)
 	const before = len(npyMagic) + 2 + 2
@@ -26,8 +26,8 @@ func npyDict(n int) string {
 	return fmt.Sprintf("{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", n)
 }
 
-// ParseNpy reads a file of [NpyHeader] and [AppendFloats], or that numpy.save of one row of float32 has written. It refuses every other
-// layout, and numbers that are not finite.
+// ParseNpy reads a one-dimensional float32 file as written by [NpyHeader] and [AppendFloats], or by numpy.save. It
+// refuses any other layout and numbers that are not finite.
 func ParseNpy(data []byte) ([]float32, error) {
 	const before = len(npyMagic) + 2 + 2
 	if len(data) < before || string(data[:before-2]) != npyMagic+"\x01\x00" {

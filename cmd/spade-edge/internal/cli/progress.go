@@ -10,27 +10,27 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// ProgressLines is about how many lines a run has. Tests set it, to see each round.
+// ProgressLines is the approximate number of progress lines of a run. Tests raise it to see each round.
 var ProgressLines = 10
 
-// Progress shows how far a run is, in about ten lines. It may be used from several goroutines.
+// Progress prints the progress of a run in about ProgressLines lines. It is safe for concurrent use.
 type Progress struct {
 	mu      sync.Mutex
 	w       io.Writer
-	Name    string // of the node, and what sets it off: several may share a terminal; empty for none
+	Name    string // the node's name and a separator, as several nodes may share a terminal; may be empty
 	Method  sdk.Method
 	started time.Time
 
-	part int       // of progressLines, that was said last
-	said time.Time // when that was
+	part int       // the last part printed, of ProgressLines
+	said time.Time // time of the last line
 }
 
-// NewProgress returns what tells of a run to the rounds given.
+// NewProgress returns the progress of a run with the rounds of m.
 func NewProgress(w io.Writer, m sdk.Method) *Progress {
 	return &Progress{w: w, Method: m, started: time.Now()}
 }
 
-// Round says that a release is made, and what is known of the model.
+// Round reports that the node made release k. note says what is known of the model.
 func (p *Progress) Round(k int, note string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,7 +40,7 @@ func (p *Progress) Round(k int, note string) {
 		time.Since(p.started).Seconds())
 }
 
-// Runs says how many of several runs are over, and which share of all their rounds.
+// Runs reports that over of all runs are complete, and the share of all their rounds.
 func (p *Progress) Runs(share float64, over, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +49,7 @@ func (p *Progress) Runs(share float64, over, all int) {
 		100*share, spent, max(0, spent*(1-share)/share))
 }
 
-// line prints the line of a share of the run, if it is the first, of another tenth, or the first for a minute.
+// line prints a line if it is the first of the run, of a new part, or in a minute.
 func (p *Progress) line(share float64, format string, args ...any) {
 	if part := int(share*float64(ProgressLines) + 1e-6); part > p.part || p.said.IsZero() || time.Since(p.said) >= time.Minute {
 		p.part, p.said = part, time.Now()
@@ -57,14 +57,14 @@ func (p *Progress) line(share float64, format string, args ...any) {
 	}
 }
 
-// Say prints a line of its own.
+// Say prints a separate line.
 func (p *Progress) Say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fmt.Fprintln(p.w, p.Name+withoutPackages(fmt.Sprintf(format, args...)))
 }
 
-// Prompt does work that has no context, such as reading data, and waits for it until ctx ends; the work then goes on unseen.
+// Prompt calls work, which takes no context, and waits for it until ctx ends; work then continues in the background.
 func Prompt[T any](ctx context.Context, work func() (T, error)) (value T, err error) {
 	done := make(chan struct{})
 	var result T

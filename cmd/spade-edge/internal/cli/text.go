@@ -14,37 +14,36 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// EpsilonText writes an epsilon for people: with four decimals, and never below what it is.
+// EpsilonText formats an epsilon with four decimals, rounded up.
 func EpsilonText(epsilon float64) string { return dpmech.FormatEpsilon(epsilon, 4) }
 
-// Table is text for people: lines that begin with a word.
+// Table writes lines that begin with a name.
 type Table struct{ io.Writer }
 
-// Row prints a name and, beside it, a text.
+// Row prints a name and a text beside it.
 func (t Table) Row(name, format string, args ...any) {
 	fmt.Fprintf(t, "%-14s %s\n", name, OneLine(fmt.Sprintf(format, args...)))
 }
 
-// Wrap is Row in lines of 80 columns.
+// Wrap is Row with lines of 80 columns.
 func (t Table) Wrap(name, format string, args ...any) {
 	words := strings.Fields(OneLine(fmt.Sprintf(format, args...)))
 	fmt.Fprintln(t, Wrapped(fmt.Sprintf("%-14s", name), strings.Repeat(" ", 15), words, 80))
 }
 
-// OneLine is text as it stands in a line. Part of it may come from other machines.
+// OneLine returns text on one line and escapes what does not print: part of it may come from other machines.
 func OneLine(text string) string {
 	return transport.Printable(withoutPackages(strings.ReplaceAll(text, "\n", "; ")))
 }
 
-// packages are the names with which errors begin, for programmers. Some are sections of a file as well: these are left where
-// they are behind something else.
+// packages matches the package names with which errors begin. Some are also sections of a file; the pattern matches
+// those only at the beginning.
 var packages = regexp.MustCompile(`(^|[("]|: |; )((admm|audit|broker|builtin|device|dpmech|fleetfile|losses|mem|monitor|mqtt|nats|pair|` +
 	`plan|regular|rng|scorer|sdk|signed|sim|state|task|trust|vec|ws|zoest): )+|(^|[("])((graph|transport|wire): )+`)
 
-// withoutPackages is the text of errors without the names of packages in it.
 func withoutPackages(text string) string { return packages.ReplaceAllString(text, "$1$4") }
 
-// printable is oneLine for text whose lines are to stay apart.
+// printable is OneLine for text of several lines, which it keeps apart.
 func printable(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -53,8 +52,8 @@ func printable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// WriteCost says what a spend costs, by the number of colluders as curve has it, and against the named adversary in every
-// accounting. each is what it is the cost for, as in [sdk.Privacy.Each], and note what is to be said of it besides.
+// WriteCost prints the privacy cost c: by number of colluders as in curve, and against the named adversary in each
+// accounting. each is what c protects, as in [sdk.Privacy.Each]; note follows.
 func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
 	protects := each
 	if each == dpmech.Client.Each() {
@@ -69,7 +68,7 @@ func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
 		EpsilonText(c.EpsilonGDP), EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper), EpsilonText(c.EpsilonZeroOut), c.Rho)
 }
 
-// CurveText is the text of a curve, and what it is for unless that is a client.
+// CurveText formats a curve and, unless it protects a client, what it protects.
 func CurveText(c dpmech.Curve, each string) string {
 	if each == dpmech.Client.Each() {
 		return c.Text()
@@ -77,7 +76,7 @@ func CurveText(c dpmech.Curve, each string) string {
 	return c.Text() + ", " + each
 }
 
-// ReleaseWord is how a release is called: with rounds of mixing, a round of learning has several.
+// ReleaseWord returns the word for a release of m: with mixing, one learning round makes several releases.
 func ReleaseWord(m sdk.Method) string {
 	if m.Mixing > 0 {
 		return "release"
@@ -85,7 +84,7 @@ func ReleaseWord(m sdk.Method) string {
 	return "round"
 }
 
-// MixingText says how many rounds of mixing follow each round of learning, if any do.
+// MixingText returns how many mixing rounds follow each learning round, or "".
 func MixingText(mixing int) string {
 	if mixing == 0 {
 		return ""
@@ -93,7 +92,7 @@ func MixingText(mixing int) string {
 	return fmt.Sprintf(", %d of mixing after each", mixing)
 }
 
-// BytesText returns a number of bytes for people.
+// BytesText formats a number of bytes.
 func BytesText(n int64) string {
 	switch {
 	case n >= 10<<20:
@@ -112,12 +111,12 @@ func WriteObject(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// Duration returns a number of seconds for people.
+// Duration formats a number of seconds.
 func Duration(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second).String()
 }
 
-// Wrapped joins words with spaces, in lines of a width; all but the first begin with indent.
+// Wrapped joins words with spaces into lines of a given width. All lines but the first begin with indent.
 func Wrapped(first, indent string, words []string, width int) string {
 	var b strings.Builder
 	line := first
@@ -131,5 +130,5 @@ func Wrapped(first, indent string, words []string, width int) string {
 	return b.String() + line
 }
 
-// Digits is a number with the fewest digits that tell it from others.
+// Digits formats v with the fewest digits that identify it.
 func Digits(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -31,9 +31,9 @@ func (p *Program) about(command string) string {
 	return strings.NewReplacer("spade-edge-nats", "spade-edge-nats", "spade-edge-mqtt", "spade-edge-mqtt", "spade-edge", p.Name).Replace(About(command))
 }
 
-// TopicNames returns the topics in the order of their names.
+// TopicNames returns the topics in alphabetical order.
 func TopicNames() (names []string) {
-	files, _ := texts.ReadDir("topics") // it is in the program: a test lists it
+	files, _ := texts.ReadDir("topics") // embedded: cannot fail
 	for _, f := range files {
 		names = append(names, strings.TrimSuffix(f.Name(), ".txt"))
 	}
@@ -54,11 +54,12 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	return err
 }
 
-// lookup lists the topics and commands in which words begin with a text, each with the first line that has one; "" if none do.
+// lookup lists the topics and commands that contain a word with the prefix word, each with the first such line, or
+// returns "".
 func lookup(word string) (all string) {
 	begins := regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(word))
 	for _, folder := range []string{"topics", "usage"} {
-		files, _ := texts.ReadDir(folder) // it is in the program
+		files, _ := texts.ReadDir(folder) // embedded: cannot fail
 		for _, f := range files {
 			name := strings.TrimSuffix(f.Name(), ".txt")
 			for line := range strings.Lines(text(folder + "/" + name)) {
@@ -72,16 +73,16 @@ func lookup(word string) (all string) {
 	return all
 }
 
-// Release is the version and commit of a release, such as "v1.2.0 0123456789ab"; the linker sets it (.ci/release). If it is
-// empty, the build information of the go command is used.
+// Release is the version and commit of a release, such as "v1.2.0 0123456789ab". The linker sets it (.ci/release); if
+// it is empty, Version uses Go's build information.
 var Release string
 
-// notices are the licenses of what is linked into the program.
+// notices are the licenses of the linked packages.
 //
 //go:embed licenses.txt
 var notices string
 
-// Version is the command that prints what the program was built from.
+// Version is the command that prints the version and the build information.
 func Version(_ context.Context, c *Cmdline) error {
 	licenses := c.Bool("licenses", false, "print the licences of what is in this program")
 	if err := c.ParseArgs(); err != nil {

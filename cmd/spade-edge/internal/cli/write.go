@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// AppendFloats appends numbers as float32, little endian. encoding/binary would link reflection on top.
+// AppendFloats appends numbers as little-endian float32. encoding/binary would also link reflection.
 func AppendFloats(b []byte, x []float32) []byte {
 	for _, v := range x {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))
@@ -18,14 +18,14 @@ func AppendFloats(b []byte, x []float32) []byte {
 	return b
 }
 
-// Written is a file to be written; with nil content it is removed.
+// Written is a file to write, or to remove if its content is nil.
 type Written struct {
 	Path    string
 	Content []byte
-	Secret  bool // nobody else may read it
+	Secret  bool // readable by the owner only
 }
 
-// Taken reports what stands in the place of a file that is to be written.
+// Taken adds an error if path is a folder, or if it exists and force is false.
 func (f *Faults) Taken(path string, force bool) {
 	if info, err := os.Lstat(path); err == nil {
 		f.When(info.IsDir(), "%s is a folder, want a name for a file", path)
@@ -33,8 +33,7 @@ func (f *Faults) Taken(path string, force bool) {
 	}
 }
 
-// WriteAll writes files, each whole or not at all; if the disk is full, none is left. Without force
-// it fails if one of them exists.
+// WriteAll writes files atomically; if the disk is full, it leaves none. Without force it fails if one of them exists.
 func WriteAll(files []Written, force bool) error {
 	var taken Faults
 	for _, f := range files {
@@ -43,7 +42,7 @@ func WriteAll(files []Written, force bool) error {
 	if err := taken.Usage(); err != nil {
 		return err
 	}
-	for i, f := range files { // first under temporary names, which fails if there is no room
+	for i, f := range files { // write temporary files first: this fails if the disk is full
 		if f.Content == nil {
 			continue
 		}
@@ -53,7 +52,7 @@ func WriteAll(files []Written, force bool) error {
 		}
 		if err := state.Replace(f.Path+".new", f.Content, mode); err != nil {
 			for _, before := range files[:i] {
-				_ = os.Remove(before.Path + ".new") // it may never have been written
+				_ = os.Remove(before.Path + ".new") // it may not exist
 			}
 			return err
 		}

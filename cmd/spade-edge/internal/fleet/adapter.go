@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// readAdapter makes the description of -adapter for a model of so many parameters, but for its base.
+// readAdapter returns the description from -adapter, without its base, for a model of so many parameters.
 func (o *initOptions) readAdapter(of int) (spec *adapter.Spec, err error) {
 	form, path, _ := strings.Cut(o.adapter, ":")
 	spec = &adapter.Spec{Form: form, Of: of}
@@ -42,7 +42,7 @@ func (o *initOptions) readAdapter(of int) (spec *adapter.Spec, err error) {
 	return spec, spec.Validate()
 }
 
-// adapt makes the start of the model that of the fleet's adapter, whose numbers start at zero.
+// adapt makes the model's start the base of the fleet's adapter, whose own parameters start at zero.
 func (o *initOptions) adapt(p *setup.Problem) {
 	f := p.Fleet
 	o.base = p.X0
@@ -60,7 +60,6 @@ func (o *initOptions) adapt(p *setup.Problem) {
 	o.note("%d numbers are trained, from which the %d parameters follow (%s)%s", f.Dim, f.Adapter.Of, f.Adapter.Form, brought)
 }
 
-// writeAdapter writes the files of an adapter, and reads them back.
 func (o *initOptions) writeAdapter(f *sdk.Fleet, dir string) error {
 	if f.Adapter == nil {
 		return nil

@@ -1,4 +1,4 @@
-// Package fleet has the commands that make and change the files of a fleet: fit, keygen, init and fleet.
+// Package fleet has the commands that create and change the files of a fleet: fit, keygen, init and fleet.
 package fleet
 
 import (
@@ -14,18 +14,18 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Fitted is the output of fit about the files that it wrote, and its JSON.
+// Fitted is the result of fit and its JSON.
 type Fitted struct {
-	Task     string   `json:"task"` // the file
+	Task     string   `json:"task"`
 	Model    string   `json:"model"`
 	Hidden   int      `json:"hidden,omitempty"`
-	Dim      int      `json:"dim"`     // parameters, "dim" of the fleet file
-	Classes  []string `json:"classes"` // none for a target
+	Dim      int      `json:"dim"`     // number of parameters, "dim" in the fleet file
+	Classes  []string `json:"classes"` // empty for a numeric target
 	FittedOn string   `json:"fitted_on"`
-	ToldOf   []string `json:"missing_told_of,omitempty"` // with -missing indicator, the columns
+	ToldOf   []string `json:"missing_told_of,omitempty"` // with -missing indicator: the columns with an indicator
 }
 
-// Fit is the command that fits the preparation of members' data.
+// Fit is the command that fits the preprocessing of members' data.
 func Fit(_ context.Context, c *cli.Cmdline) error {
 	o := setup.NewOptions(c)
 	o.Nodes, o.Spec.Whole = 1, true
@@ -79,7 +79,7 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	return c.Print(r, r.write)
 }
 
-// FitRecipe fits preprocessing on public data and returns it with its text, for the Task of an sdk.Fleet.
+// FitRecipe fits preprocessing on public data. It returns the recipe and its text for the Task of an sdk.Fleet.
 func FitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []byte, recipe *task.Recipe, err error) {
 	if recipe, err = task.Fit(spec, model, fittedOn); err != nil {
 		return nil, nil, setup.WithFlags(err)

@@ -24,7 +24,7 @@ type fleetAction struct {
 	run   func(e *fleetEdit) error
 }
 
-// fleetActions are the actions of the command fleet, each with its flags besides -dry-run and -json.
+// fleetActions are the actions of the command fleet, each with its flags apart from -dry-run and -json.
 var fleetActions = []fleetAction{
 	{"add", []string{"line", "name", "edges", "run", "end", "as", "records"},
 		(*fleetEdit).add},
@@ -35,7 +35,6 @@ var fleetActions = []fleetAction{
 	{"take", []string{"new", "file", "end"}, (*fleetEdit).take},
 }
 
-// fleetEdit is a change of a fleet's files.
 type fleetEdit struct {
 	*cli.Cmdline
 	line, name, address, edges, run, as string
@@ -45,45 +44,44 @@ type fleetEdit struct {
 	epsilon                             float64
 
 	dir, path string          // of the fleet file
-	file      *fleetfile.File // as it is to be
-	text      []byte          // as it was
-	old       *fleetfile.File // as it was; nil on a new device
-	hash      [32]byte        // likewise
-	ran       string          // the run, likewise
+	file      *fleetfile.File // after the change
+	text      []byte          // before the change
+	old       *fleetfile.File // before the change; nil on a new device
+	hash      [32]byte
+	ran       string // the run before the change
 	nodes     []*nodeText
 	files     []planned
-	ended     []string // state folders of the old run, which is not continued
+	ended     []string // state folders of the old run, which ends
 
 	r FleetResult
 }
 
-// FleetResult is the change, and its JSON.
+// FleetResult describes the change; it is the result and its JSON.
 type FleetResult struct {
 	Action  string       `json:"action"`
-	Fleet   string       `json:"fleet"` // the file
+	Fleet   string       `json:"fleet"`
 	Run     string       `json:"run"`
 	Hash    string       `json:"fleet_hash"`
-	SameRun bool         `json:"same_run"` // the hash is what it was: a run that has begun takes the change over
+	SameRun bool         `json:"same_run"` // the hash is unchanged: a started run adopts the change
 	DryRun  bool         `json:"dry_run"`
 	Files   []fileChange `json:"files"`
 	Epsilon *float64     `json:"epsilon"` // of the run, null if it is not private
-	// Adversary is the adversary of Epsilon. EpsilonAll is that against all other members together, if noise is shared.
+	// Adversary is the adversary of Epsilon. EpsilonAll is for all other members together, if noise is pairwise.
 	Adversary  string   `json:"adversary,omitempty"`
 	EpsilonAll *float64 `json:"epsilon_against_all,omitempty"`
 	curve      dpmech.Curve
 
-	Notes []string `json:"notes"` // what is left to do
+	Notes []string `json:"notes"` // what the user must still do
 }
 
 type fileChange struct {
 	File  string   `json:"file"`
 	New   bool     `json:"new"`
 	Bytes int      `json:"bytes"`
-	Gone  []string `json:"gone_lines,omitempty"` // of a file that is no start vector
+	Gone  []string `json:"gone_lines,omitempty"` // of a file other than a start vector
 	Lines []string `json:"new_lines,omitempty"`
 }
 
-// errSettled says what may change during a run.
 var errSettled = errors.New("members, edges and settings are part of the fleet's hash: a run keeps those that it has " +
 	"begun with, and in the middle of one only keys and addresses may change")
 
@@ -154,7 +152,6 @@ func (e *fleetEdit) register() {
 	c.JSONFlag("")
 }
 
-// finish collects and writes the changes.
 func (e *fleetEdit) finish() error {
 	f := e.file.Fleet
 	text, err := e.file.Marshal()
@@ -181,12 +178,12 @@ func (e *fleetEdit) finish() error {
 		}
 	}
 	for _, n := range e.nodes {
-		if key, err := fleetfile.ReadKey(n.node.Key); err == nil { // or it is on the device alone
+		if key, err := fleetfile.ReadKey(n.node.Key); err == nil { // otherwise the key is only on the device
 			if err := n.node.CheckIdentity(e.file, key); err != nil {
 				return cli.Usage("%s: %w", n.path, err)
 			}
 		}
-		if own := n.node.Fleet; !same(own, e.path) { // a device's copy
+		if own := n.node.Fleet; !same(own, e.path) { // a device has its own copy
 			there, err := fleetfile.ReadFile(own, fleetfile.MaxFile, "a fleet file")
 			if err == nil && (bytes.Equal(there, e.text) || bytes.Equal(there, text)) {
 				if err := e.setFleet(own, text); err != nil {
@@ -200,7 +197,7 @@ func (e *fleetEdit) finish() error {
 			return err
 		}
 	}
-	if err := e.setFleet(e.path, text); err != nil { // last: it makes the rest count
+	if err := e.setFleet(e.path, text); err != nil { // last: it puts the rest into effect
 		return err
 	}
 	if e.dryRun {
@@ -209,7 +206,7 @@ func (e *fleetEdit) finish() error {
 	return e.write()
 }
 
-// setFleet plans the fleet file at a path, with the start vector beside it.
+// setFleet plans the fleet file at a path and the start vector beside it.
 func (e *fleetEdit) setFleet(path string, text []byte) error {
 	if e.file.X0File != "" {
 		x0 := filepath.Join(filepath.Dir(path), filepath.FromSlash(e.file.X0File))
@@ -224,7 +221,7 @@ func (e *fleetEdit) note(format string, args ...any) {
 	e.r.Notes = append(e.r.Notes, fmt.Sprintf(format, args...))
 }
 
-// reload notes which members need a member's new keys or addresses.
+// reload notes which members need this member's new keys or addresses.
 func (e *fleetEdit) reload(name string) {
 	var all []string
 	for _, p := range e.file.Peers(name) {

@@ -35,7 +35,6 @@ func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 	return m, cli.Usage("-line: %w", err)
 }
 
-// place returns the index of a member in the fleet.
 func (e *fleetEdit) place(name string) (int, error) {
 	i := slices.Index(e.file.Fleet.Members, name)
 	if i < 0 {
@@ -64,7 +63,7 @@ func (e *fleetEdit) add() error {
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
-	if err := e.openNode(m.Name); err != nil { // of one that comes back
+	if err := e.openNode(m.Name); err != nil { // for a member that returns
 		return cli.AsUsageError(err)
 	}
 	f.Members = append(f.Members, m.Name)
@@ -88,7 +87,7 @@ func (e *fleetEdit) add() error {
 	return e.reshare()
 }
 
-// bringAll says where the files of another run belong.
+// bringAll returns the instruction to copy the fleet's files to every device.
 func (e *fleetEdit) bringAll() string {
 	bring := filepath.Base(e.path)
 	if e.file.X0File != "" {
@@ -116,7 +115,7 @@ func (e *fleetEdit) connect(member string) error {
 	return wrong.Usage()
 }
 
-// pair reads an edge. Names may contain colons.
+// pair parses an edge. Names may contain colons.
 func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	members := e.file.Fleet.Members
 	if member != "" && text != member && slices.Contains(members, text) {
@@ -164,7 +163,7 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 	return nil
 }
 
-// reshare recomputes the effect of shared noise on another graph.
+// reshare recomputes the effect of pairwise noise on the new graph.
 func (e *fleetEdit) reshare() error {
 	p := &e.file.Fleet.Privacy
 	if p.PairSigma == 0 {
@@ -175,7 +174,7 @@ func (e *fleetEdit) reshare() error {
 		return err
 	}
 	if n := g.N(); p.Partners > 0 {
-		if p.Partners == len(e.old.Fleet.Members)-1 || p.Partners >= n { // all others, as before or by now
+		if p.Partners == len(e.old.Fleet.Members)-1 || p.Partners >= n { // all others, before or after the change
 			p.Partners = n - 1
 		}
 		p.Partners -= n * p.Partners % 2
@@ -190,7 +189,7 @@ func (e *fleetEdit) reshare() error {
 	return setup.AsUsage(err)
 }
 
-// graphOf returns the graph of a fleet, whatever its noise.
+// graphOf returns the graph of a fleet with any kind of noise.
 func graphOf(f sdk.Fleet) (*graph.Graph, error) {
 	f.Privacy, f.Wire, f.Records = sdk.Privacy{NonPrivate: true}, sdk.Wire{}, nil
 	g, err := f.Graph()
@@ -263,7 +262,7 @@ func (e *fleetEdit) rotate() error {
 		m.Keys = slices.Concat(m.Keys, fresh.Keys)
 	}
 	m.Retired = slices.Concat(m.Retired, slices.DeleteFunc(slices.Clone(gone), func(k ed25519.PublicKey) bool {
-		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // it was the next one
+		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // formerly the next key
 	}))
 	if len(m.Retired) > 8 {
 		return cli.Usage("%q has 8 retired keys already: take the oldest out of %s, and what it has signed "+
@@ -286,7 +285,7 @@ func (e *fleetEdit) rotate() error {
 	return nil
 }
 
-// switchKey sets the key of a node file. If that key is here, it must be one of want.
+// switchKey changes the key of a node file. If the key file exists here, its key must be in want.
 func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
 	if n == nil {
 		return cli.Usage("-file: the node file of %q is not here, want its key there, or node.key replaced", name)
@@ -295,7 +294,7 @@ func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey
 		return cli.AsUsageError(err)
 	}
 	if _, err := os.Stat(n.node.Key); err != nil {
-		return nil // it is on the device
+		return nil // only on the device
 	}
 	key, err := fleetfile.ReadKey(n.node.Key)
 	if err != nil {
@@ -331,7 +330,7 @@ func (e *fleetEdit) move() error {
 	return nil
 }
 
-// relisten lets a node listen at its new address, if it listened at the old one.
+// relisten changes the listen address of a node that listened at its old one.
 func (e *fleetEdit) relisten(n *nodeText, old, addresses []string) error {
 	if len(addresses) == 0 || n.node.Transport != nil {
 		return nil

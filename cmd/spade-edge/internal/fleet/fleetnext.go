@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// next makes the files of the next run, starting from a model.
+// next makes the files of the next run, which starts from a model.
 func (e *fleetEdit) next() error {
 	if e.from == "" {
 		return cli.Usage("-from is missing: the model to start from")
@@ -39,7 +39,7 @@ func (e *fleetEdit) next() error {
 	if slices.ContainsFunc(x, func(v float32) bool { return v != 0 }) {
 		f.X0, e.file.X0File = x, "x0-"+slug(f.Run)+".bin"
 	}
-	f.Method.Seed++ // other directions and batches than in the run before
+	f.Method.Seed++ // directions and batches must differ from the previous run
 	if e.rounds > 0 {
 		f.Method.Rounds = e.rounds
 	}
@@ -53,7 +53,7 @@ func (e *fleetEdit) next() error {
 	return nil
 }
 
-// start reads the model to start from and notes its origin.
+// start reads the starting model and notes its origin.
 func (e *fleetEdit) start() (x []float32, err error) {
 	f := e.file.Fleet
 	info, err := os.Stat(e.from)
@@ -78,10 +78,10 @@ func (e *fleetEdit) start() (x []float32, err error) {
 	return x, nil
 }
 
-// leastEpsilon is the smallest budget of a run that -epsilon accepts.
+// leastEpsilon is the smallest epsilon that -epsilon accepts.
 const leastEpsilon = 1e-9
 
-// afford fits the noise of the run into its budget. Noise that already fits stays.
+// afford raises the noise until the run fits its budget. It keeps noise that already fits.
 func (e *fleetEdit) afford() error {
 	f := e.file.Fleet
 	p := &f.Privacy
@@ -117,7 +117,7 @@ func (e *fleetEdit) afford() error {
 	return nil
 }
 
-// suggest chooses noise for a budget. The rest of the method stays.
+// suggest chooses noise for a budget and keeps the rest of the method.
 func (e *fleetEdit) suggest(epsilon float64) error {
 	f := e.file.Fleet
 	known := plan.Known{Dim: f.Dim, Samples: []int{1}, Method: f.Method, Privacy: f.Privacy}

@@ -18,7 +18,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// nodeText is a node file under change.
 type nodeText struct {
 	path string
 	text []byte
@@ -33,17 +32,16 @@ func (n *nodeText) set(key, value string) (err error) {
 	return err
 }
 
-// field returns a string field of the file.
 func (n *nodeText) field(key string) string {
 	var all map[string]any
 	if err := json.Unmarshal(n.text, &all); err != nil {
-		return "" // it was read before
+		return "" // already validated
 	}
 	s, _ := all[key].(string)
 	return s
 }
 
-// open reads the fleet file (or, with device, the node file) and the node files of members that exist here.
+// open reads the fleet file (with device, the node file) and those node files of members that exist here.
 func (e *fleetEdit) open(path string, device bool) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, map[bool]string{false: "fleet.json", true: "node.json"}[device])
@@ -84,7 +82,7 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 	return f.Usage()
 }
 
-// openNode reads a member's node file if it is in the folder of its name.
+// openNode reads a member's node file if the member's folder has one.
 func (e *fleetEdit) openNode(name string) error {
 	if !filepath.IsLocal(name) {
 		return nil
@@ -102,7 +100,7 @@ func (e *fleetEdit) openNode(name string) error {
 	return nil
 }
 
-// mostFile bounds a file that is replaced, in bytes. A start vector is the longest.
+// mostFile bounds the size of a file to replace, in bytes. A start vector is the largest such file.
 const mostFile = 4*wire.MaxDim + fleetfile.MaxFile
 
 func readNodeText(path string) (*nodeText, error) {
@@ -114,7 +112,7 @@ func readNodeText(path string) (*nodeText, error) {
 	return &nodeText{path: path, text: text, node: node}, err
 }
 
-// node returns the node file of a member, nil if it is not here.
+// node returns a member's node file, or nil if it is not here.
 func (e *fleetEdit) node(name string) *nodeText {
 	for _, n := range e.nodes {
 		if n.node.Name == name {
@@ -124,7 +122,7 @@ func (e *fleetEdit) node(name string) *nodeText {
 	return nil
 }
 
-// settle refuses a change of the hash during a run, and gives the next run its id and each node here a state folder.
+// settle refuses to change the hash during a run. It gives the next run an id and each node here a state folder.
 func (e *fleetEdit) settle() error {
 	if e.run == "" {
 		return cli.Usage("-run is missing: the id of the next run. %w", errSettled)
@@ -150,7 +148,8 @@ func (e *fleetEdit) settle() error {
 	return nil
 }
 
-// begun reports whether a node made a release in the old run. It fails if that run is not over, unless -end is given.
+// begun reports whether a node made a release in the old run. It fails if that run is incomplete, unless -end is
+// given.
 func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	used, err := state.InUse(n.node.State)
 	if err != nil {
@@ -173,7 +172,8 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	return true, nil
 }
 
-// moveState gives a node another state folder unless its own is empty. The old one stays, except its secrets.
+// moveState gives a node a new state folder unless its current one is empty. The old folder stays, without its
+// secrets.
 func (e *fleetEdit) moveState(n *nodeText) error {
 	if entries, err := os.ReadDir(n.node.State); len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
 		return nil
@@ -191,7 +191,6 @@ func (e *fleetEdit) moveState(n *nodeText) error {
 	return nil
 }
 
-// slug makes a run's id part of a file name.
 func slug(run string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '.' || r == '_' {
@@ -201,21 +200,19 @@ func slug(run string) string {
 	}, run)
 }
 
-// same reports whether two paths name one file.
 func same(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// planned is a file to be written.
 type planned struct {
-	path    string // without links, so that a link stays one
+	path    string // links resolved: writing keeps a link
 	content []byte
 	mode    fs.FileMode
 }
 
-// plan adds a file to be written. An unchanged file is left out, and an existing one keeps its mode.
+// plan adds a file to write. It omits an unchanged file and keeps the mode of an existing one.
 func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	f := planned{path, content, mode}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -245,8 +242,8 @@ func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// write removes the secrets of a run that ends and then writes the files in order, each durably. The fleet file is the
-// last one: until it is written, the same command starts from the same fleet and completes the rest.
+// write removes the secrets of an ending run, then writes the files in order, each durably. The fleet file is last:
+// until then, repeating the command completes the change.
 func (e *fleetEdit) write() error {
 	for _, dir := range e.ended {
 		if err := state.ForgetSecrets(dir, e.hash); err != nil {
@@ -270,7 +267,7 @@ func (e *fleetEdit) write() error {
 	return nil
 }
 
-// SetField sets a field of the JSON object in text, a new one as the last, and keeps all other bytes.
+// SetField sets a field of the JSON object in text and keeps all other bytes. It appends a new field.
 func SetField(text []byte, key, value string) ([]byte, error) {
 	to, err := json.Marshal(value)
 	if err != nil {
@@ -280,7 +277,7 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	if _, err := dec.Token(); err != nil {
 		return nil, err
 	}
-	last := 1 // where the last field ends
+	last := 1 // end of the last field
 	for dec.More() {
 		name, err := dec.Token()
 		if err != nil {
@@ -297,7 +294,7 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// LineChanges returns the lines that only one text has, without final commas and lines of brackets.
+// LineChanges returns the lines that only one of the texts has, without trailing commas and lines of brackets.
 func LineChanges(old, text []byte) (gone, new []string) {
 	lines := func(text []byte) (all []string) {
 		for line := range strings.Lines(string(text)) {

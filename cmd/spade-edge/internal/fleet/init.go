@@ -29,20 +29,20 @@ type initOptions struct {
 	dir, runID, nodeNames, membersFile, x0 string
 	n, port, dim, samples, stop            int
 	hosts                                  string
-	broker                                 map[string]string // by its kind; one at most
-	stream                                 []string          // a program and its arguments
+	broker                                 map[string]string // at most one kind
+	stream                                 []string
 	deal                                   bool
-	records                                []int // of each node, with -unit record
+	records                                []int // per node, with -unit record
 
-	members []fleetfile.Member // of -members
-	adapter string             // of -adapter
-	base    []float32          // of the adapter; nil for zeros
-	basis   []float32          // likewise
-	start   []string           // where the start comes from, for people; nil without -x0
-	task    []byte             // of the fleet file: how members prepare their data, as Recipe says; nil for none
+	members []fleetfile.Member
+	adapter string
+	base    []float32 // of the adapter; nil for zeros
+	basis   []float32 // of the adapter
+	start   []string  // origin of the start, for people; nil without -x0
+	task    []byte    // of the fleet file: how members prepare their data (see FitRecipe); nil for none
 }
 
-// Words splits a program and its arguments at spaces. Double quotes enclose an argument with spaces.
+// Words splits a command line at spaces. Double quotes enclose an argument with spaces.
 func Words(text string) ([]string, error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimSpace(text)))
 	r.Comma, r.TrimLeadingSpace = ' ', true
@@ -74,7 +74,6 @@ func Init(ctx context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.write(t, o) })
 }
 
-// brokers are the kinds of brokers.
 var brokers = []string{"nats", "mqtt"}
 
 func (o *initOptions) read(c *cli.Cmdline) (err error) {
@@ -137,7 +136,7 @@ func (o *initOptions) builtin() bool {
 	return o.Given["data"] || !o.Given["stream"] && !o.Given["dim"]
 }
 
-// check determines the members and their addresses, and reports all errors that show without data.
+// check determines the members and their addresses, and reports together all errors that need no data.
 func (o *initOptions) check() error {
 	var f cli.Faults
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
@@ -155,7 +154,7 @@ func (o *initOptions) check() error {
 		o.Names = append(o.Names, m.Name)
 		f.When(!folderName(m.Name), "name %q of node %d: want one that can be the name of a folder", m.Name, i)
 	}
-	o.Nodes = max(1, len(o.Names)) // none is already reported
+	o.Nodes = max(1, len(o.Names)) // zero nodes is already reported
 	o.checkPlaces(&f)
 	if o.runID == "" {
 		if abs, err := filepath.Abs(o.dir); err == nil {
@@ -190,7 +189,7 @@ func (o *initOptions) check() error {
 	return f.Usage()
 }
 
-// folderName reports whether a member's name can name its folder beside the fleet file.
+// folderName reports whether a member's name is valid as the name of its folder beside the fleet file.
 func folderName(name string) bool {
 	return filepath.IsLocal(name) && name[0] != '.' && !strings.ContainsAny(name, `/\`) && name != "fleet.json"
 }
@@ -220,7 +219,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 			}
 		}
 		for i := range o.members {
-			o.members[i].Addresses = nil // nobody is dialed
+			o.members[i].Addresses = nil // nodes dial only the broker
 		}
 	case o.Given["members"]:
 		some := func(m fleetfile.Member) bool { return len(m.Addresses) > 0 }
@@ -237,7 +236,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	}
 }
 
-// build makes the fleet: from the data if they are dealt out, otherwise as plan does.
+// build makes the fleet: from data that init deals out, otherwise as plan does.
 func (o *initOptions) build() (*setup.Problem, error) {
 	var p *setup.Problem
 	var err error
@@ -251,7 +250,7 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	} else {
 		p = &setup.Problem{Opt: o.Options, Samples: slices.Repeat([]int{o.samples}, o.Nodes)}
 		places := max(1, o.Asked.Privacy.Places)
-		for i := range p.Samples { // a record, or a person, has so many of them
+		for i := range p.Samples { // each node has this many records, or records per person
 			if o.records != nil {
 				p.Samples[i] = o.records[i] * places
 			} else {
@@ -284,15 +283,13 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		o.adapt(p)
 	}
 	p.Choose("run", o.runID, "graph", o.Graph)
-	return p, cli.AsUsageError(p.Fleet.Validate()) // the task came last
+	return p, cli.AsUsageError(p.Fleet.Validate()) // -task was read last
 }
 
-// note records where the start comes from.
 func (o *initOptions) note(format string, args ...any) {
 	o.start = append(o.start, fmt.Sprintf(format, args...))
 }
 
-// readRecords reads -records.
 func (o *initOptions) readRecords(text string) error {
 	o.records = nil
 	for _, part := range setup.List(text) {
@@ -305,7 +302,7 @@ func (o *initOptions) readRecords(text string) error {
 	return nil
 }
 
-// checkRecords checks the numbers of records, which must be exact if each record is protected.
+// checkRecords checks the numbers of records, which must be exact for record-level privacy.
 func (o *initOptions) checkRecords(f *cli.Faults) {
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
 	f.When(o.Given["records"] && !each, "-records without -unit record: only there the numbers are fixed and public")
@@ -331,8 +328,8 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		"changes what every one of them is turned into")
 }
 
-// weigh scales clip and noise with the mean number of records, which divides a record's share. A record's slope is then
-// clipped as before, and epsilon stays, or falls by a last digit.
+// weigh scales clip and noise with the mean number of records, by which the method divides a record's share. Each
+// record's slope is then clipped as before; epsilon stays or drops in the last digit.
 func (e *fleetEdit) weigh() {
 	p := &e.file.Fleet.Privacy
 	ratio := admm.NewRecords(e.old.Fleet.Records, 1).Mean / admm.NewRecords(e.file.Fleet.Records, 1).Mean
@@ -340,7 +337,7 @@ func (e *fleetEdit) weigh() {
 		return
 	}
 	shared := p.PairSigma / p.Sigma // a power of two
-	p.Clip *= ratio * (1 - 0x1p-50) // so that no rounding makes a run cost more than its limit
+	p.Clip *= ratio * (1 - 0x1p-50) // rounding must not push the cost over the limit
 	p.Sigma *= ratio
 	p.PairSigma = shared * p.Sigma
 	e.note("clip and noise follow the mean number of records: %.4g times what they were", ratio)

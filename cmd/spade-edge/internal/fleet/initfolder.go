@@ -19,16 +19,16 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// InitResult is the result of init, and its JSON.
+// InitResult is the result of init and its JSON.
 type InitResult struct {
 	Dir       string         `json:"dir"`
-	Fleet     string         `json:"fleet"` // path of the fleet file
+	Fleet     string         `json:"fleet"`
 	Run       string         `json:"run"`
 	FleetHash string         `json:"fleet_hash"`
 	Dim       int            `json:"dim"`
-	Privacy   *setup.Privacy `json:"privacy"` // of the whole run, null if it is not private
+	Privacy   *setup.Privacy `json:"privacy"` // for the whole run; null if it is not private
 	Nodes     []initNode     `json:"nodes"`
-	Start     []string       `json:"start,omitempty"` // where it comes from, with -x0
+	Start     []string       `json:"start,omitempty"` // origin, with -x0
 	Chosen    map[string]any `json:"chosen"`
 	Forecast  *plan.Outlook  `json:"forecast"` // null without noise
 
@@ -41,7 +41,7 @@ type initNode struct {
 	Addresses []string `json:"addresses"`
 }
 
-// make writes the folder under another name and renames it when everything in it has been read back.
+// make writes the folder under a temporary name and renames it once everything reads back.
 func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	dir, err := filepath.Abs(o.dir)
 	if err != nil {
@@ -51,7 +51,7 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(stage) }() // gone, if all went well
+	defer func() { _ = os.RemoveAll(stage) }() // renamed on success
 	if o.stop > 0 {
 		p.Fleet.Stop = &sdk.Stop{Members: o.stop}
 	}
@@ -92,11 +92,11 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	if err := os.Chmod(stage, 0o755); err != nil {
 		return nil, err
 	}
-	_ = os.Remove(dir) // if it is there, and empty
+	_ = os.Remove(dir) // only if empty
 	return r, os.Rename(stage, dir)
 }
 
-// makeNode makes a node's folder and, in a trial, the node's key, which it adds to the member.
+// makeNode makes a node's folder. In a trial it also makes the node's key and adds it to the member.
 func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -127,7 +127,6 @@ func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) erro
 	return state.Replace(filepath.Join(dir, "node.json"), text, 0o600)
 }
 
-// nodeForm is a new node file.
 type nodeForm struct {
 	Version   int    `json:"version"`
 	Name      string `json:"name"`
@@ -142,7 +141,6 @@ type nodeForm struct {
 	Average   bool   `json:"average,omitempty"`
 }
 
-// text completes the node file of a member and returns its content.
 func (n nodeForm) text(m fleetfile.Member, private bool) ([]byte, error) {
 	n.Version, n.Name, n.Key, n.State = 1, m.Name, "node.key", "state"
 	if n.Transport == nil && len(m.Addresses) > 0 {
@@ -193,7 +191,8 @@ func (o *initOptions) oracle(number int) map[string]any {
 	return map[string]any{"builtin": b}
 }
 
-// listenAt returns where the node with an address listens: on loopback if the address is, otherwise on every network.
+// listenAt returns where a node with this address listens: on loopback for a loopback address, otherwise on all
+// interfaces.
 func listenAt(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

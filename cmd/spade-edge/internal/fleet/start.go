@@ -17,13 +17,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The smallest and the largest standard deviation of a drawn start.
+// Bounds of the standard deviation of a random start.
 const (
 	minDeviation = 1e-6
 	maxDeviation = 1e3
 )
 
-// begin sets a fleet's start to that of -x0: FILE or normal:S.
+// begin sets a fleet's start from x0: FILE or normal:S.
 func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err error) {
 	var x []float32
 	if deviation, drawn := strings.CutPrefix(x0, "normal:"); drawn {
@@ -49,7 +49,7 @@ func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err 
 	return nil
 }
 
-// readStart reads a model in either form of export.
+// readStart reads a model in either format that export writes.
 func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ...any)) ([]float32, error) {
 	if strings.EqualFold(filepath.Ext(path), ".npy") {
 		data, err := fleetfile.ReadFile(path, 4*wire.MaxDim+math.MaxUint16, "a start of numbers")
@@ -71,7 +71,7 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 		return nil, cli.Usage("%s %s is a personal model, fitted on a site's own records without noise: it would give them away. Take "+
 			"the one that export writes without -personal", flag, path)
 	}
-	if m.Task != nil && f.Task != nil { // else nothing says what the numbers mean
+	if m.Task != nil && f.Task != nil { // otherwise nothing defines the parameters
 		own, err := builtin.Task(f)
 		if err != nil {
 			return nil, err

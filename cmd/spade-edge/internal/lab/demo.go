@@ -26,7 +26,7 @@ import (
 func Demo(ctx context.Context, c *cli.Cmdline) error {
 	o := setup.NewOptions(c)
 	o.Spec.Source, o.Nodes, o.Graph, o.Partition = "synthetic:clinical", 8, "complete", "dirichlet:0.1"
-	private := &o.Asked.Privacy // each patient is protected, unless -unit says otherwise
+	private := &o.Asked.Privacy // protect each patient unless -unit is given
 	ofClients := private.EpsilonLimit
 	private.Unit, private.EpsilonLimit = sdk.UnitRecord, 1
 	addr := c.String("http", "",
@@ -76,7 +76,7 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 	if err != nil || *addr == "" {
 		return err
 	}
-	if h, ok := c.Out.(*bufio.Writer); ok { // the result is shown at once
+	if h, ok := c.Out.(*bufio.Writer); ok { // flush to show the result at once
 		err = h.Flush()
 	}
 	show.Say("the page stays until you interrupt (Ctrl-C)")
@@ -87,7 +87,7 @@ func Demo(ctx context.Context, c *cli.Cmdline) error {
 // maxDemoNodes bounds the listeners, connections and goroutines of one process.
 const maxDemoNodes = 100
 
-// demo is a fleet of nodes in this process, and a page that shows them.
+// demo is a fleet of nodes in this process, with a page that shows them.
 type demo struct {
 	*setup.Problem
 	show     *cli.Progress
@@ -98,15 +98,15 @@ type demo struct {
 	monitors []*monitor.Monitor
 	group    *monitor.Group
 
-	leave context.CancelFunc // ends the page; nil if there is none
+	leave context.CancelFunc // stops the page; nil without one
 	page  sync.WaitGroup
 }
 
-// run trains over websockets and returns the result, every node's model and, with -average, the mean of its releases.
+// run trains over websockets. It returns the result, each node's model and, with -average, the mean of its releases.
 // It serves the page at addr, if not empty, until close.
 func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, means [][]float32, err error) {
 	defer func() {
-		var wg sync.WaitGroup // side by side: each gives its peers a moment to say goodbye
+		var wg sync.WaitGroup // in parallel: each gives its peers time to confirm
 		for _, tr := range d.trs {
 			wg.Go(func() { _ = tr.Close() })
 		}
@@ -143,7 +143,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 			errs[i] = n.Run(ctx)
 			d.monitors[i].End(errs[i])
 			if errs[i] != nil {
-				cancel(errs[i]) // without one node the others would wait indefinitely
+				cancel(errs[i]) // if one node fails, the others would wait indefinitely
 			}
 		})
 	}
@@ -162,7 +162,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 	return r, models, means, nil
 }
 
-// monitor makes a monitor of every node and serves the page at addr, if not empty.
+// monitor creates a monitor for each node and serves the page at addr, if not empty.
 func (d *demo) monitor(addr string) error {
 	for i, name := range d.Fleet.Members {
 		links := func() []monitor.Link { return device.Links(d.trs[i].Peers(), d.began) }
@@ -190,7 +190,6 @@ func (d *demo) monitor(addr string) error {
 	return nil
 }
 
-// close ends the page.
 func (d *demo) close() {
 	if d.leave != nil {
 		d.leave()
@@ -198,7 +197,7 @@ func (d *demo) close() {
 	}
 }
 
-// round shows the models of all nodes after a round.
+// round shows all nodes' models after a round.
 func (d *demo) round(round int, models [][]float32) {
 	f, xbar := d.Fleet, setup.Mean(models)
 	consensus := setup.ConsensusError(xbar, models)
@@ -214,7 +213,7 @@ func (d *demo) round(round int, models [][]float32) {
 	})
 }
 
-// listen makes a key for every member and starts its listener. Each member dials those that listen before it.
+// listen makes a key for each member and starts its listener. Each member dials those that already listen.
 func (d *demo) listen() error {
 	d.file = &fleetfile.File{Fleet: d.Fleet}
 	for _, name := range d.Fleet.Members {
@@ -236,7 +235,7 @@ func (d *demo) listen() error {
 	return nil
 }
 
-// compare trains every node alone and one on all data, without noise, and returns the score of each node alone.
+// compare trains each node alone, and one node on all data, without noise. It returns the score of each node alone.
 func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64, error) {
 	var models [][]float32
 	for _, oracle := range append(slices.Clip(p.Oracles), p.Opt.ModelSpec().New(p.Train)) {
@@ -253,7 +252,7 @@ func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64,
 	return each[:n], nil
 }
 
-// writeTable prints the result of a demo. solo and each are the scores of the nodes, alone and together.
+// writeTable prints the result of a demo. solo and each are the nodes' scores alone and together.
 func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []float64) {
 	row := func(name string, samples, share any, alone, together string) {
 		fmt.Fprintf(t, "%-10s %8v %12v %14s %16s\n", name, samples, share, alone, together)

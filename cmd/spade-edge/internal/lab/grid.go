@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Grid forecasts private runs over members, units and epsilons, and is their JSON.
+// Grid has forecasts of private runs over members, units and epsilons; it is the result of plan -grid and its JSON.
 type Grid struct {
 	Dim      int        `json:"dim"`
 	Samples  int        `json:"samples"`
@@ -33,7 +33,6 @@ type GridCell struct {
 // gridEpsilons are the columns of a grid unless -epsilon names others.
 var gridEpsilons = []float64{0.5, 1, 2, 4, 8}
 
-// readGrid reads the numbers of members of -grid.
 func (o *PlanOptions) readGrid(text string) error {
 	o.grid = nil
 	for _, part := range setup.List(text) {
@@ -59,7 +58,7 @@ func (o *PlanOptions) checkGrid(f *cli.Faults) {
 	}
 }
 
-// makeGrid forecasts a run for each number of members, unit and epsilon. A cell that the graph does not allow is an error.
+// makeGrid forecasts a run for each number of members, unit and epsilon. It fails if the graph does not allow a cell.
 func (o *PlanOptions) makeGrid() (*Grid, error) {
 	g := &Grid{Dim: o.dim, Samples: o.samples, Graph: o.Graph, Epsilons: o.epsilons}
 	if len(g.Epsilons) == 0 {
@@ -110,5 +109,5 @@ func (g *Grid) write(t cli.Table) {
 	}
 }
 
-// percent returns a share in percent, 0 for a negative one.
+// percent returns a share in percent; negative shares give 0.
 func percent(share float64) float64 { return 100 * max(share, 0) }

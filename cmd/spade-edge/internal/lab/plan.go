@@ -20,11 +20,11 @@ import (
 type PlanOptions struct {
 	setup.Options
 	dim, samples int
-	grid         []int     // of -grid, numbers of members; nil without
+	grid         []int     // numbers of members of -grid; nil without it
 	epsilons     []float64 // of -epsilon, with -grid
 }
 
-// leftover is the share of disagreement that a cool-down should leave.
+// leftover is the share of disagreement that may remain after the cool-down.
 const leftover = 0.05
 
 // Plan is the command that predicts the cost of a run.
@@ -54,10 +54,10 @@ func Plan(_ context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.Write(t, p.Fleet) })
 }
 
-// Read reads a command line and reports conflicting flags and numbers out of range.
+// Read parses a command line and reports conflicting flags and numbers out of range.
 func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	o.Options = setup.NewOptions(c)
-	o.Nodes, o.Graph, o.Several = 50, "er:0.3", &o.epsilons // as simulate has them
+	o.Nodes, o.Graph, o.Several = 50, "er:0.3", &o.epsilons // the defaults of simulate
 	c.IntVar(&o.Nodes, "nodes", o.Nodes, "number of clients")
 	o.RegisterRun(c)
 	o.RegisterModel(c)
@@ -91,7 +91,7 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	return f.Usage()
 }
 
-// Build makes the fleet without data.
+// Build makes the fleet, without data.
 func (o *PlanOptions) Build() (*setup.Problem, error) {
 	g, err := o.ParseGraph()
 	if err != nil {
@@ -105,7 +105,7 @@ func (o *PlanOptions) Build() (*setup.Problem, error) {
 
 func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	f, g := p.Fleet, p.Graph
-	cfgs, err := f.Machines(p.Samples, func(int) io.Reader { return bytes.NewReader(nil) }) // nothing is ever drawn
+	cfgs, err := f.Machines(p.Samples, func(int) io.Reader { return bytes.NewReader(nil) }) // draws nothing
 	if err != nil {
 		return nil, cli.AsUsageError(err)
 	}
@@ -124,7 +124,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	if o.Known(o.dim, p.Samples).Scheduled() {
 		r.Schedule = "paper"
 	}
-	calm := graph.Decay{Step: 1, Mix: make([]float64, m.Mixing)} // of a node without neighbors
+	calm := graph.Decay{Step: 1, Mix: make([]float64, m.Mixing)} // for a node without neighbors
 	if o.Nodes == 1 {
 		r.Gain = 0
 	} else {
@@ -147,7 +147,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	}
 	if cfg.GridStep > 0 {
 		r.GridBits = int(math.Round(math.Log2(f.Privacy.Sigma / cfg.GridStep)))
-		// The clipped update adds to it, spread over all coordinates.
+		// The clipped update adds to the noise, spread over all coordinates.
 		clip := f.Privacy.Clip * float64(max(1, cfg.Records.Most)) / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
 		calm.Step = math.Hypot(calm.Step, clip)
 	}
@@ -160,7 +160,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	}
 	queries := int64(m.Tau) * int64(batch)
 	if cfg.Estimator.Kind != zoest.Tracking && !cfg.Estimator.Records {
-		queries += int64(o.samples) // to fill the table
+		queries += int64(o.samples) // fills the table once
 	}
 	if err := r.Multiply(queries); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Simulate is the command that runs a whole network in this process.
+// Simulate is the command that simulates a whole network in this process.
 func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	o := setup.NewOptions(c)
 	o.Spec.Source, o.Nodes, o.Graph, o.Partition = "synthetic:clinical", 50, "er:0.3", "iid"
@@ -41,10 +41,10 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	}
 	var f cli.Faults
 	f.When(o.Given["seed"] && seeds != nil, "-seed and -seeds exclude each other")
-	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first one is checked with the other flags
+	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first is checked with the other flags
 		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has %v, want 1e-9..1e9", epsilon)
 	}
-	if *path != "" { // nothing runs in vain
+	if *path != "" { // fail before the run if the file cannot be written
 		info, err := os.Stat(filepath.Dir(*path))
 		f.When(err != nil || !info.IsDir(), "-save: there is no folder %s", filepath.Dir(*path))
 		f.Taken(*path, *force)
@@ -59,7 +59,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	if err := f.Usage(); err != nil {
 		return err
 	}
-	var runs []setup.Options // by epsilon, and then by seed
+	var runs []setup.Options // ordered by epsilon, then by seed
 	for _, epsilon := range epsilons {
 		for _, seed := range seeds {
 			run := o
@@ -69,7 +69,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	}
 	began, save := time.Now(), -1
 	if *path != "" {
-		save = len(runs) - len(seeds) // the first seed at the last epsilon
+		save = len(runs) - len(seeds) // the first seed with the last epsilon
 	}
 	results, saved, err := simulateAll(ctx, runs, save, c.Log)
 	if err != nil {
@@ -98,8 +98,8 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	})
 }
 
-// simulateNetwork runs the problem on all processors and also returns the final models. each gets the models of each
-// round while the next one runs.
+// simulateNetwork runs the problem on all processors and also returns the final models. each receives the models of a
+// round while the next round runs.
 func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models [][]float32)) (*setup.Result, [][]float32, error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -114,7 +114,7 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	}
 	r := p.NewResult(true)
 	network.Meter = func() func(*admm.Message) (int, error) { return setup.Meter(p.Fleet.Dim, len(p.Fleet.Members)) }
-	// A simulation does without the last messages, which all have one length.
+	// A simulation omits the last messages, which all have one length.
 	done, err := setup.Meter(p.Fleet.Dim, len(p.Fleet.Members))(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
 	if err != nil {
 		return nil, nil, err
@@ -142,10 +142,9 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	return r, models, err
 }
 
-// maxRuns bounds the runs of a sweep.
 const maxRuns = 10_000
 
-// readSeeds reads numbers and ranges such as 1..5, separated by commas.
+// readSeeds parses numbers and ranges such as 1..5, separated by commas.
 func readSeeds(text string) (seeds []uint64, err error) {
 	for _, part := range strings.Split(text, ",") {
 		first, last, ranged := strings.Cut(part, "..")
@@ -167,8 +166,8 @@ func readSeeds(text string) (seeds []uint64, err error) {
 	return seeds, nil
 }
 
-// simulateAll makes all runs, as many at a time as there are processors. It returns their results and, if save is not
-// negative, the model file of run number save. The first error ends all.
+// simulateAll performs all runs in parallel. It returns their results and, if save >= 0, the model file of run number
+// save. The first error stops all runs.
 func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Writer) (results []*setup.Result, saved *builtin.Model, err error) {
 	build := func(i int) (*setup.Problem, error) {
 		return cli.Prompt(ctx, func() (*setup.Problem, error) { return runs[i].Build("simulate") })
@@ -185,7 +184,7 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 	defer cancel(nil)
 	show := cli.NewProgress(log, first.Fleet.Method)
 	var mu sync.Mutex
-	share, over := 0.0, 0 // of all rounds of all runs; complete runs
+	share, over := 0.0, 0 // share of all rounds; number of completed runs
 	one := func(i int) error {
 		p := first
 		if i > 0 {
@@ -225,8 +224,8 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 	return results, saved, context.Cause(ctx)
 }
 
-// modelFile returns a member's final model as export writes it, marked as not private: the noise comes from the seed,
-// and the preprocessing was fitted on everybody's data.
+// modelFile returns a member's final model in the format of export, marked as not private: its noise comes from the
+// seed, and its preprocessing from all clients' data.
 func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	recipe, err := p.Recipe("the training part of the data of a simulation")
 	if err != nil {
@@ -239,26 +238,26 @@ func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	}, nil
 }
 
-// Sweep summarizes runs over seeds and epsilons, and is their JSON.
+// Sweep summarizes runs over seeds and epsilons; it is the result and its JSON.
 type Sweep struct {
-	Score   string          `json:"score"` // what Table is of: the key of each run's result
+	Score   string          `json:"score"` // the score in Table: its key in each run's result
 	Table   []sweepGroup    `json:"table"`
-	Runs    []*setup.Result `json:"runs"` // by epsilon, then by seed, in the order in which they were given
+	Runs    []*setup.Result `json:"runs"` // by epsilon, then by seed, in the given order
 	Seconds float64         `json:"seconds"`
 }
 
 // sweepGroup summarizes the runs at one epsilon. A run's score is the mean over its clients.
 type sweepGroup struct {
-	Epsilon *float64 `json:"epsilon"` // null if it was not asked for
+	Epsilon *float64 `json:"epsilon"` // null if not requested
 	Runs    int      `json:"runs"`
 	Mean    float64  `json:"mean"`
-	SD      float64  `json:"sd"` // of a sample; 0 for one run
-	// Worst is the lowest accuracy, or highest RMSE, of a run, and WorstClient that of any client in any run.
+	SD      float64  `json:"sd"` // sample standard deviation; 0 for one run
+	// Worst is the lowest accuracy, or highest RMSE, of a run; WorstClient is that of a client in any run.
 	Worst       float64 `json:"worst"`
 	WorstClient float64 `json:"worst_client"`
 }
 
-// newSweep summarizes runs, the same number for each epsilon.
+// newSweep summarizes runs; each epsilon has the same number of runs.
 func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Sweep {
 	s := &Sweep{Score: "accuracy_mean", Runs: results, Seconds: time.Since(began).Seconds()}
 	worst := slices.Min[[]float64]

@@ -24,28 +24,28 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// finding is a line of check.
+// finding is one line of the output of check.
 type finding struct {
 	Item    string `json:"item"`
 	Verdict string `json:"verdict"` // ok, warn or fail
 	Text    string `json:"text"`
 }
 
-// Checkup is the outcome of check, and its JSON.
+// Checkup is the result of check and its JSON.
 type Checkup struct {
-	Node  string    `json:"node"` // the node file
+	Node  string    `json:"node"` // path of the node file
 	OK    bool      `json:"ok"`
 	Code  int       `json:"exit_code"`
 	Items []finding `json:"items"`
 
-	Data *screen.Report `json:"data,omitempty"` // what the table has that the node learns from, if it learns from one
+	Data *screen.Report `json:"data,omitempty"` // a report on the table that the node learns from; nil if it has no table
 
 	timeout time.Duration
 	program *cli.Program
-	bad     []string // the items that fail
+	bad     []string // the items that failed
 }
 
-// Check is the command that says whether a node is fit to run.
+// Check is the command that checks whether a node is ready to run.
 func Check(ctx context.Context, cmd *cli.Cmdline) error {
 	offline := cmd.Bool("offline", false, "leave the neighbors out")
 	edges := cmd.Bool("edges", false, "only try every address of every neighbor")
@@ -86,7 +86,7 @@ func (c *Checkup) add(item, level, format string, args ...any) {
 func (c *Checkup) ok(item, format string, args ...any)   { c.add(item, "ok", format, args...) }
 func (c *Checkup) warn(item, format string, args ...any) { c.add(item, "warn", format, args...) }
 
-// fail adds a fault. The first one decides the exit code, which is that of run.
+// fail adds an error. The first one decides the exit code, which is the same as that of run.
 func (c *Checkup) fail(item string, code int, err error) {
 	if c.OK {
 		c.OK, c.Code = false, code
@@ -95,10 +95,10 @@ func (c *Checkup) fail(item string, code int, err error) {
 	c.add(item, "fail", "%v", cli.Cured(err))
 }
 
-// codeOf is what run would end with after an error.
+// codeOf returns the exit code of run for an error.
 func codeOf(err error) int { return cli.ExitCode(err, "", io.Discard) }
 
-// everything runs the checks in order, as far as the earlier ones allow.
+// everything runs the checks in order and skips those that depend on a failed one.
 func (c *Checkup) everything(ctx context.Context, path string, offline, edges bool) {
 	node, err := readOwn(c.program, path)
 	if err != nil {
@@ -127,7 +127,7 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 		c.ok("key", "is %q's in the fleet file, and nobody else can read it", node.Name)
 	}
 	if _, _, together := node.Load(); err == nil && together != nil {
-		c.fail("ledger", cli.ExitUsage, together) // there must be one, or must not: all else is known to be right
+		c.fail("ledger", cli.ExitUsage, together) // the ledger is missing or superfluous: all else is already checked
 	}
 	d := &device.Device{File: node, Fleet: file, Key: key}
 	var errProxy error
@@ -155,8 +155,8 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 	}
 }
 
-// parts checks what the node is made of: files and port here, and the rest by the node's own rules. It returns why the oracle
-// cannot be opened.
+// parts checks files and port, and applies the node's own rules to the rest. It returns why the oracle cannot be
+// opened.
 func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) (errOracle error) {
 	f := file.Fleet
 	within, cancel := context.WithTimeout(ctx, c.timeout)
@@ -182,7 +182,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	used, remarks, errState := stateFolder(node.State)
 	r := plan.Preflight(within, cfg, func() (*state.Snapshot, error) {
 		if errState != nil {
-			return nil, fs.ErrNotExist // nothing that could be relied on
+			return nil, fs.ErrNotExist // not reliable
 		}
 		kept, err := state.ReadSnapshot(node.State)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -217,7 +217,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	return errOracle
 }
 
-// stateFolder looks at a state folder, which need not be there.
+// stateFolder inspects a state folder, which may be missing.
 func stateFolder(path string) (used bool, remarks []string, err error) {
 	if used, err = state.InUse(path); err != nil {
 		return false, nil, err
@@ -226,7 +226,7 @@ func stateFolder(path string) (used bool, remarks []string, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return used, nil, nil
 	}
-	if err == nil && !used { // while a node runs a slot may just be half written
+	if err == nil && !used { // a running node may be writing a slot
 		err = report.Refused
 	}
 	return used, report.Remarks, err
@@ -262,7 +262,7 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightRep
 	}
 }
 
-// privacy says what the run will cost and be worth, and whether its limit and the ledger cover that.
+// privacy reports the cost and the forecast of the run, and whether its limit and the ledger cover the cost.
 func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r *plan.PreflightReport) {
 	pr := f.Privacy
 	switch {
@@ -301,7 +301,7 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 	}
 }
 
-// listen binds the port, unless the node itself has it.
+// listen binds the port unless the running node holds it.
 func (c *Checkup) listen(node *fleetfile.Node, used bool) {
 	const item = "listen"
 	if node.Listen == "" {
@@ -321,7 +321,7 @@ func (c *Checkup) listen(node *fleetfile.Node, used bool) {
 	c.ok(item, "%s can be bound", node.Listen)
 }
 
-// neighbors asks whoever the node will talk to; with every, at every address.
+// neighbors asks all peers of the node; with every, at each of their addresses.
 func (c *Checkup) neighbors(ctx context.Context, d *device.Device, every bool) {
 	answers := c.program.Ask(ctx, d, c.timeout, every)
 	for _, a := range answers {

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// data looks at the table that the node learns from, if it is one. Nothing fails for it: what it finds is in the output of check alone,
-// and run does not look.
+// data inspects the node's table, if it learns from one. Its findings fail nothing: they appear only in the output of
+// check, and run does not inspect the table.
 func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) {
 	b := builtin.Of(node)
 	if b == nil {
@@ -39,7 +39,7 @@ func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) 
 		return report, err
 	})
 	if err != nil || seen == nil {
-		return // why is said of the oracle
+		return // the check of the oracle reports why
 	}
 	c.Data = seen
 	text, missing := fmt.Sprintf("%d rows", seen.Rows), 0
@@ -62,10 +62,9 @@ func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) 
 	}
 }
 
-// mostColumns is how many columns of a table check shows.
 const mostColumns = 60
 
-// table shows the columns of the node's data.
+// table prints the columns of the node's data.
 func (c *Checkup) table(t cli.Table) {
 	if c.Data == nil {
 		return

@@ -16,14 +16,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Evaluation is what a model is worth on some data, and its JSON.
+// Evaluation holds a model's scores on some data; it is the result and its JSON.
 type Evaluation struct {
 	*Applied
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`
 	Regression     *task.NumberMetrics `json:"regression,omitempty"`
 }
 
-// Evaluate is the command that says what a model file is worth on labelled samples.
+// Evaluate is the command that scores a model file on labelled samples.
 func Evaluate(_ context.Context, c *cli.Cmdline) error {
 	var r Evaluation
 	rule := c.String("threshold", "", "two classes: say the second one from which `probability` on: youden or sensitivity:0.9, "+
@@ -73,7 +73,7 @@ func Evaluate(_ context.Context, c *cli.Cmdline) error {
 	})
 }
 
-// classMetrics prints what said classes are worth.
+// classMetrics prints the scores of predicted classes.
 func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
 	t.Row("accuracy", "%s of %d samples; always saying the most frequent class: %.2f %%", percent(&m.Accuracy), m.Samples,
 		100*m.Majority)
@@ -111,10 +111,10 @@ func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
 	}
 }
 
-// percent is a share with its interval.
+// percent formats a share with its interval.
 func percent(e *task.Estimate) string { return estimate(e, "%.2f %% [%.1f, %.1f]", 100) }
 
-// number is a figure with its interval.
+// number formats a figure with its interval.
 func number(e *task.Estimate) string { return estimate(e, "%.4g [%.4g, %.4g]", 1) }
 
 func estimate(e *task.Estimate, format string, unit float64) string {
@@ -124,7 +124,7 @@ func estimate(e *task.Estimate, format string, unit float64) string {
 	return fmt.Sprintf(format, unit*e.Value, unit*e.Low, unit*e.High)
 }
 
-// choose makes Evaluate judge by the threshold of the file, or by one that a rule chooses on the samples.
+// choose sets the decision threshold: the file's, or one that a rule chooses on the samples.
 func (a *Applied) choose(rule, to string) error {
 	text, found := strings.CutPrefix(rule, "sensitivity:")
 	number, err := strconv.ParseFloat(text, 64)
@@ -150,8 +150,9 @@ func (a *Applied) choose(rule, to string) error {
 	return nil
 }
 
-// cut returns the threshold with the best specificity of those with at least a sensitivity, or, if that is 0, the one with the largest sum of
-// both (Youden 1950); of several the highest. It is in the middle between two probabilities that occur, or below all.
+// cut returns the threshold with the best specificity at a sensitivity of at least least or, if least is 0, with the
+// largest sum of both (Youden 1950). The highest wins a tie. It lies midway between two probabilities of samples, or
+// below all.
 func cut(is []int, probability []float64, least float64) (at float64, err error) {
 	order, count, above := make([]int, len(is)), [2]int{}, [2]int{}
 	for i, y := range is {

@@ -21,25 +21,25 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Exported is what was written, and its JSON.
+// Exported describes the file that export wrote; it is the result and its JSON.
 type Exported struct {
 	Run         string `json:"run"`
 	Name        string `json:"name"`
 	Round       int    `json:"round"`
-	Rounds      int    `json:"rounds"` // of the whole run, cool-down included
+	Rounds      int    `json:"rounds"` // of the whole run, with cool-down
 	Done        bool   `json:"done"`
 	Averaged    bool   `json:"averaged"`
 	Dim         int    `json:"dim"`
 	Format      string `json:"format"`
 	File        string `json:"file"`
 	SHA256      string `json:"sha256"`       // of the file
-	Model       string `json:"model_sha256"` // of the trained numbers as float32, little endian, as run prints it
+	Model       string `json:"model_sha256"` // of the trained parameters as little-endian float32; run prints the same
 	Sum         string `json:"sha256_file"`
-	Certificate string `json:"certificate,omitempty"` // the copy; empty if there is none that covers the model
+	Certificate string `json:"certificate,omitempty"` // path of the copy; empty if no certificate covers the model
 	NonPrivate  bool   `json:"non_private"`
-	// Predicts says whether it is a model file with the preprocessing, from which predict and evaluate work.
+	// Predicts reports whether this is a model file with the preprocessing, as predict and evaluate need.
 	Predicts bool `json:"predicts"`
-	// Compared is what the shared, the own and the personal model are worth here, with -personal.
+	// Compared holds the scores of the shared, the local and the personal model here, with -personal.
 	Compared *setup.Personal `json:"compared,omitempty"`
 }
 
@@ -125,7 +125,6 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.write(t, whole, why) })
 }
 
-// checkExport reports flags of export that do not go together.
 func checkExport(c *cli.Cmdline, to, format string) error {
 	given := func(name string) bool { return c.Given[name] && c.Lookup(name).Value.String() != "false" }
 	switch {
@@ -143,7 +142,7 @@ func checkExport(c *cli.Cmdline, to, format string) error {
 	return nil
 }
 
-// write says what was written of a model; why is why there is no certificate.
+// write prints what was written of a model; why is the reason for a missing certificate.
 func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 	what := "model"
 	if r.Averaged {
@@ -170,7 +169,7 @@ func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 	}
 }
 
-// recipeOf completes a model file with the preprocessing, or with why it has none.
+// recipeOf adds to a model file the preprocessing, or the reason that it has none.
 func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownFit bool) (err error) {
 	b := builtin.Of(node)
 	switch {
@@ -189,7 +188,7 @@ func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownF
 	return err
 }
 
-// certificate returns the node's certificate if it is right and covers the model, and else why not.
+// certificate returns the node's certificate if it is valid and covers the model, otherwise the reason.
 func (r *Exported) certificate(path string, f *sdk.Fleet, end int) (text []byte, why string) {
 	if f.Privacy.NonPrivate {
 		return nil, "NOT PRIVATE, what the node has sent may reveal its data"

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// personalize fits a model further on the node's own records, puts the result in its place, and compares. judges is where samples to judge
-// by are; if it is empty, those that the node holds back.
+// personalize fits a model further on the node's own records, replaces it by the result, and compares both. judges is
+// the file of the samples to judge by; if empty, the node's held-back samples.
 func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, judges string) (p *setup.Personal, err error) {
 	b := builtin.Of(node)
 	if b == nil {
@@ -41,7 +41,7 @@ func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, fi
 	}
 	all, read := own.Oracle.(*task.Model).Data(), []int{}
 	for i := range all.Len() {
-		if !slices.ContainsFunc(all.Row(i), func(x float32) bool { return x != x }) { // else the line could not be read
+		if !slices.ContainsFunc(all.Row(i), func(x float32) bool { return x != x }) { // rows with NaN could not be read
 			read = append(read, i)
 		}
 	}
@@ -57,7 +57,6 @@ func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, fi
 	return p, nil
 }
 
-// writePersonal compares the three models.
 func writePersonal(t cli.Table, p *setup.Personal) {
 	t.Row("personal", "fitted further on %d own records, without noise: it may give them away, and stays on this device", p.Records)
 	for i, m := range p.Models {

@@ -22,7 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// Applied is a model file at work, and the beginning of its JSON.
+// Applied is a model file in use, and the first part of the JSON.
 type Applied struct {
 	Model      string `json:"model_sha256"`
 	Run        string `json:"run"`
@@ -31,42 +31,43 @@ type Applied struct {
 	Done       bool   `json:"done"`
 	NonPrivate bool   `json:"non_private"`
 	Data       string `json:"data"`
-	// Unknown are the values that were taken for none of a column's categories.
+	// Unknown lists values outside a column's categories.
 	Unknown []string `json:"unknown_categories,omitempty"`
 	Classes []string `json:"classes,omitempty"`
-	Target  string   `json:"target,omitempty"` // the column whose number is predicted, in place of classes
-	// Far are columns with values that the preprocessing was not fitted for.
+	Target  string   `json:"target,omitempty"` // the column to predict, if it is numeric
+	// Far lists columns with values outside the range on which the preprocessing was fitted.
 	Far       []screen.Suspicion `json:"far,omitempty"`
-	Threshold *builtin.Threshold `json:"threshold,omitempty"` // of a site's copy
-	Personal  bool               `json:"personal,omitempty"`  // the model is
+	Threshold *builtin.Threshold `json:"threshold,omitempty"` // from a site's copy
+	Personal  bool               `json:"personal,omitempty"`  // whether the model is
 
 	file      *builtin.Model
 	predictor *task.Predictor
 	seed      uint64
 }
 
-// Predictions are what predict prints as JSON.
+// Predictions is the JSON of predict.
 type Predictions struct {
 	*Applied
-	Columns []string    `json:"columns,omitempty"` // those that contributions are of
+	Columns []string    `json:"columns,omitempty"` // the columns of contributions
 	Rows    []predicted `json:"rows"`
 
-	named bool // a column of the data names rows
+	named bool // whether a column of the data names the rows
 }
 
 type predicted struct {
 	Row          int       `json:"row"` // from 1, in the order of the data
 	ID           string    `json:"id,omitempty"`
 	Class        string    `json:"class,omitempty"`
-	Probability  []float64 `json:"probability,omitempty"` // of each class
-	Number       *float64  `json:"number,omitempty"`      // of the target
+	Probability  []float64 `json:"probability,omitempty"`
+	Number       *float64  `json:"number,omitempty"` // of the target
 	Contribution []float64 `json:"contribution,omitempty"`
 
-	said string // the class or the number
-	at   int    // the class
+	said string
+	at   int // index of the class
 }
 
-// apply reads the command line that predict and evaluate share, and the model file. An error of f is one of the data.
+// apply parses the flags that predict and evaluate share, and reads the model file. An error of f counts as an error
+// of the data.
 func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	a := &Applied{}
 	c.StringVar(&a.Data, "data", "", "the `source`: csv:FILE, csv:- for standard input, idx:DIR or synthetic:clinical")
@@ -161,7 +162,7 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 	return c.Print(r, r.table)
 }
 
-// csv prints all for programs, with a column of ids if the data have one.
+// csv prints all predictions as CSV, with a column of ids if the data have one.
 func (r *Predictions) csv(out io.Writer) error {
 	w := csv.NewWriter(out)
 	line := func(row, id string, rest ...string) {
@@ -169,7 +170,7 @@ func (r *Predictions) csv(out io.Writer) error {
 		if r.named {
 			cells = append(cells, id)
 		}
-		_ = w.Write(append(cells, rest...)) // an error stays until the end
+		_ = w.Write(append(cells, rest...)) // Error reports it at the end
 	}
 	head := []string{cmp.Or(r.Target, "class")}
 	for _, name := range r.Classes {
@@ -190,7 +191,7 @@ func (r *Predictions) csv(out io.Writer) error {
 	return w.Error()
 }
 
-// four writes a number with four digits, or as a whole one if it has more before the point.
+// four formats a number with four significant digits, or as an integer if it has more before the point.
 func four(v float64) string {
 	if size := math.Abs(v); size >= 1e4 && size < 1e15 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
@@ -198,8 +199,8 @@ func four(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// table is for people: of two classes the probability of the second one, of more that of the one that is said, and the three columns that
-// have contributed most.
+// table prints predictions for people: of two classes the probability of the second, of more that of the predicted
+// one, and the three columns that contributed most.
 func (r *Predictions) table(t cli.Table) {
 	line := func(row, id, said, p, most string) {
 		if r.named {

@@ -77,8 +77,8 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	if *addr != "" && (!c.Given["linger"] || *linger > 0) {
 		d.Linger = func(o *device.Outcome) <-chan time.Time {
 			_ = report(o)
-			if out, ok := c.Out.(*bufio.Writer); ok { // the result is shown at once
-				_ = out.Flush() // the last call returns the error of both
+			if out, ok := c.Out.(*bufio.Writer); ok { // flush to show the result at once
+				_ = out.Flush() // the last call returns this error too
 			}
 			if c.Given["linger"] {
 				d.Say(fmt.Sprintf("the page stays for %v, or until you interrupt (Ctrl-C)", *linger))
@@ -99,18 +99,18 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	return err
 }
 
-// tell has the device say what it does: to people, or as JSON.
+// tell makes the device print its progress, as text or as JSON.
 func tell(c *cli.Cmdline, d *device.Device, show *cli.Progress, asJSON bool) {
 	f := d.Fleet.Fleet
 	d.Say = func(line string) { show.Say("%s", line) }
 	d.Released = func(round int, spent dpmech.Total) {
-		show.Method = d.Method() // nobody else looks at it
+		show.Method = d.Method() // no concurrent use
 		show.Round(round, spendNote(f.Privacy, spent))
 	}
 	if asJSON {
 		d.Log = slog.NewJSONHandler(c.Log, nil)
 		log := slog.New(d.Log).With("run", f.Run, "node", d.File.Name)
-		c.Log = slog.NewLogLogger(log.Handler(), slog.LevelError).Writer() // why the command fails
+		c.Log = slog.NewLogLogger(log.Handler(), slog.LevelError).Writer() // for the reason of a failure
 		d.Say = func(line string) { log.Info(line) }
 		d.Released = func(round int, spent dpmech.Total) {
 			log.Info("released", "round", round, "rounds", d.Method().Last(), "note", spendNote(f.Privacy, spent))
@@ -118,7 +118,7 @@ func tell(c *cli.Cmdline, d *device.Device, show *cli.Progress, asJSON bool) {
 	}
 }
 
-// readOwn reads the file of a node that this program can run.
+// readOwn reads a node file and checks that this program can run the node.
 func readOwn(p *cli.Program, path string) (*fleetfile.Node, error) {
 	node, err := fleetfile.ReadNode(path)
 	if err == nil {
@@ -142,14 +142,14 @@ func spendNote(p sdk.Privacy, spent dpmech.Total) string {
 	return text
 }
 
-// RunResult is the outcome of a node's run, and its JSON.
+// RunResult is the result of a node's run and its JSON.
 type RunResult struct {
 	device.Outcome
 	Privacy *setup.Privacy `json:"privacy"`
 }
 
-// Write prints what matters of the outcome for people, in ten lines of 80 columns unless something is wrong, and with verbose all
-// else that is known. m is the method as the run ended.
+// Write prints the result for people: ten lines of 80 columns unless something is wrong; with verbose, everything. m
+// is the method at the end of the run.
 func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	t.Wrap("node", "%q of run %q: %d releases, %s sent, %.1f s", r.Name, r.Run, r.Rounds, cli.BytesText(r.BytesSent), r.Seconds)
 	t.Row("model", "%s", r.Model)

@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Status is the command that says where a node stands.
+// Status is the command that prints the status of a node.
 func Status(ctx context.Context, c *cli.Cmdline) error {
 	c.JSONFlag("")
 	path, err := c.ParseFile()
@@ -36,7 +36,7 @@ func Status(ctx context.Context, c *cli.Cmdline) error {
 	return c.Print(st, func(t cli.Table) { _, _ = io.WriteString(t, StatusText(st)) })
 }
 
-// StatusText returns a status for people.
+// StatusText formats a status for people.
 func StatusText(s *monitor.Status) string {
 	var text strings.Builder
 	b := cli.Table{Writer: &text}
@@ -88,7 +88,7 @@ func StatusText(s *monitor.Status) string {
 	return text.String()
 }
 
-// privacyRows says what the run, and all runs, have cost.
+// privacyRows prints the cost of this run and of all runs.
 func privacyRows(b cli.Table, p *monitor.Privacy) {
 	each := func(unit sdk.Unit, places int) string {
 		if unit == sdk.UnitRecord {
@@ -114,7 +114,7 @@ func privacyRows(b cli.Table, p *monitor.Privacy) {
 	}
 }
 
-// ownRows says what stays on the device.
+// ownRows prints what never leaves the device.
 func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 	covered := ""
 	if !nonPrivate {
@@ -142,7 +142,7 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 	}
 }
 
-// trendRows says if the node's own loss still falls, and what more rounds would cost.
+// trendRows prints whether the node's local loss still falls, and what more rounds would cost.
 func trendRows(b cli.Table, t *monitor.Trend, nonPrivate bool) {
 	if t == nil {
 		return
@@ -216,7 +216,6 @@ func neighborText(n *monitor.Neighbor) string {
 	return strings.Join(parts, ", ")
 }
 
-// howText says how a connection was made.
 func howText(l *monitor.Link) string {
 	if l.Address == "" {
 		return ""
@@ -228,7 +227,7 @@ func howText(l *monitor.Link) string {
 	return fmt.Sprintf(" (%s %s%s)", cmp.Or(l.How, "at"), l.Address, through)
 }
 
-// readFiles reads a node file and the fleet file that it names, but no key.
+// readFiles reads a node file and its fleet file, but no key.
 func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
 	node, err := fleetfile.ReadNode(path)
 	var fleet *fleetfile.File
@@ -238,7 +237,7 @@ func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
 	return node, fleet, cli.AsUsageError(err)
 }
 
-// Stopped is how far a node came that was ended, and its JSON.
+// Stopped is how far a stopped node came; it is the result and its JSON.
 type Stopped struct {
 	WasRunning bool `json:"was_running"`
 	Round      int  `json:"round"`
@@ -246,13 +245,13 @@ type Stopped struct {
 	Cooldown   int  `json:"cooldown"`
 }
 
-// StopAsked is what a node has asked of its run, and its JSON.
+// StopAsked is a node's early-stop request; it is the result and its JSON.
 type StopAsked struct {
 	Asked int           `json:"asked"` // the last round with data
 	Stop  *monitor.Stop `json:"stop"`
 }
 
-// Stop is the command that ends a running node, to go on later.
+// Stop is the command that stops a running node, which can continue later.
 func Stop(ctx context.Context, c *cli.Cmdline) error {
 	timeout := c.Duration("timeout", time.Minute, "how long to wait for the node's end")
 	fleetwide := c.Bool("fleet", false, "ask all members to end the run early, at the same round, in place of ending this process")
@@ -302,13 +301,12 @@ func Stop(ctx context.Context, c *cli.Cmdline) error {
 	})
 }
 
-// stopFleet asks for an early end of the run in the node's name.
 func stopFleet(ctx context.Context, c *cli.Cmdline, file *fleetfile.Node, fleet *fleetfile.File, round int) error {
 	last, err := device.AskEnd(ctx, file.State, round)
 	if err != nil {
 		return err
 	}
-	st, err := device.StatusOf(ctx, file, fleet) // a short run may be over by now
+	st, err := device.StatusOf(ctx, file, fleet) // a short run may already be complete
 	if err != nil {
 		return err
 	}

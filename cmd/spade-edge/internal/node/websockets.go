@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// Websockets is spade-edge, whose nodes connect to each other.
+// Websockets is the program spade-edge, whose nodes connect to each other.
 var Websockets = &cli.Program{
 	Name: "spade-edge",
 	Accept: func(node *fleetfile.Node) error {
@@ -37,7 +37,8 @@ var Websockets = &cli.Program{
 	Ask: askNeighbors,
 }
 
-// askNeighbors connects to every neighbor that has an address; with every, first to the first addresses of all, and so on.
+// askNeighbors connects to each neighbor that has an address. With every it tries all addresses: first the first
+// address of each neighbor, then the second, and so on.
 func askNeighbors(ctx context.Context, d *device.Device, patience time.Duration, every bool) (all []cli.Answer) {
 	link := ws.ConfigOf(d.Fleet, d.File.Name, d.Key, d.File.Listen)
 	link.Proxy = d.Proxy
@@ -60,7 +61,7 @@ func askNeighbors(ctx context.Context, d *device.Device, patience time.Duration,
 	}
 }
 
-// probe asks every peer once.
+// probe asks each peer once.
 func probe(ctx context.Context, link ws.Config, patience time.Duration) (all []cli.Answer) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -1,4 +1,4 @@
-// Package privacy has the command that plans noise, verifies certificates and looks after ledgers.
+// Package privacy has the command that plans noise, verifies certificates and manages ledgers.
 package privacy
 
 import (
@@ -20,16 +20,15 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// privacyOptions are the flags of the command privacy.
 type privacyOptions struct {
 	setup.Options
 	verify, fleet, ledger, newLedger, dataset, page string
 	neverUsed, force                                bool
 }
 
-// privacyModes lists what the command does, each with the flag that asks for it and the flags that go with it.
+// privacyModes lists the modes of the command, each with the flag that selects it and the flags that it allows.
 var privacyModes = []struct {
-	flag  string // "" plans
+	flag  string // "" is for planning
 	other []string
 	run   func(o *privacyOptions) error
 }{
@@ -40,7 +39,7 @@ var privacyModes = []struct {
 	{"", []string{"rounds", "clip", "epsilon", "sigma", "delta", "accounting", "unit", "json"}, (*privacyOptions).plan},
 }
 
-// Run is the command that plans noise, verifies certificates and looks after ledgers.
+// Run is the command that plans noise, verifies certificates and manages ledgers.
 func Run(ctx context.Context, c *cli.Cmdline) error {
 	o := &privacyOptions{Options: setup.Options{Cmdline: c}}
 	c.IntVar(&o.Asked.Method.Rounds, "rounds", 0, "releases of each client, one a round of learning")
@@ -78,7 +77,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	return nil
 }
 
-// check reports flags that do not go with what was asked for, and values out of range.
+// check reports flags that the mode does not allow and values out of range.
 func (o *privacyOptions) check(mode string, other []string) error {
 	var f cli.Faults
 	for _, name := range slices.Sorted(maps.Keys(o.Given)) {
@@ -113,11 +112,11 @@ type Plan struct {
 	Rounds int      `json:"rounds"`
 	Clip   float64  `json:"clip"`
 	Sigma  float64  `json:"sigma"`
-	Unit   sdk.Unit `json:"unit,omitzero"` // record; left out where it is the client
+	Unit   sdk.Unit `json:"unit,omitzero"` // omitted for client-level privacy
 	dpmech.Cost
 }
 
-// maxPlan bounds what a plan may spend, as package dpmech bounds what is counted.
+// maxPlan bounds the rho of a plan, as package dpmech bounds the one that it counts.
 const maxPlan = 1e6
 
 func (o *privacyOptions) plan() error {
@@ -194,7 +193,7 @@ type LifetimeLeft struct {
 	Left *LedgerLeft `json:"left"`
 }
 
-// Ledger prints what a ledger holds.
+// Ledger prints the contents of a ledger.
 func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 	t.Row("ledger", "%s, id %s, since %s", path, life.Ledger.ID, life.Created)
 	t.Row("data set", "%s", life.Dataset)
@@ -223,33 +222,34 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%.6g\t%s\n", r.Run, r.Fleet[:12], r.Member, releases(r), r.Rho, curveOf(r.Total(), life.Delta).Text())
 	}
-	_ = w.Flush() // an error of the output is that of its last line
+	_ = w.Flush() // the last write reports the error
 	fmt.Fprintf(t, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
 }
 
-// curveOf states a total of several runs, whose graphs are not known.
+// curveOf returns the curve of a total of several runs, whose graphs are unknown.
 func curveOf(t dpmech.Total, delta float64) dpmech.Curve {
 	return dpmech.CurveOf(t, dpmech.Shared{}, nil, delta, dpmech.GDP)
 }
 
-// LedgerLeft is what a ledger leaves to further releases, and its JSON. Without a limit that is not said.
+// LedgerLeft is the budget that a ledger leaves for further releases, and its JSON. It is absent if the ledger has no
+// limit.
 type LedgerLeft struct {
 	Figures []FigureLeft `json:"figures,omitempty"`
-	Rounds  *int         `json:"rounds,omitempty"` // of learning that are left at a fleet's settings
-	Run     string       `json:"run,omitempty"`    // of that fleet
-	Made    int          `json:"made,omitempty"`   // rounds of that run that the ledger counts
+	Rounds  *int         `json:"rounds,omitempty"` // learning rounds left at a fleet's settings
+	Run     string       `json:"run,omitempty"`
+	Made    int          `json:"made,omitempty"` // rounds of that run that the ledger counts
 
 	Text string `json:"-"`
 }
 
-// FigureLeft is what a ledger leaves against an adversary.
+// FigureLeft is the budget left against one adversary.
 type FigureLeft struct {
 	Adversary string  `json:"adversary"`
 	Rho       float64 `json:"rho"`     // zCDP
-	Epsilon   float64 `json:"epsilon"` // that a further run may have, by the limit's delta and accounting
+	Epsilon   float64 `json:"epsilon"` // for a further run, by the limit's delta and accounting
 }
 
-// releases returns the number of releases of a run that a ledger counts.
+// releases returns the number of a run's releases that a ledger counts.
 func releases(r dpmech.RunSpend) (n int) {
 	for _, s := range r.Spends {
 		n += s.Rounds
@@ -257,7 +257,7 @@ func releases(r dpmech.RunSpend) (n int) {
 	return n
 }
 
-// LeftOf returns what is left. f may be nil.
+// LeftOf returns the remaining budget. f may be nil.
 func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 	l := &LedgerLeft{Text: "as much as you like: the ledger has no limit"}
 	left := life.Limit.Left(life.Total()) // infinite without a limit

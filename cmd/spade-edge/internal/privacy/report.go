@@ -3,7 +3,7 @@ package privacy
 import (
 	"cmp"
 	"crypto/sha256"
-	_ "embed" // the page
+	_ "embed"
 	"fmt"
 	"html"
 	"math"
@@ -15,12 +15,12 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// reportPage has a name in braces where something is filled in.
+// reportPage is the page, with names in braces as placeholders.
 //
 //go:embed report.html
 var reportPage string
 
-// list is HTML made of texts that others may have written.
+// list builds HTML from untrusted text.
 type list struct{ strings.Builder }
 
 // add appends HTML with escaped values.
@@ -31,7 +31,6 @@ func (l *list) add(form string, values ...any) {
 	fmt.Fprintf(l, form, values...)
 }
 
-// fact appends a term and what is said of it.
 func (l *list) fact(term, format string, values ...any) {
 	l.add("<dt>%s</dt><dd>%s</dd>", term, fmt.Sprintf(format, values...))
 }
@@ -44,7 +43,6 @@ func items(all []string) string {
 	return cmp.Or(l.String(), "<li>Nothing.</li>")
 }
 
-// sentence begins with a capital and ends with a full stop.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }
 
 // report returns a page for people who decide about data, such as an ethics board. text is the certificate's file.
@@ -73,7 +71,7 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 		badge, good = "Verified and signed", " good"
 	}
 	words, more, _ := strings.Cut(curve.Words(unit), ". ")
-	plain := html.EscapeString // what Verify lets pass is printable
+	plain := html.EscapeString // Verify accepts only printable text
 	return []byte(strings.NewReplacer(
 		"{member}", plain(c.Member), "{run}", plain(c.Run), "{badge}", badge, "{good}", good, "{words}", plain(sentence(words)),
 		"{more}", plain(more)+".", "{bars}", bars.String(), "{figures}", figures.String(), "{several}", several.String(),
@@ -82,7 +80,7 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 	).Replace(reportPage))
 }
 
-// facts says what is protected, and for how long.
+// facts describes what is protected, and for how long.
 func facts(c *dpmech.Certificate) string {
 	var l list
 	l.fact("Protected", "%s", c.Unit)
@@ -107,7 +105,6 @@ func facts(c *dpmech.Certificate) string {
 	return l.String()
 }
 
-// commands says how to verify the files, and which they are.
 func (o *privacyOptions) commands(v *Verification, text []byte) string {
 	cert, fleet := filepath.Base(o.verify), filepath.Base(cmp.Or(o.fleet, "fleet.json"))
 	var l list

@@ -12,14 +12,14 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Verification is what a verification has shown, and its JSON.
+// Verification is the result of verifying a certificate, and its JSON.
 type Verification struct {
 	Verified      bool `json:"verified"`
 	LedgerChecked bool `json:"ledger_checked"`
 	FleetChecked  bool `json:"fleet_checked"`
-	// neighbors that have signed that they hold the last release
+	// neighbors that signed that they hold the last release
 	Countersigned []string `json:"countersigned_by"`
-	// all others; both are empty if no fleet was checked
+	// all other neighbors; both lists are empty if no fleet was checked
 	NotCountersigned []string            `json:"not_countersigned_by"`
 	Certificate      *dpmech.Certificate `json:"certificate"`
 }
@@ -58,7 +58,8 @@ func (o *privacyOptions) verifyCertificate() error {
 	})
 }
 
-// CertificateIn reads a certificate, and the text of the file, without judging it. The text is there also if it is none.
+// CertificateIn reads a certificate and the text of its file without verifying it. It returns the text even if parsing
+// fails.
 func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
 	text, err := fleetfile.ReadFile(path, MaxForeign, "a certificate")
 	if err != nil {
@@ -71,10 +72,10 @@ func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
 	return text, c, nil
 }
 
-// MaxForeign bounds, in bytes, what is read of a file that others have made.
+// MaxForeign bounds the size, in bytes, of a file from others.
 const MaxForeign = 64 << 20
 
-// Right puts the name of the certificate before a fault.
+// Right prefixes an error with the name of the certificate.
 func Right(path string, err error) error {
 	if err == nil {
 		return nil
@@ -82,7 +83,7 @@ func Right(path string, err error) error {
 	return fmt.Errorf("%s is not right:\n%w", path, err)
 }
 
-// audit checks the certificate by the fleet file and the keys in it. ledger is nil if there is none to compare with.
+// audit checks the certificate against the fleet file and its keys, and against ledger unless it is nil.
 func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 	file, err := fleetfile.Read(o.fleet)
 	if err != nil {
@@ -137,22 +138,22 @@ func quoted(names []string) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprintf("%q", names), "[]"), `" "`, `", "`)
 }
 
-// Evidence is what a verification of evidence has shown, and its JSON.
+// Evidence is the result of verifying evidence, and its JSON.
 type Evidence struct {
 	Evidence []Double `json:"evidence"`
 }
 
-// Double is one piece of evidence: two releases of one round, or one that no honest member makes.
+// Double is one piece of evidence: equivocation (two releases of one round), or a release that no honest member makes.
 type Double struct {
 	Member   string `json:"member"`
 	Round    int    `json:"round"`
 	Meaning  string `json:"meaning"`
-	Verified bool   `json:"verified"`        // the member's keys in the fleet file have made the signatures, and they prove it
-	Fault    string `json:"fault,omitempty"` // why it does not count
+	Verified bool   `json:"verified"`        // the member's keys in the fleet file made the signatures, which prove it
+	Fault    string `json:"fault,omitempty"` // why the evidence does not count
 }
 
-// verifyEvidence checks what a journal has against members by the keys in the fleet file, whoever has written it: both
-// signatures of two releases of a round, and an impossible release by the fleet's public numbers.
+// verifyEvidence checks a journal's evidence with the keys in the fleet file, no matter who wrote it. For equivocation
+// it checks both signatures of a round; for an impossible release, the fleet's public numbers.
 func (o *privacyOptions) verifyEvidence(j *state.Journal) error {
 	if o.fleet == "" {
 		return cli.Usage("-fleet is missing: %s is evidence, which is checked by the keys in the fleet file", o.verify)
@@ -175,7 +176,7 @@ func (o *privacyOptions) verifyEvidence(j *state.Journal) error {
 			e.Verify(file.Fleet.Run, file.Fleet.Hash(), file.SigningKeys(e.Member)))
 	}
 	for _, q := range j.Quarantine {
-		if len(q.Frames) == 1 && !q.Told { // two releases of a round are evidence as well
+		if len(q.Frames) == 1 && !q.Told { // equivocation is evidence too
 			add(Double{Member: q.Neighbor, Round: q.Release - 1, Meaning: q.Why},
 				file.Fleet.Proves(q.Neighbor, q.Frames[0].Start, file.SigningKeys(q.Neighbor)))
 		}

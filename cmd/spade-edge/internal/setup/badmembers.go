@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// BadMembers says, from public numbers, what one malicious member can do in a run and how to prevent it; nothing if it
-// cannot do much, or if there is nobody else. sdk/ROBUST.md has the figures behind it.
+// BadMembers describes, from public numbers, what one malicious member can do in a run and how to prevent it. It
+// returns "" if that is little, or if the fleet has one member. The figures come from sdk/ROBUST.md.
 func BadMembers(f *sdk.Fleet) string {
 	g, err := f.Graph()
 	if err != nil || len(f.Members) < 3 {
@@ -44,7 +44,7 @@ func BadMembers(f *sdk.Fleet) string {
 	return ""
 }
 
-// fewest returns the least number of neighbors that a member has.
+// fewest returns the smallest number of neighbors of a member.
 func fewest(g *graph.Graph) int {
 	least := g.N()
 	for i := range g.N() {
@@ -53,7 +53,8 @@ func fewest(g *graph.Graph) int {
 	return least
 }
 
-// hidden returns how far a member can move the model within the length of its own noise, as a share of what all others do.
+// hidden returns how far a member can move the model within the length of its local noise, as a share of all other
+// members' effect.
 func hidden(f *sdk.Fleet) float64 {
 	p, k := f.Privacy, float64(f.Method.Rounds)
 	reach := p.Clip

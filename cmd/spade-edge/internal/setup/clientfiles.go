@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// ReadTask reads the file of -task: how data are prepared, and the model.
+// ReadTask reads the file of -task: the preprocessing and the model.
 func (o *Options) ReadTask(file string) (err error) {
 	if file == "" {
 		return nil
@@ -23,7 +23,7 @@ func (o *Options) ReadTask(file string) (err error) {
 	return nil
 }
 
-// clientFiles finds the files of -data if there are several, one for each client.
+// clientFiles finds the files of -data if there are several, one per client.
 func (o *Options) clientFiles(f *cli.Faults) {
 	files, err := task.ClientFiles(o.Spec.Source)
 	if err != nil {
@@ -37,19 +37,19 @@ func (o *Options) clientFiles(f *cli.Faults) {
 		o.Nodes, len(files))
 	f.When(o.Given["partition"], "-partition does not go with several files of -data, each of which is one client's")
 	if o.Nodes = len(files); !o.Given["graph"] {
-		o.Graph = "complete" // a random graph of so few is none to count on
+		o.Graph = "complete" // a random graph of so few may be disconnected
 	}
 }
 
-// load reads and prepares the data. It returns what each client learns from and what it holds back of its own file, if
-// any.
+// load reads and prepares the data. It returns what each client learns from and, if clients have their own files, what
+// each holds back.
 func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 	partition, err := task.ParsePartition(o.Partition)
 	if err != nil {
 		return nil, nil, nil, AsUsage(err)
 	}
 	spec := o.DataSpec()
-	prepared := spec // by a recipe: some is always held back
+	prepared := spec // a recipe always holds back some samples
 	prepared.Whole = false
 	var each []*task.Set
 	switch {

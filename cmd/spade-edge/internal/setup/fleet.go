@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// MakeFleet completes the method with suggestions. dim is the number of the model's parameters. With Options.Adapter,
-// p.X0 is what it adapts.
+// MakeFleet fills in suggested values for unset parts of the method. dim is the number of the model's parameters. With
+// Options.Adapter, p.X0 is what the adapter adapts.
 func (p *Problem) MakeFleet(name string, dim int) error {
 	o := &p.Opt
 	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names}
@@ -68,8 +68,8 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	return CoversAll(f)
 }
 
-// features returns what is public about a model's features: whether each parameter is the weight of a table's column,
-// and whether features are pixels or principal components. Nothing is known of a program's model.
+// features returns public facts about a model's features: whether each parameter is the weight of a table's column,
+// and whether features are pixels or principal components. Nothing is known of an external program's model.
 func (p *Problem) features() (columns, uneven bool) {
 	o := &p.Opt
 	if p.Set == nil && o.Recipe == nil {
@@ -79,7 +79,6 @@ func (p *Problem) features() (columns, uneven bool) {
 	return !uneven && !o.HiddenLayer(), uneven
 }
 
-// sharingConflicts checks the flags of shared noise.
 func (o *Options) sharingConflicts(f *cli.Faults) {
 	for _, name := range []string{"pair-sigma", "limit-all", "absent", "partners"} {
 		f.When(o.Given[name] && !o.Given["colluders"],
@@ -96,8 +95,8 @@ func (o *Options) sharingConflicts(f *cli.Faults) {
 	}
 }
 
-// shareNoise sets up shared noise if it is asked for. It refuses a graph in which all that share noise with a member
-// may collude or vanish.
+// shareNoise sets up pairwise noise if requested. It refuses a graph in which all noise partners of a member may
+// collude or disappear.
 func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 	o := &p.Opt
 	if !o.Given["colluders"] {
@@ -122,7 +121,8 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		}
 		pr.Colluders = most
 	case o.Collude > 0:
-		pr.Colluders = (o.Collude*len(members) + o.colludeOf - 1) / o.colludeOf // rounded up: the claim is against as many
+		// Round up: the claim covers at least this share.
+		pr.Colluders = (o.Collude*len(members) + o.colludeOf - 1) / o.colludeOf
 	}
 	if o.Collude != 0 {
 		p.Choose("colluders", o.Asked.Privacy.Colluders)
@@ -137,7 +137,7 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		return cli.Usage("%s: all that %q shares noise with (%d) may be among them, and nothing would be left of that noise; want "+
 			"more of them (-partners or -graph), or fewer that may collude or vanish", flags, members[lonely], n)
 	}
-	if o.Given["pair-sigma"] { // by hand: what is left of it follows from the graph
+	if o.Given["pair-sigma"] { // set manually: the graph determines how much remains
 		if known.Privacy.EffectiveSigma, err = known.Privacy.Effective(noise); err != nil {
 			return cli.AsUsageError(err)
 		}
@@ -145,13 +145,13 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 	return nil
 }
 
-// widest returns who shares noise with whom: all with all if that is open.
+// widest returns the graph of pairwise noise, or a complete graph if that is not set.
 func (p *Problem) widest() (*graph.Graph, error) {
 	o, n := &p.Opt, p.Graph.N()
 	pr := o.Asked.Privacy
 	if !o.Given["partners"] && !o.Given["sigma"] && n > 3 {
 		pr.Partners = n - 1
-		if all, err := pr.NoiseGraph(p.Graph, o.Asked.Method.Seed); err == nil { // a fleet may have too many members
+		if all, err := pr.NoiseGraph(p.Graph, o.Asked.Method.Seed); err == nil { // fails for a fleet of too many members
 			return all, nil
 		}
 		pr.Partners = 0
@@ -159,7 +159,7 @@ func (p *Problem) widest() (*graph.Graph, error) {
 	return pr.NoiseGraph(p.Graph, o.Asked.Method.Seed)
 }
 
-// Schedule returns the sequence of the rounds.
+// Schedule returns the schedule of the rounds.
 func (p *Problem) Schedule() (graph.Schedule, error) {
 	m, pr := p.Fleet.Method, p.Fleet.Privacy
 	c := graph.Schedule{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
@@ -175,7 +175,7 @@ func (p *Problem) Schedule() (graph.Schedule, error) {
 	return c, err
 }
 
-// CoversAll refuses a run that costs more against all other members together than the fleet allows.
+// CoversAll returns an error if a run costs more against all other members together than the fleet allows.
 func CoversAll(f *sdk.Fleet) error {
 	p := f.Privacy
 	if all := p.Accounting.Epsilon(f.Total(f.Method.Rounds).All, p.Delta); p.LimitAll > 0 && all > p.LimitAll {

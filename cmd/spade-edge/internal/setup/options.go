@@ -23,31 +23,31 @@ import (
 type Options struct {
 	*cli.Cmdline
 	Collude, colludeOf int       // Collude/colludeOf of the members may collude; -1: as many as cost little; 0: the number in Asked
-	Asked              sdk.Fleet // its method, privacy and wire: what was asked for; what is zero is open
-	Steps              int       // of a client in all rounds, in place of rounds; 0 for none
+	Asked              sdk.Fleet // requested method, privacy and wire; a zero setting is unset
+	Steps              int       // per client in all rounds, instead of rounds; 0 if not given
 	Queries            int64     // likewise
 	Table              string
 	Average            bool
-	Several            *[]float64 // of -epsilon, if the command takes several
-	// Adapter, if not nil, makes the fleet's for a model of so many parameters.
+	Several            *[]float64 // set by -epsilon if the command takes several values
+	// Adapter, if not nil, makes the fleet's adapter for a model of so many parameters.
 	Adapter func(of int) (*adapter.Spec, error)
 	// data
-	Spec      task.Spec // with a test fraction of 0 nothing is set aside if Whole is set, in fit
+	Spec      task.Spec // a test fraction of 0 with Whole, in fit, holds nothing back
 	Partition string
 	Model     task.ModelSpec
-	Recipe    *task.Recipe // of -task, in demo and simulate; nil for none
-	Files     []string     // of the clients, one for each; nil if there is one for all
+	Recipe    *task.Recipe // from -task, in demo and simulate; nil for none
+	Files     []string     // one per client; nil if all clients share one
 	// network
 	Nodes int
-	Names []string // of the members; nil: node-0, node-1 and so on
+	Names []string // of the members; nil means node-0, node-1 and so on
 	Graph string
 }
 
-// NewOptions returns options in which every setting is open.
+// NewOptions returns options in which every setting is unset.
 func NewOptions(c *cli.Cmdline) Options {
 	o := Options{Cmdline: c, Table: "dense", Spec: task.Spec{TestFraction: 0.2}}
 	o.Asked.Method.Seed = 1
-	_, p, _ := plan.Suggest(plan.Known{Dim: 1, Samples: []int{1}}) // which does not fail
+	_, p, _ := plan.Suggest(plan.Known{Dim: 1, Samples: []int{1}}) // cannot fail
 	o.Asked.Privacy.EpsilonLimit, o.Asked.Privacy.Delta = p.EpsilonLimit, p.Delta
 	return o
 }
@@ -55,18 +55,18 @@ func NewOptions(c *cli.Cmdline) Options {
 // HiddenLayer reports whether the model has a hidden layer.
 func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronModel }
 
-// linear reports whether the model is the linear one for a target. Its radius is half that of classes: with a wider one
-// predictions reach the ends of the range.
+// linear reports whether the model is the linear one for a numeric target. Its radius is half that of classes: with a
+// wider one, predictions reach the ends of the range.
 func (o *Options) linear() bool { return o.ModelSpec().Name == task.LinearModel }
 
-// Known returns the basis of suggestions for the method. samples are those of each client.
+// Known returns the basis for suggesting a method. samples has the number of samples of each client.
 func (o *Options) Known(dim int, samples []int) plan.Known {
 	k := plan.Known{
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
 	}
 	for _, s := range settings.All() {
-		message := o.Asked.Wire.Payload == sdk.PayloadMessage // which allows neither of these
+		message := o.Asked.Wire.Payload == sdk.PayloadMessage // that payload allows neither
 		if o.Given[s.Flag] || message && (s.Flag == "consensus" || s.Flag == "robust") {
 			k.Fixed = append(k.Fixed, s.Name)
 		}
@@ -143,7 +143,8 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	}
 }
 
-// readColluders reads a number of colluders or a share of all members, which [Problem.MakeFleet] turns into a number.
+// readColluders parses a number of colluders or a share of all members. [Problem.MakeFleet] turns a share into a
+// number.
 func (o *Options) readColluders(text string) (err error) {
 	o.Collude = 0
 	switch over, under, isShare := strings.Cut(text, "/"); {
@@ -166,7 +167,7 @@ func (o *Options) readColluders(text string) (err error) {
 	return nil
 }
 
-// readEpsilons reads several values of -epsilon. The first is also that of a single run.
+// readEpsilons parses several values of -epsilon. A single run uses the first.
 func (o *Options) readEpsilons(text string) error {
 	*o.Several = nil
 	for _, part := range List(text) {
@@ -201,7 +202,7 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 			return nil
 		})
 	}
-	answer := func(to **bool, name, usage string) { // with a default of its own if it is not given
+	answer := func(to **bool, name, usage string) { // nil unless given: the default is elsewhere
 		c.BoolFunc(name, usage, func(text string) error {
 			yes, err := strconv.ParseBool(text)
 			if err != nil {
@@ -232,7 +233,7 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 		"`share` of samples to test on, where the source has no test files")
 }
 
-// readScale reads the columns of -scale, each with its factor after the last colon.
+// readScale parses the columns of -scale, each with its factor after the last colon.
 func (o *Options) readScale(text string) error {
 	o.Spec.Scale = map[string]float64{}
 	for _, one := range List(text) {
@@ -270,7 +271,7 @@ func (o *Options) RegisterRun(c *cli.Cmdline) {
 	c.JSONFlag("")
 }
 
-// Read adds the shared flags, and reads a command line into o.
+// Read adds the shared flags and parses a command line into o.
 func (o *Options) Read(c *cli.Cmdline) error {
 	o.RegisterData(c)
 	o.RegisterModel(c)
@@ -290,7 +291,7 @@ func (o *Options) Read(c *cli.Cmdline) error {
 	return f.Usage()
 }
 
-// CheckSettings reports given settings that are out of range. A setting that is not given is open, with a zero.
+// CheckSettings reports given settings that are out of range. An unset setting is zero.
 func (o *Options) CheckSettings(f *cli.Faults) {
 	for _, s := range settings.All() {
 		if !o.Given[s.Flag] {
@@ -305,7 +306,7 @@ func (o *Options) CheckSettings(f *cli.Faults) {
 	}
 }
 
-// ModelSpec returns the requested model. A perceptron has eight hidden units by default.
+// ModelSpec returns the requested model. By default a perceptron has eight hidden units.
 func (o *Options) ModelSpec() task.ModelSpec {
 	m := o.Model
 	if o.HiddenLayer() && !o.Given["hidden"] && o.Recipe == nil {
@@ -317,7 +318,7 @@ func (o *Options) ModelSpec() task.ModelSpec {
 	return m
 }
 
-// Conflicts reports flags that exclude each other and numbers that a zero default would hide.
+// Conflicts reports flags that exclude each other and zeros that would be taken for unset.
 func (o *Options) Conflicts(f *cli.Faults) {
 	for _, name := range Preparation {
 		f.When(o.Recipe != nil && o.Given[name], "-%s does not go with -task, which already sets it", name)
@@ -333,7 +334,7 @@ func (o *Options) Conflicts(f *cli.Faults) {
 		"-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
 	o.CheckSettings(f)
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
-	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit does not
+	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit has no -unit
 	f.When(protects && !each && o.Given["person"], "-person without -unit record: then each client's whole data set is protected, "+
 		"whatever persons its rows belong to")
 	f.When(protects && each && o.Table == "seeded", "-table seeded with -unit record, want dense: a seeded table holds one query a "+
@@ -359,7 +360,7 @@ func (o *Options) DataSpec() task.Spec {
 	return s
 }
 
-// List splits a flag's value at commas; an empty value is an empty list.
+// List splits a flag's value at commas; an empty value gives an empty list.
 func List(s string) []string {
 	if s == "" {
 		return nil
@@ -367,14 +368,14 @@ func List(s string) []string {
 	return strings.Split(s, ",")
 }
 
-// Preparation are the flags that a task replaces.
+// Preparation are the flags that -task replaces.
 var Preparation = []string{
 	"label", "target", "person", "drop", "onehot", "missing", "labels", "pca", "scale", "standardize", "bias", "model", "hidden",
 }
 
-// Gap stands in a node file for a program that is not named yet.
+// Gap is the placeholder in a node file for a program that is not yet named.
 const Gap = "FILL-IN-THE-ORACLE"
 
-// ErrGap is the error of a node file with a gap.
+// ErrGap is the error for a node file with a placeholder.
 var ErrGap error = cli.Usage("the node file has a gap: put in what this node learns from, " +
 	"a stream or a builtin (sdk/fleetfile/FORMAT.md shows them)")

@@ -14,23 +14,24 @@ import (
 
 const (
 	personalRounds = 50 // of local learning, at most
-	personalLeast  = 20 // samples that choose and judge
+	personalLeast  = 20 // samples to choose and judge by
 )
 
-// Personal compares, at a site, the fleet's model, one that learned from the site's own records alone, and the fleet's fitted further on
-// these.
+// Personal compares three models at a site: the fleet's; one trained only on the site's own records; and a personal
+// one, the fleet's fitted further on these records.
 type Personal struct {
 	Models  []Judged `json:"models"` // shared, own, personal
 	Records int      `json:"records"`
-	Best    string   `json:"best"`  // the one with the least loss
-	Beats   []string `json:"beats"` // those whose loss is greater beyond chance: the 95 % interval of the mean difference is above zero
+	Best    string   `json:"best"`  // the model with the smallest loss
+	Beats   []string `json:"beats"` // models with greater loss: the 95 % interval of the mean difference is above zero
 }
 
-// Judged is what a model is worth on samples that it has not learned from, and that have not chosen it.
+// Judged holds a model's scores on samples that neither trained nor chose it.
 type Judged struct {
-	Name           string              `json:"name"`
-	Start          int                 `json:"start"`  // of a personal model: 0 the fleet's, 1 half way back to the fleet's start, 2 that
-	Rounds         int                 `json:"rounds"` // of local learning from there on
+	Name string `json:"name"`
+	// Start is that of a personal model: 0 the fleet's model, 1 halfway to the fleet's start, 2 that start.
+	Start          int                 `json:"start"`
+	Rounds         int                 `json:"rounds"` // of local learning from that start
 	Loss           float64             `json:"loss"`   // the mean
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`
 	Regression     *task.NumberMetrics `json:"regression,omitempty"`
@@ -39,9 +40,10 @@ type Judged struct {
 	losses []float64
 }
 
-// Personalize fits a fleet's model, which began at start, further on a site's own records. Of test, from which none of the models has
-// learned, one half chooses where that begins and ends, and the other half judges. lopsided says that columns are components or pixels.
-// All is computed here, without noise, from the seed 1, and sent nowhere.
+// Personalize fits a fleet's model further on a site's own records. start is where that model began. No model has
+// learned from test: one half of it chooses the start and the number of rounds, the other half judges. lopsided says
+// that columns are principal components or pixels. Everything runs locally, without noise, with seed 1, and nothing is
+// sent.
 func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float32, lopsided bool, train, test *task.Data) (*Personal, error) {
 	if test.Len() < personalLeast {
 		return nil, fmt.Errorf("%d samples to choose and judge by, want %d or more", test.Len(), personalLeast)
@@ -59,7 +61,7 @@ func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float
 		return nil, err
 	}
 	best := 0
-	for _, i := range []int{0, 2, 1} { // of equal ones the first
+	for _, i := range []int{0, 2, 1} { // the first wins a tie
 		if err := p.Models[i].judge(judge); err != nil {
 			return nil, err
 		}
@@ -76,8 +78,8 @@ func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float
 	return p, nil
 }
 
-// tune learns on all records from each start on, and takes the model with the least mean loss on the samples that choose: after any
-// number of rounds, none included.
+// tune trains on all records from each start and keeps the model with the smallest mean loss on the choosing samples,
+// after any number of rounds including none.
 func (j *Judged) tune(ctx context.Context, spec task.ModelSpec, lopsided bool, train *task.Data, chooser *task.Model, starts ...[]float32) error {
 	least := math.Inf(1)
 	for i, start := range starts {
@@ -111,7 +113,8 @@ func (j *Judged) judge(m *task.Model) (err error) {
 	return err
 }
 
-// less reports whether the mean of a is below that of b by more than the 95 % interval of the mean of differences.
+// less reports whether the mean of a is significantly below that of b: by more than the 95 % interval of the mean
+// difference.
 func less(a, b []float64) bool {
 	n, mean, square := float64(len(a)), 0.0, 0.0
 	for i := range a {
@@ -124,7 +127,7 @@ func less(a, b []float64) bool {
 	return len(a) > 1 && mean > 1.96*math.Sqrt(square/(n-1)/n)
 }
 
-// learn trains on all records, from a start on; each sees the model after each round.
+// learn trains on all records from start; each receives the model after each round.
 func learn(ctx context.Context, spec task.ModelSpec, lopsided bool, d *task.Data, start []float32, each func(round int, x []float32)) error {
 	oracle := spec.New(d)
 	fleet := &sdk.Fleet{Run: "local", Dim: oracle.Dim(), Members: []string{"own"}, X0: start}

@@ -20,7 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// site generates samples of which the first of four columns tells the class, with a sign; the others are noise, and the last is one.
+// site generates samples with four columns. The first, times sign, tells the class; two are noise; the last is one.
 func site(n int, seed uint64, sign float64) *task.Data {
 	s := rng.New(seed, rng.Address{Purpose: rng.Fault})
 	d := &task.Data{Dim: 4, Classes: 2}
@@ -37,8 +37,8 @@ func site(n int, seed uint64, sign float64) *task.Data {
 
 var softmax = task.ModelSpec{Name: task.SoftmaxModel}
 
-// Where a site differs from the others, what it learns further is best beyond chance, and so is the fleet's model where that is right and
-// the site has a handful of records. The same records give the same bits.
+// At a site that differs from the others, the personal model is significantly best; where the fleet's model is right
+// and the site has few records, the fleet's is. The same records give the same bits.
 func TestPersonalize(t *testing.T) {
 	right, zeros := []float32{4, 0, 0, 0}, make([]float32, 4)
 	odd, err := Personalize(t.Context(), softmax, right, zeros, false, site(300, 1, -1), site(300, 2, -1))
@@ -82,8 +82,8 @@ func TestPersonalize(t *testing.T) {
 	}
 }
 
-// Of labels that are chance nothing can be learned, and the comparison says so: without any round the loss is 0.25, and what one half of
-// the samples chooses is no better than that on the other, as it would be if the same samples chose and judged.
+// With random labels there is nothing to learn: without any round the loss is 0.25, and the model that one half of the
+// samples chooses is no better on the other half, as it would be on the first.
 func TestHalvesJudgeOthers(t *testing.T) {
 	mean := 0.0
 	const times = 8
@@ -104,7 +104,7 @@ func TestHalvesJudgeOthers(t *testing.T) {
 	}
 }
 
-// tidied is a hospital's file with empty cells for what was not measured, and a column that says who is ill.
+// tidied writes a hospital's file with empty cells for missing values and a column for the diagnosis.
 func tidied(t *testing.T, path string) string {
 	t.Helper()
 	f, err := os.Open(path)
@@ -138,7 +138,7 @@ func tidied(t *testing.T, path string) string {
 	return out.Name()
 }
 
-// trainFleet trains a fleet on a complete graph, of which each member has one of the data sets; its members' models are returned.
+// trainFleet trains a fleet on a complete graph with one data set per member, and returns the members' models.
 func trainFleet(t *testing.T, privacy sdk.Privacy, seed uint64, own []*task.Data) [][]float32 {
 	t.Helper()
 	f := &sdk.Fleet{Run: "figures", Dim: softmax.Dim(own[0].Dim, own[0].Classes)}
@@ -177,7 +177,8 @@ func trainFleet(t *testing.T, privacy sdk.Privacy, seed uint64, own []*task.Data
 	return network.Models()
 }
 
-// The figures of examples/hospital/README.md: what the fleet's model, one of the site's own and the personal one are worth at each site.
+// TestPersonalFigures computes the figures of examples/hospital/README.md: scores of the shared, the local and the
+// personal model at each site.
 //
 //	SPADE_FIGURES=1 go test -run TestPersonalFigures -v -timeout 30m ./cmd/spade-edge/internal/setup
 func TestPersonalFigures(t *testing.T) {
@@ -188,7 +189,7 @@ func TestPersonalFigures(t *testing.T) {
 	record := sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5}
 	open := sdk.Privacy{NonPrivate: true}
 	compare := func(name string, privacy sdk.Privacy, sites func(seed uint64) (train, test []*task.Data)) {
-		var rows [][3]float64 // accuracy of shared, own, personal; then losses
+		var rows [][3]float64 // accuracies of shared, local, personal; then losses
 		var losses [][3]float64
 		best := map[string]int{}
 		for seed := uint64(1); seed <= seeds; seed++ {
@@ -229,7 +230,8 @@ func TestPersonalFigures(t *testing.T) {
 			}
 		}
 		a, l := sum(rows), sum(losses)
-		// the standard error of the mean difference of losses between personal and the other two, over sites and seeds
+		// the standard error, over sites and seeds, of the mean difference of losses between personal and the other
+		// two
 		se := func(k int) float64 {
 			square := 0.0
 			for _, r := range losses {

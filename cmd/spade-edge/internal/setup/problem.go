@@ -1,4 +1,4 @@
-// Package setup makes a fleet, its data, oracles and forecast from the flags that commands share, and prints results.
+// Package setup builds a fleet, its data, oracles and forecast from the flags that commands share, and prints results.
 package setup
 
 import (
@@ -26,8 +26,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Problem is the data dealt out to clients, and a fleet to train on them. In plan and init there may be no data: Set,
-// Train, Test, Oracles and Labels are then nil.
+// Problem is data dealt out to clients, and a fleet to train on them. In plan and init there may be no data; then Set,
+// Train, Test, Oracles and Labels are nil.
 type Problem struct {
 	Opt     Options
 	Fleet   *sdk.Fleet
@@ -35,16 +35,16 @@ type Problem struct {
 	Set     *task.Set
 	Train   *task.Data
 	Test    *task.Model
-	held    []*task.Data  // what each client has held back of its own file; nil if there is one for all
-	Oracles []*task.Model // one a client
+	held    []*task.Data  // what each client holds back of its own file; nil if all share one file
+	Oracles []*task.Model // one per client
 	Samples []int         // m_i
 	Labels  [][]int       // the classes of each client's samples
 
 	Chosen []Choice
-	X0     []float32 // the common start; nil for zeros
+	X0     []float32 // the common start; nil means zeros
 }
 
-// Choice is a parameter chosen for the user.
+// Choice is a parameter that the program chose.
 type Choice struct {
 	Name  string
 	value any
@@ -59,7 +59,7 @@ func (o *Options) ParseGraph() (*graph.Graph, error) {
 	return g, nil
 }
 
-// Build loads the data and makes the rest. name is the run id.
+// Build loads the data and builds the rest. name is the run id.
 func (o *Options) Build(name string) (*Problem, error) {
 	p := &Problem{Opt: *o}
 	var err error
@@ -104,7 +104,8 @@ func (o *Options) Build(name string) (*Problem, error) {
 	return p, p.MakeFleet(name, p.Oracles[0].Dim())
 }
 
-// Recipe returns how the data were prepared; fittedOn names those of a simulation without a task.
+// Recipe returns the preprocessing of the data. fittedOn names the data that it was fitted on in a simulation without
+// -task.
 func (p *Problem) Recipe(fittedOn string) (*task.Recipe, error) {
 	if p.Opt.Recipe != nil {
 		return p.Opt.Recipe, nil
@@ -112,8 +113,8 @@ func (p *Problem) Recipe(fittedOn string) (*task.Recipe, error) {
 	return p.Set.Recipe(p.Opt.ModelSpec(), fittedOn)
 }
 
-// places returns how many records of one person count if each person is protected: the most of any person by default.
-// It is 0 if no persons are protected.
+// places returns how many records of one person count at person-level privacy: by default, the most that any person
+// has. Without person-level privacy it returns 0.
 func (p *Problem) places() int {
 	o, s := &p.Opt, p.Set
 	private := &o.Asked.Privacy
@@ -128,7 +129,7 @@ func (p *Problem) places() int {
 	return private.Places
 }
 
-// Choose records the values of flags that are not given, once. choices are names, each with its value.
+// Choose records the values chosen for flags that are not given, each once. choices alternates names and values.
 func (p *Problem) Choose(choices ...any) {
 	for pair := range slices.Chunk(choices, 2) {
 		name := pair[0].(string)
@@ -140,7 +141,7 @@ func (p *Problem) Choose(choices ...any) {
 	}
 }
 
-// chooseSettings records the fleet's settings that are not given and not off.
+// chooseSettings records the fleet's settings that are neither given nor off.
 func (p *Problem) chooseSettings() {
 	for _, s := range settings.All() {
 		place := s.In(p.Fleet)
@@ -169,8 +170,8 @@ func (p *Problem) ChosenValues() map[string]any {
 	return values
 }
 
-// AsUsage makes an error a usage error that names flags, the origin of everything in a fleet here. A spent budget stays
-// as it is.
+// AsUsage turns an error about a fleet into a usage error that names flags, because here flags define the fleet. It
+// does not change the error of a spent budget.
 func AsUsage(err error) error {
 	if err == nil || errors.Is(err, dpmech.ErrBudget) {
 		return err
@@ -178,7 +179,7 @@ func AsUsage(err error) error {
 	return cli.AsUsageError(WithFlags(err))
 }
 
-// WithFlags replaces the field of each [sdk.FieldError] and [task.FieldError] by its flag.
+// WithFlags replaces the field in each [sdk.FieldError] and [task.FieldError] by its flag.
 func WithFlags(err error) error {
 	all := fleetfile.Each(err)
 	for i, e := range all {
@@ -273,8 +274,8 @@ func ConsensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// Scores returns the models' scores on the test data: accuracy in percent, or the RMSE of a predicted number, 0 if
-// there is none.
+// Scores returns the models' scores on the test data: accuracy in percent, or the RMSE of a numeric prediction; 0
+// without test data.
 func (p *Problem) Scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
 	Each(len(models), func(i int) {
@@ -287,7 +288,7 @@ func (p *Problem) Scores(models ...[]float32) []float64 {
 	return out
 }
 
-// Worth returns a model's score on the test data for people.
+// Worth formats a model's score on the test data.
 func (p *Problem) Worth(x []float32, digits int) string {
 	if p.Train.Target == nil {
 		return fmt.Sprintf("%.*f %%", digits, p.Scores(x)[0])
@@ -295,7 +296,7 @@ func (p *Problem) Worth(x []float32, digits int) string {
 	return fmt.Sprintf("RMSE %.4g", p.Scores(x)[0])
 }
 
-// Each calls do for each number below n, on all processors, and waits for all calls.
+// Each calls do in parallel for each i < n and waits for all calls.
 func Each(n int, do func(i int)) {
 	var wg sync.WaitGroup
 	var next atomic.Int64
@@ -309,7 +310,7 @@ func Each(n int, do func(i int)) {
 	wg.Wait()
 }
 
-// Average returns the mean and the minimum of numbers.
+// Average returns the mean and the minimum of xs.
 func Average(xs []float64) (mean, lowest float64) {
 	for _, x := range xs {
 		mean += x / float64(len(xs))

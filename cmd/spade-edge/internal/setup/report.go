@@ -20,19 +20,19 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Report is the output of plan, and its JSON. Bytes of frames and the effect of a cool-down are estimates to a few
-// percent.
+// Report is the result of plan and its JSON. Frame sizes and the effect of a cool-down are estimates, accurate to a
+// few percent.
 type Report struct {
 	Nodes     int `json:"nodes"`
 	Edges     int `json:"edges"`
-	DegreeMax int `json:"degree_max"` // neighbors of the node with the most: what is said of one node is said of it
+	DegreeMax int `json:"degree_max"` // the largest number of neighbors; figures per node are for that node
 	Dim       int `json:"dim"`
 	Samples   int `json:"samples"`
 	Batch     int `json:"batch"`
 
 	Rounds   int     `json:"rounds"`
 	Cooldown int     `json:"cooldown"`
-	Mixing   int     `json:"mixing,omitempty"` // rounds of it after each round of learning
+	Mixing   int     `json:"mixing,omitempty"` // mixing rounds after each learning round
 	Tau      int     `json:"tau"`
 	Steps    int64   `json:"steps"` // T = K*tau
 	Schedule string  `json:"schedule"`
@@ -46,10 +46,10 @@ type Report struct {
 	RoundGain      float64 `json:"round_gain"`      // a = tau*beta*eta*mu
 	Gain           float64 `json:"gain"`            // a*rho*lambda_N as a share of the limit of stability, 8/3
 	SpectralRadius float64 `json:"spectral_radius"` // of the slowest mode's M_lambda
-	Tenfold        int     `json:"rounds_tenfold"`  // for disagreement to fall to a tenth
-	// rounds of cool-down that leave a twentieth of disagreement; null if too many to compute, or for one node
+	Tenfold        int     `json:"rounds_tenfold"`  // rounds until disagreement falls to a tenth
+	// cool-down rounds that reduce disagreement to a twentieth; null if too many to compute, or for one node
 	CooldownNeeded *int    `json:"cooldown_needed"`
-	ShareLeft      float64 `json:"share_left"` // after the plan's own rounds of cool-down
+	ShareLeft      float64 `json:"share_left"` // share of disagreement after the planned cool-down
 
 	Queries       int64 `json:"queries"`        // of all clients
 	QueriesClient int64 `json:"queries_client"` // K*(m + tau*b), with tracking K*tau*b
@@ -58,15 +58,15 @@ type Report struct {
 	Payload    sdk.Payload `json:"payload"`
 	GridBits   int         `json:"grid_bits"`
 	Frames     frames      `json:"frame_bytes"`
-	BytesSent  int64       `json:"bytes_sent"`  // by all
-	BytesRound int64       `json:"bytes_round"` // by one node, to all its neighbors, in a round of learning
-	BytesNode  int64       `json:"bytes_node"`  // by one node in the whole run, and as much comes in
-	// at most, over an edge in either direction before the first release: the keys of all members, if others than
-	// neighbors share noise
+	BytesSent  int64       `json:"bytes_sent"`  // by all nodes
+	BytesRound int64       `json:"bytes_round"` // by one node, to all its neighbors, in a learning round
+	BytesNode  int64       `json:"bytes_node"`  // by one node in the whole run; it receives as many
+	// upper bound per edge and direction before the first release: the keys of all members, if noise is pairwise
+	// beyond neighbors
 	BytesKeys int64 `json:"bytes_keys,omitempty"`
 
-	// BytesBroker is what one node sends in a round with its mixing over a broker, down to the headers of TCP and IP.
-	// It receives as much.
+	// BytesBroker is what one node sends over a broker in a learning round with its mixing, including TCP and IP
+	// headers. It receives as many.
 	BytesBroker int64 `json:"bytes_round_broker"`
 
 	Chosen     map[string]any `json:"chosen"`
@@ -75,20 +75,20 @@ type Report struct {
 	Forecast   *plan.Outlook  `json:"forecast"` // null without noise
 }
 
-// KeyBytes bounds the bytes over an edge in one direction until both ends hold the offers of all members, if nothing is
-// lost: at worst a frame for each offer, and one in answer to each. Every frame lists the offers that its sender holds.
+// KeyBytes bounds the bytes sent over an edge in one direction until both ends hold the offers of all members, if
+// nothing is lost: at most one frame per offer and one answer to each. Every frame lists its sender's offers.
 func KeyBytes(members int) int64 {
 	const head = 24
 	return int64(members) * int64(signed.RelayedSize+2*(members/4+head))
 }
 
-// Multiply computes the figures that are products of others. queries are those of a client in a round.
+// Multiply computes the figures that are products of others. queries are per client and round.
 func (r *Report) Multiply(queries int64) error {
 	asked := float64(queries) * float64(r.Rounds)
 	releases := float64(r.Rounds)*float64(1+r.Mixing) + float64(r.Cooldown)
 	numbers, links := releases*float64(r.Dim), 2*float64(r.Edges)
 	bytes := float64(r.Rounds)*(float64(r.Frames.Learning)+float64(r.Mixing)*float64(r.Frames.Mixing)) +
-		float64(r.Cooldown)*float64(r.Frames.Cooldown) + float64(r.Frames.Done) // over one edge, one way
+		float64(r.Cooldown)*float64(r.Frames.Cooldown) + float64(r.Frames.Done) // over one edge in one direction
 	if most := max(asked*float64(r.Nodes), links*max(numbers, bytes)); most >= 1<<53 {
 		return cli.Usage("the run asks %.3g queries and sends %.3g bytes, want less than 2^53: that is no plan",
 			asked*float64(r.Nodes), links*bytes)
@@ -147,20 +147,21 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 	}
 }
 
-// Forecast returns what a private run will be worth to members with the mean number of samples; nil without noise.
+// Forecast predicts the model's quality after a private run with the mean number of samples per member. It returns nil
+// without noise.
 func (p *Problem) Forecast() *plan.Outlook {
 	sum := 0
 	for _, n := range p.Samples {
 		sum += n
 	}
 	r, err := plan.Forecast(p.Fleet, sum/len(p.Samples))
-	if err != nil { // not private; that a fleet is valid is known
+	if err != nil { // not private: the fleet is already validated
 		return nil
 	}
 	return r
 }
 
-// WriteBeginning prints, before a run, what was chosen for the user and what the run will be worth.
+// WriteBeginning prints, before a run, the chosen parameters and the forecast.
 func (p *Problem) WriteBeginning(w io.Writer) {
 	p.WriteChosen(w)
 	if r, err := p.Recipe("these data"); err == nil {
@@ -174,7 +175,7 @@ func (p *Problem) WriteBeginning(w io.Writer) {
 	}
 }
 
-// ForecastText returns a sentence about what a run will be worth and what would make it good.
+// ForecastText formats the forecast and how to improve it.
 func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 	pr := f.Privacy
 	epsilon := pr.Accounting.Epsilon(f.Rho(), pr.Delta)
@@ -207,21 +208,21 @@ func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 		right(r.Low), right(r.High), would)
 }
 
-// frames are the lengths in bytes of what a node sends to one neighbor.
+// frames are the sizes, in bytes, of the frames that a node sends to one neighbor.
 type frames struct {
-	Learning int64 `json:"learning"`         // a round of learning
-	Mixing   int64 `json:"mixing,omitempty"` // a round of mixing, on average
-	Cooldown int64 `json:"cooldown"`         // a round of cool-down
-	Done     int64 `json:"done"`             // the last word
+	Learning int64 `json:"learning"`
+	Mixing   int64 `json:"mixing,omitempty"` // in a mixing round, on average
+	Cooldown int64 `json:"cooldown"`
+	Done     int64 `json:"done"` // the completion message
 }
 
-// sampled is how many coordinates of a frame are encoded; the length of a longer one is extrapolated.
+// sampled is how many coordinates of a frame are encoded; the size of a longer frame is extrapolated.
 const sampled = 100_000
 
 var blank [signed.MaxDigests]byte
 
-// besides returns the parts of a frame whose length does not depend on the dimension: signed fields, and digests of
-// others' releases.
+// besides returns the parts of a frame whose size does not depend on the dimension: signed fields, and digests of
+// other members' releases.
 func besides(kind admm.Kind, members int) (own, digests []byte) {
 	if kind == admm.Release {
 		digests = blank[:int(math.Ceil(trust.Digests(members)))*trust.DigestSize]
@@ -229,8 +230,9 @@ func besides(kind admm.Kind, members int) (own, digests []byte) {
 	return blank[:signed.Size], digests
 }
 
-// Meter returns a function that encodes a message of dim coordinates, with blank signed fields as one of so many nodes
-// with a key sends it, and returns the length of its frame in bytes. It is not safe for concurrent use.
+// Meter returns a function that encodes a message of dim coordinates and returns its frame size in bytes. The signed
+// fields are blank, but as long as for a node with a key in a fleet of so many members. The function is not safe for
+// concurrent use.
 func Meter(dim, members int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte
@@ -249,8 +251,8 @@ func Meter(dim, members int) func(*admm.Message) (int, error) {
 	}
 }
 
-// NewFrames encodes frames like those of the run, with normal numbers, as noise makes them. calm has the standard
-// deviations of the releases on the grid, in units of the noise.
+// NewFrames encodes frames like those of the run, with normally distributed numbers like the noise. calm has the
+// standard deviations of the releases on the grid, in units of the noise.
 func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err error) {
 	d := min(f.Dim, sampled)
 	meter := Meter(d, len(f.Members))
@@ -299,7 +301,7 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err
 		return length(admm.Message{Kind: kind, Grid: grid})
 	}
 	out.Learning = gridded(calm.Step)
-	const distinct = 32 // so many rounds of mixing are encoded; those after them are like the last one
+	const distinct = 32 // number of mixing rounds to encode; later ones are like the last
 	var sum, last int64
 	for j, deviation := range calm.Mix {
 		if j < distinct {

@@ -14,12 +14,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Result is the outcome of a run, and its JSON. Accuracies are in percent, on the test data.
+// Result is the result of a run and its JSON. Accuracies are in percent, on the test data.
 type Result struct {
 	Nodes      int    `json:"nodes"`
 	Rounds     int    `json:"rounds"`
 	Cooldown   int    `json:"cooldown"`
-	Mixing     int    `json:"mixing,omitempty"` // rounds of it after each round of learning
+	Mixing     int    `json:"mixing,omitempty"` // mixing rounds after each learning round
 	Dim        int    `json:"dim"`
 	Tau        int    `json:"tau"`
 	Seed       uint64 `json:"seed"`
@@ -27,9 +27,9 @@ type Result struct {
 	NonPrivate bool   `json:"non_private"`
 
 	*Accuracies
-	Regression *regression `json:"regression,omitempty"` // in place of accuracies where a number is predicted
+	Regression *regression `json:"regression,omitempty"` // instead of accuracies if the target is numeric
 
-	Files []clientFile `json:"files,omitempty"` // of several files in -data
+	Files []clientFile `json:"files,omitempty"` // if -data has several files
 
 	ConsensusError float64 `json:"consensus_error"` // (1/N) sum |x_i - xbar|^2
 	Queries        int64   `json:"queries"`
@@ -43,19 +43,19 @@ type Result struct {
 	Forecast *plan.Outlook  `json:"forecast"` // null without noise
 }
 
-// Accuracies are the scores of a result on the test data, and their JSON: accuracies in percent, over clients unless
-// noted. Each client is scored with its model at the end.
+// Accuracies are the scores on the test data, and their JSON: in percent, over clients unless noted. Each client is
+// scored with its final model.
 type Accuracies struct {
 	Mean     float64  `json:"accuracy_mean"`
 	Worst    float64  `json:"accuracy_min"`
-	Network  float64  `json:"accuracy_network_mean"`       // of the average model, which no client holds
+	Network  float64  `json:"accuracy_network_mean"`       // of the average model, which no client has
 	Averaged *float64 `json:"accuracy_averaged,omitempty"` // with each client's running mean of its releases
-	Alone    *float64 `json:"accuracy_alone,omitempty"`    // each trained by itself
-	Pooled   *float64 `json:"accuracy_pooled,omitempty"`   // of one client with everybody's data
+	Alone    *float64 `json:"accuracy_alone,omitempty"`    // each trained alone
+	Pooled   *float64 `json:"accuracy_pooled,omitempty"`   // of one client with all data
 	Constant float64  `json:"accuracy_majority"`           // of the most frequent class
 }
 
-// regression has the same scores for a predicted number: RMSE in the unit of the target.
+// regression has the same scores for a numeric target: RMSE in the unit of the target.
 type regression struct {
 	Mean     float64  `json:"rmse_mean"`
 	Worst    float64  `json:"rmse_max"`
@@ -63,26 +63,26 @@ type regression struct {
 	Averaged *float64 `json:"rmse_averaged,omitempty"`
 	Alone    *float64 `json:"rmse_alone,omitempty"`
 	Pooled   *float64 `json:"rmse_pooled,omitempty"`
-	Constant float64  `json:"rmse_of_mean"` // of the mean of the test data
+	Constant float64  `json:"rmse_of_mean"` // of predicting the mean of the test data
 }
 
 // clientFile is the score of a client's model on the held-back samples of its own file, and its JSON.
 type clientFile struct {
 	File     string   `json:"file"`
-	Train    int      `json:"train"` // samples
+	Train    int      `json:"train"`
 	Test     int      `json:"test"`
 	Accuracy *float64 `json:"accuracy,omitempty"` // in percent
 	Majority *float64 `json:"accuracy_majority,omitempty"`
 	RMSE     *float64 `json:"rmse,omitempty"`
 }
 
-// Privacy is each client's cost of the run.
+// Privacy is the privacy cost of the run for each client.
 type Privacy struct {
 	dpmech.Cost
-	Unit   dpmech.Unit `json:"unit,omitzero"`    // record; left out where it is the client
-	Places int         `json:"places,omitempty"` // of a person, where the unit is one
+	Unit   dpmech.Unit `json:"unit,omitzero"`    // omitted for client-level privacy
+	Places int         `json:"places,omitempty"` // of a person, for person-level privacy
 	Sigma  float64     `json:"sigma"`
-	// of shared noise, see [sdk.Privacy]
+	// of pairwise noise, see [sdk.Privacy]
 	PairSigma      float64  `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64  `json:"effective_sigma,omitempty"`
 	Colluders      int      `json:"colluders,omitempty"`
@@ -90,11 +90,11 @@ type Privacy struct {
 	Clip           float64  `json:"clip"`
 	ConditionalOn  []string `json:"conditional_on"`
 
-	Curve []dpmech.Point `json:"curve,omitempty"` // the cost by the number of members who work together, where noise is shared
+	Curve []dpmech.Point `json:"curve,omitempty"` // cost by number of colluding members, for pairwise noise
 	line  dpmech.Curve
 }
 
-// NewResult returns a result with what is known before the run.
+// NewResult returns a result with everything known before the run.
 func (p *Problem) NewResult(simulated bool) *Result {
 	o, f := &p.Opt, p.Fleet
 	r := &Result{
@@ -105,7 +105,7 @@ func (p *Problem) NewResult(simulated bool) *Result {
 	}
 	if !f.Privacy.NonPrivate {
 		var conditional []string
-		if p.Set != nil { // the data are here
+		if p.Set != nil { // not in plan and init
 			conditional = p.Set.Fitted
 		}
 		r.Privacy = p.Privacy(conditional)
@@ -117,11 +117,11 @@ func (p *Problem) NewResult(simulated bool) *Result {
 // Privacy returns the cost of the whole run.
 func (p *Problem) Privacy(conditional []string) *Privacy {
 	f := p.Fleet
-	levels, _ := f.Levels() // which exist: the effective sigma is one of them
+	levels, _ := f.Levels() // always present: the effective sigma is one of them
 	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, levels, conditional)
 }
 
-// NewPrivacy states a spend. levels are those of [sdk.Fleet.Levels].
+// NewPrivacy returns the cost of a spend. levels are those of [sdk.Fleet.Levels].
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, conditional []string) *Privacy {
 	out := &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Partners: p.Partners, Clip: p.Clip,
@@ -133,8 +133,8 @@ func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, condit
 	return out
 }
 
-// Score scores the models at the end and, with -average, the running means of all releases. It returns each model's
-// score.
+// Score scores the final models and, with -average, the running means of all releases. It returns the score of each
+// model.
 func (r *Result) Score(p *Problem, models, means [][]float32) ([]float64, error) {
 	xbar := Mean(models)
 	r.ConsensusError = ConsensusError(xbar, models)
@@ -182,7 +182,7 @@ func (p *Problem) JudgeFiles(models [][]float32) (all []clientFile, err error) {
 	return all, nil
 }
 
-// Scores returns the accuracies of a result, or the RMSE in their place.
+// Scores returns the accuracies of a result, or the RMSE for a numeric target.
 func (r *Result) Scores() *Accuracies {
 	if r.Regression != nil {
 		return (*Accuracies)(r.Regression)
@@ -198,7 +198,7 @@ func (r *Result) Words() (score, worst, constant string) {
 	return "accuracy", "lowest", "the most frequent class"
 }
 
-// ScoreText returns a score for people.
+// ScoreText formats a score.
 func (r *Result) ScoreText(score float64, digits int) string {
 	if r.Regression != nil {
 		return fmt.Sprintf("%.4g", score)
@@ -206,7 +206,7 @@ func (r *Result) ScoreText(score float64, digits int) string {
 	return fmt.Sprintf("%.*f %%", digits, score)
 }
 
-// WriteWorth prints the scores at the end.
+// WriteWorth prints the final scores.
 func (r *Result) WriteWorth(t cli.Table) {
 	s, say := r.Scores(), func(score float64) string { return r.ScoreText(score, 2) }
 	score, worst, constant := r.Words()
@@ -226,7 +226,7 @@ func (r *Result) WriteWorth(t cli.Table) {
 	}
 }
 
-// WriteChosen prints the parameters chosen for the user.
+// WriteChosen prints the parameters that the program chose.
 func (p *Problem) WriteChosen(w io.Writer) {
 	if len(p.Chosen) > 0 {
 		var all []string
@@ -266,7 +266,7 @@ func (p *Privacy) Brief(t cli.Table) {
 	t.Wrap("", "%s", words)
 }
 
-// write prints a cost with each adversary; nil stands for a run without privacy.
+// write prints the cost against each adversary; p is nil for a run that is not private.
 func (p *Privacy) write(t cli.Table, releases int, note string) {
 	if p == nil {
 		t.Row("privacy", "NOT PRIVATE: what a node has sent may reveal its data")

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// Cure says what helps against a suspicion. na is how a mark for missing values is named: by a flag, or in a file.
+// Cure returns how to fix the cause of a suspicion. na names the flag or field for a mark of missing values.
 func Cure(s screen.Suspicion, na string) string {
 	missing := fmt.Sprintf("if that stands for a missing value, "+na+" reads it as one", s.Example)
 	return map[string]string{
@@ -25,7 +25,8 @@ func Cure(s screen.Suspicion, na string) string {
 	}[s.Kind]
 }
 
-// Look reads a table as it is, and looks at it. own says that the recipe was fitted on it. The report is nil for images.
+// Look reads a table without preparing it and inspects it. own says that the recipe was fitted on it. The report is
+// nil for images.
 func Look(r *task.Recipe, s task.Spec, own bool) (*screen.Report, *task.Data, error) {
 	if r.Columns == nil {
 		return nil, nil, nil
@@ -38,8 +39,8 @@ func Look(r *task.Recipe, s task.Spec, own bool) (*screen.Report, *task.Data, er
 	return screen.Table(r, d, own, unknown), d, nil
 }
 
-// Suspect says what is suspicious in a CSV file, or in each of several: by the recipe, or with own by the file itself and the others. It
-// reads them once more, and is silent where it cannot.
+// Suspect prints what is suspicious in each of the CSV files: by the recipe or, with own, by comparison with the other
+// files. It reads them again and ignores errors.
 func Suspect(w io.Writer, r *task.Recipe, s task.Spec, files []string, own bool) {
 	if r.Source != "csv" {
 		return
