@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Noise for members that may vanish is as much as for so many more colluders. A fleet that claims more is refused, and so
-// is one that plans for them without shared noise.
+// Planning for absent members requires as much noise as the same number of additional colluders. Validate refuses a
+// fleet that claims more, and one that plans for absent members without pairwise noise.
 func TestAbsentIsPlannedFor(t *testing.T) {
 	var edges [][2]int
 	for i := range 10 {

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// refusing is a store that fails at the save of a round.
+// refusing is a store whose save of one round fails.
 type refusing struct {
 	state.Store
 	round int
@@ -26,9 +26,9 @@ func (s refusing) Save(saved state.Record) error {
 	return s.Store.Save(saved)
 }
 
-// A release that could not be kept is drawn anew by the next process. Nobody may see anything of the first draw: a
-// certificate that is made afterwards shows the signature of the release before, and only a release that is kept and
-// marked is shown.
+// The next process redraws a release that could not be stored, so nobody may see any part of the first draw. A
+// certificate made afterwards shows the signature of the previous release. It shows a release only once that is stored
+// and marked.
 func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
