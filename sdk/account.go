@@ -25,7 +25,6 @@ type account struct {
 	filter *dpmech.Filter
 }
 
-// newAccount returns the account of a member at the start of its run.
 func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*account, error) {
 	if f.Privacy.NonPrivate {
 		return nil, nil
@@ -142,7 +141,6 @@ func (a *account) chargeAll() error {
 	return nil
 }
 
-// total returns the cost of the run so far.
 func (a *account) total() dpmech.Total {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -105,7 +105,6 @@ func exports(dir string) ([]string, error) {
 	return lines, nil
 }
 
-// declared formats each part of a declaration on its own line.
 func declared(files *token.FileSet, decl ast.Decl) []string {
 	var lines []string
 	put := func(node ast.Node) { lines = append(lines, oneLine(files, node)) }
@@ -139,7 +138,6 @@ var (
 	receiver = regexp.MustCompile(`^\*?[A-Z]`) // of an exported type
 )
 
-// oneLine formats a declaration on one line.
 func oneLine(files *token.FileSet, node ast.Node) string {
 	var b bytes.Buffer
 	if err := printer.Fprint(&b, files, node); err != nil {

@@ -53,7 +53,6 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// declarations returns the names of a file's functions, methods and types.
 func declarations(t *testing.T, file string) (names []string) {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

@@ -116,7 +116,6 @@ func (s *side) asleep() bool {
 	}
 }
 
-// wait blocks while the device is suspended.
 func (s *side) wait() {
 	s.mu.Lock()
 	awake := s.awake
@@ -180,7 +179,6 @@ func (s *side) Close() error {
 	return nil
 }
 
-// notified is a transport that reports new connections.
 type notified struct {
 	transport.Transport
 	opened <-chan string
@@ -209,7 +207,6 @@ func (w *wreck) beside(h *host, l *line, asleep int) {
 	})
 }
 
-// startNeighbors starts all members except the lost one.
 func (w *wreck) startNeighbors(l *line) {
 	for i, h := range w.hosts {
 		if i != w.lost {
@@ -242,7 +239,6 @@ func (h *host) alone() bool {
 	return !slices.ContainsFunc(h.node.Status().Neighbors, func(n sdk.Neighbor) bool { return n.Quarantine.Release == 0 })
 }
 
-// going reports whether a device has not reached the end of the run.
 func (h *host) going() bool {
 	return !h.node.Status().Done || h.ended() && h.err != nil && !errors.Is(h.err, context.Canceled)
 }
@@ -259,7 +255,6 @@ func (w *wreck) until(what string, come func() bool) {
 	w.t.Errorf("seed %d: in vain: %s", w.seed, what)
 }
 
-// finish ends everything that is still running.
 func (w *wreck) finish(l *line, others ...*host) {
 	all := append(others, w.hosts...)
 	for _, h := range all {

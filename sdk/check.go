@@ -13,7 +13,7 @@ type Check struct {
 	Config  error           // the settings are invalid; ignores missing ones
 	State   error           // the stored state is unreadable, or belongs to another run, member or program
 	Privacy error           // the rounds cost more than Privacy.EpsilonLimit; wraps [dpmech.ErrBudget]
-	Ledger  error           // it was rolled back, has releases that the state lacks, or has no room for the rest of the run
+	Ledger  error           // rolled back, has releases that the state lacks, or no room for the rest of the run
 	Kept    *state.Snapshot // the state from which the node would continue, or nil
 }
 

@@ -27,7 +27,7 @@ type OracleFunc = zoest.OracleFunc
 type Config struct {
 	Fleet     *Fleet              // the run; the same for all members
 	Name      string              // of this member
-	Oracle    Oracle              // the loss; called by Run, and with up to Window queries at once if it is a zoest.BatchOracle
+	Oracle    Oracle              // the loss; Run calls it, with up to Window queries if it is a zoest.BatchOracle
 	Transport transport.Transport // reaches neighbors by name; the caller closes it
 	Samples   int                 // m, the number of the oracle's samples, at least 1
 
@@ -45,7 +45,7 @@ type Config struct {
 	// neighbor's claim needs no proof: it can end the run, but charges nothing.
 
 	Key  ed25519.PrivateKey                      // signs every release
-	Keys func(member string) []ed25519.PublicKey // a member's valid public keys: present, next and retired; the set may change
+	Keys func(member string) []ed25519.PublicKey // a member's valid keys: present, next and retired; may change
 
 	// Neighbors that the node stops waiting for. By default it waits for all of them indefinitely.
 

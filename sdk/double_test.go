@@ -285,7 +285,6 @@ func configsOfTwo(t *testing.T, dir, name string, remembers bool) (cfgs []sdk.Co
 	return cfgs
 }
 
-// copyFiles copies files from one folder to another and overwrites existing files.
 func copyFiles(t *testing.T, from, to string, names ...string) {
 	t.Helper()
 	for _, name := range names {

@@ -52,14 +52,13 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if n.machine, err = admm.Restore(mcfg, newest.State, before); err != nil {
 		return err
 	}
-	if err := n.account.mark(n.method().Data(round)); err != nil { // the crash may have come before the mark
+	if err := n.account.mark(n.method().Data(round)); err != nil { // the crash may have come before that
 		return err
 	}
 	n.disclose()
 	return nil
 }
 
-// load returns the stored snapshots, newest first.
 func (n *Node) load() ([]wire.Snapshot, error) {
 	if n.cfg.Store == nil {
 		return nil, nil
@@ -142,7 +141,6 @@ func (n *Node) record() error {
 	return nil
 }
 
-// save writes the machine's state to the store.
 func (n *Node) save(s *admm.State) error {
 	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Epoch: n.claims.Epoch}
 	for _, e := range s.Edges {

@@ -70,7 +70,6 @@ func keptIn(t *testing.T, dir string, cfg sdk.Config, wrap func(*state.Dir) stat
 	return n, release, nil
 }
 
-// newLedgers makes a ledger for every member and returns their folder.
 func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -20,7 +20,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// lossy drops frames at random from a seed.
 type lossy struct {
 	transport.Transport
 	mu     sync.Mutex
@@ -410,7 +409,6 @@ func TestLastWordOverAFullLink(t *testing.T) {
 	}
 }
 
-// slow takes a third of a second per frame.
 type slow struct{ transport.Transport }
 
 func (s slow) Send(ctx context.Context, to string, frame []byte) error {
@@ -418,7 +416,6 @@ func (s slow) Send(ctx context.Context, to string, frame []byte) error {
 	return s.Transport.Send(ctx, to, frame)
 }
 
-// mute drops Done messages.
 type mute struct{ transport.Transport }
 
 func (m *mute) Send(ctx context.Context, to string, frame []byte) error {

@@ -31,8 +31,8 @@ type Fleet struct {
 	Run     string      `json:"run"`               // identifies the run, 1 to 64 bytes of printable UTF-8
 	Dim     int         `json:"dim"`               // d, the length of the parameter vector
 	X0      []float32   `json:"x0"`                // x_0, the common start, of length d; nil means zeros
-	Members []string    `json:"members"`           // the names of all clients, with the limits of Run; a client's number is its index
-	Edges   [][2]string `json:"edges"`             // pairs of names of members that exchange messages; the graph must be connected
+	Members []string    `json:"members"`           // the names of all clients, limited as Run; the index is the client's number
+	Edges   [][2]string `json:"edges"`             // pairs of members that exchange messages; the graph must be connected
 	Records []int       `json:"records,omitempty"` // the public number of records of each member, with Privacy.Unit record
 	Method  Method      `json:"method"`
 	Privacy Privacy     `json:"privacy"`
@@ -54,7 +54,7 @@ type Method struct {
 	Mixing   int `json:"mixing,omitempty"` // consensus rounds after each round of learning; they cost no privacy
 	Cooldown int `json:"cooldown"`         // C, additional consensus rounds at the end
 	Tau      int `json:"tau"`              // local steps per round, at least 1
-	Batch    int `json:"batch"`            // queries per local step; 0 or more than a client's samples: one query per sample
+	Batch    int `json:"batch"`            // queries per local step; 0 or more than a client's samples: one per sample
 
 	Rho  float64       `json:"rho"`  // penalty parameter, > 0
 	Gain float64       `json:"gain"` // tau*beta*eta*mu as a fraction of the stability limit, in (0, 1); determines beta
@@ -69,7 +69,7 @@ type Method struct {
 
 	Consensus Consensus `json:"consensus,omitempty"` // in mixing and cool-down rounds
 	Shrink    float64   `json:"shrink,omitempty"`    // standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
-	Robust    float64   `json:"robust,omitempty"`    // bounds a neighbor's influence; 0: no bound, otherwise at least 1: see [admm.Config]
+	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1; 0: none: see [admm.Config]
 }
 
 // Last returns the number of a member's last release, K*(1+Mixing) + C.
@@ -157,7 +157,6 @@ func (f *faults) refuse(wrong bool, field string, found any, want string, args .
 	*f = append(*f, &FieldError{Package: "sdk: fleet", Field: field, Found: text, Want: fmt.Sprintf(want, args...)})
 }
 
-// add adds err unless it is nil.
 func (f *faults) add(err error) {
 	if err != nil {
 		*f = append(*f, err)
@@ -311,7 +310,6 @@ func (f *Fleet) beta(g *graph.Graph) float64 {
 	return gain / (float64(m.Tau) * step)
 }
 
-// machine returns the configuration of a member's machine.
 func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Config {
 	m, w := f.Method, f.wire()
 	cfg := admm.Config{
@@ -346,7 +344,6 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 	return cfg
 }
 
-// shrink returns [admm.Config].Shrink.
 func (f *Fleet) shrink() float64 {
 	return f.Method.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
 }

@@ -85,7 +85,6 @@ func TestReleaseBits(t *testing.T) {
 	}
 }
 
-// entropyOf returns the empirical entropy of numbers, in bits.
 func entropyOf(v []int32) float64 {
 	count := map[int32]float64{}
 	for _, x := range v {

@@ -338,7 +338,6 @@ func TestVillain(t *testing.T) {
 	}
 }
 
-// within waits for a condition.
 func within(t *testing.T, come func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); !come(); time.Sleep(time.Millisecond / 10) {
@@ -385,7 +384,6 @@ func pathOverTLS(t *testing.T, f *sdk.Fleet, villainMax int, log *slog.Logger) [
 	return []transport.Transport{trs[0], trs[1], trs[2]}
 }
 
-// taped is a transport that records incoming messages.
 type taped struct {
 	transport.Transport
 	codec  *wire.Codec
@@ -459,7 +457,6 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 	}
 }
 
-// asked is the number of losses that the second member requests.
 func asked(f *sdk.Fleet) int64 {
 	return int64(f.Method.Rounds * (samples[1] + f.Method.Tau*min(f.Method.Batch, samples[1])))
 }

@@ -121,7 +121,6 @@ func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 	}
 }
 
-// hello returns the common part of all hellos of the fleet.
 func (f *Fleet) hello() wire.Hello {
 	form := f.canonical()
 	h := wire.Hello{Run: f.Run, Fleet: hashForm(form), Codec: wire.Protocol}

@@ -133,7 +133,6 @@ func (r *run) take(in received) error {
 	return nil
 }
 
-// refuse counts an invalid frame.
 func (r *run) refuse(from string, err error) {
 	if !errors.Is(err, admm.ErrQuarantine) {
 		r.log.Error("frame refused", "from", from, "err", err)
@@ -152,7 +151,6 @@ func (r *run) refuse(from string, err error) {
 // records must not lose their losses.
 const retries = 2
 
-// answer queries the oracle and passes the losses to the machine.
 func (r *run) answer(queries []zoest.Query) error {
 	r.losses = slices.Grow(r.losses[:0], len(queries))[:len(queries)]
 	err := zoest.Ask(r.ctx, r.cfg.Oracle, queries, r.losses, retries)

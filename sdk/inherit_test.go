@@ -16,7 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// renewLedger makes a new ledger in place of b's lost one.
 func renewLedger(t *testing.T, dir string, limit *dpmech.Limit, declared ...state.Declaration) {
 	t.Helper()
 	path := filepath.Join(dir, "b.ledger")

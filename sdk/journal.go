@@ -104,7 +104,6 @@ func (n *Node) loadEvidence() error {
 	return nil
 }
 
-// keepEvidence adds evidence to the status and the journal.
 func (r *run) keepEvidence(e signed.Evidence) {
 	r.note(e.String(), func(j *state.Journal) {
 		r.status.Evidence = append(r.status.Evidence, e)

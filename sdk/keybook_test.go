@@ -43,7 +43,6 @@ func (b *keyBook) note(member, neighbor string, epoch uint16, _ uint64, release 
 
 func early(release int, out outcome) bool { return release <= out.recovered }
 
-// pairs returns the pairs of members that share noise.
 func (w *wreck) pairs() (list [][2]string) {
 	if w.fleet.Privacy.Partners == 0 {
 		return w.fleet.Edges

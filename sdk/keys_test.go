@@ -8,7 +8,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// memberKey returns a member's key in all tests.
 func memberKey(name string) ed25519.PrivateKey {
 	key, known := madeKeys.Load(name)
 	if !known {
@@ -21,7 +20,6 @@ func memberKey(name string) ed25519.PrivateKey {
 // madeKeys caches the secret keys by name, because nodes ask for them with each message.
 var madeKeys sync.Map
 
-// memberKeys returns a member's public keys in all tests.
 func memberKeys(name string) []ed25519.PublicKey {
 	return []ed25519.PublicKey{memberKey(name).Public().(ed25519.PublicKey)}
 }

@@ -198,7 +198,6 @@ func (n *Node) Spend() dpmech.Total {
 // Levels returns the result of [Fleet.Levels]. The caller must not modify it.
 func (n *Node) Levels() []dpmech.Level { return n.levels }
 
-// publish copies the machine's state into the status.
 func (n *Node) publish() {
 	st := n.machine.Status()
 	n.mu.Lock()

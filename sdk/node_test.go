@@ -61,7 +61,6 @@ func noise(client int) io.Reader {
 	return &s
 }
 
-// simulated returns the models of a simulation of the fleet.
 func simulated(t *testing.T, f *sdk.Fleet) [][]float32 {
 	t.Helper()
 	cfgs, err := f.Machines(samples[:len(f.Members)], noise)
@@ -107,7 +106,6 @@ func nodes(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i 
 	return all
 }
 
-// inMemory opens an in-memory transport for every member.
 func inMemory(t *testing.T, f *sdk.Fleet) []transport.Transport {
 	t.Helper()
 	net := mem.New(f.Members...)
@@ -123,7 +121,6 @@ func inMemory(t *testing.T, f *sdk.Fleet) []transport.Transport {
 	return trs
 }
 
-// runAll runs nodes concurrently and returns their errors.
 func runAll(ctx context.Context, all []*sdk.Node) []error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
@@ -231,7 +228,6 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// tracking returns a ring with the tracking estimator.
 func tracking() *sdk.Fleet {
 	f := ring()
 	f.Method.Estimator = sdk.EstimatorTracking

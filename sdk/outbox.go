@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	room  = 4       // frames queued for a neighbor: two messages of a round, and answers; the run's last frame has its own place
+	room  = 4       // frames queued for a neighbor: two messages of a round, and answers; the last frame has its own place
 	words = 1 << 14 // questions and evidence queued, enough for 100 members (PROOF.md, "One story")
 )
 
@@ -54,7 +54,6 @@ func (b *outbox) say(frame []byte) {
 	}
 }
 
-// close announces that no more frames follow.
 func (b *outbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -26,7 +26,7 @@ import (
 // relays records which offers each neighbor holds. It belongs to the goroutine of Run.
 type relays struct {
 	partners []int
-	theirs   map[int][]uint8 // by neighbor and member: the device whose offer the neighbor holds, as in trust.Secrets.Holds
+	theirs   map[int][]uint8 // by neighbor and member: the device whose offer it holds, as in trust.Secrets.Holds
 	sent     map[int][]uint8 // by neighbor and member: the offers sent since the last tick
 	asked    map[int]bool    // neighbors that received this node's report since the last tick
 	process  map[int]uint64  // of a neighbor, by its last probe

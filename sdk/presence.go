@@ -32,7 +32,6 @@ type presence struct {
 	arrived map[string]*outbox   // frames for the loop by neighbor: no frame waits behind those of another neighbor
 }
 
-// newPresence starts the neighbors' clocks.
 func newPresence(now time.Time, neighbors []string) *presence {
 	p := &presence{heard: map[string]time.Time{}, last: now, arrived: map[string]*outbox{}}
 	for _, name := range neighbors {
@@ -41,7 +40,6 @@ func newPresence(now time.Time, neighbors []string) *presence {
 	return p
 }
 
-// hear records that a frame arrived.
 func (p *presence) hear(name string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,7 +20,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// heartless drops heartbeats.
 type heartless struct{ transport.Transport }
 
 func (h heartless) Send(ctx context.Context, to string, frame []byte) error {
@@ -77,7 +76,6 @@ func patient(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(
 	return all
 }
 
-// given returns the neighbors that each node has given up.
 func given(all []*sdk.Node) (up []string) {
 	for _, n := range all {
 		names := ""

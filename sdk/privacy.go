@@ -18,10 +18,10 @@ type Privacy struct {
 	Sigma      float64 `json:"sigma"`       // standard deviation of the noise per coordinate of a release
 	Delta      float64 `json:"delta"`       // in (0, 1); epsilon is stated at this delta
 
-	EpsilonLimit float64           `json:"epsilon_limit"` // limit of the run's epsilon at Delta: releases beyond it are refused; 0: none
+	EpsilonLimit float64           `json:"epsilon_limit"` // of the run at Delta; releases beyond it are refused; 0: none
 	Accounting   dpmech.Accounting `json:"accounting"`
 
-	Unit Unit `json:"unit,omitempty"` // UnitRecord needs Fleet.Records; Clip then applies to one record's share of an update
+	Unit Unit `json:"unit,omitempty"` // UnitRecord needs Fleet.Records; Clip then applies to one record's share
 	// Places, if more than 1, makes the protected unit a person with that many places for records (r_max), adjacent in
 	// the oracle's samples. Fleet.Records then counts persons. The loss of an empty place must be constant, such as 0.
 	Places int `json:"places,omitempty"`

@@ -197,7 +197,6 @@ func (r *run) show(to int, peer *trust.Peer) {
 	}
 }
 
-// postEvidence sends a neighbor two contradicting releases.
 func (r *run) postEvidence(to int, e *signed.Evidence) {
 	_ = r.post(to, &admm.Message{Kind: admm.Conflict, Round: e.Round, Signed: admm.Signed{Proof: e.First.Append(nil),
 		Other: e.Second.Append(nil), Digests: trust.About(r.number[e.Member], e.First.Epoch)}})

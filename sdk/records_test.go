@@ -16,7 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// recordRing is privateRing with record-level privacy.
 func recordRing() *sdk.Fleet {
 	f := privateRing()
 	f.Records = slices.Clone(samples[:5])

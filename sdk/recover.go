@@ -30,7 +30,6 @@ type joining struct {
 	absent      map[int]state.Quarantine
 }
 
-// recover replaces a lost device.
 func (r *run) recover() error {
 	r.joining = &joining{incarnation: signed.NewIncarnation(), standing: map[int]admm.Message{}, faults: map[int]error{},
 		absent: map[int]state.Quarantine{}}
@@ -199,7 +198,7 @@ func (r *run) respond(request *admm.Message, name string) error {
 	m.Incarnation = request.Incarnation
 	m.Signed = admm.Signed{Own: trust.Encoded(r.claims.Own.Last()), Proof: trust.Encoded(peer.Held.Last())}
 	if r.claims.Signing() {
-		if e := r.claims.Heads.Lost(r.claims.Keys(name), nil, peer.Scope); e != nil { // the neighbor may also have lost its ledger
+		if e := r.claims.Heads.Lost(r.claims.Keys(name), nil, peer.Scope); e != nil { // its ledger may be lost too
 			m.Signed.Other = e.Append(nil)
 		}
 	}

@@ -137,7 +137,6 @@ type puppet struct {
 	codec *wire.Codec
 }
 
-// newPuppet returns a puppet and its neighbor.
 func newPuppet(t *testing.T, change func(*sdk.Config)) (*puppet, *sdk.Node) {
 	t.Helper()
 	f := ring()
@@ -194,7 +193,6 @@ func (p *puppet) meet(n *sdk.Node) (end func()) {
 	}
 }
 
-// await returns the next message of a kind.
 func (p *puppet) await(kind admm.Kind) (m admm.Message) {
 	p.t.Helper()
 	for m.Kind != kind {
@@ -339,7 +337,7 @@ func TestStartsAreProved(t *testing.T) {
 			t.Errorf("it answers %+v", answer)
 		}
 		synctest.Wait()
-		if at := n.Status(); at.Round != 4 || at.Refused != int64(len(wrong)) { // it waits for release 4 of the replacement device
+		if at := n.Status(); at.Round != 4 || at.Refused != int64(len(wrong)) { // it waits for the replacement's release 4
 			t.Errorf("%+v", at)
 		}
 	})

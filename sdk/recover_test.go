@@ -52,7 +52,6 @@ func (j *journal) endsAt(t *testing.T, want string) context.Context {
 	return ctx
 }
 
-// outcome is the result of a wreck.
 type outcome struct {
 	recovered int  // the release after which the device was replaced
 	late      int  // how often a neighbor's device was killed in between
@@ -60,7 +59,6 @@ type outcome struct {
 	forgotten bool // a member saw a release and forgot it
 }
 
-// play loses a device and replaces it.
 func (w *wreck) play() (out outcome) {
 	t := w.t
 	for i := range w.hosts {
@@ -218,7 +216,6 @@ func (w *wreck) serve() {
 	}
 }
 
-// end waits until all have finished.
 func (w *wreck) end() {
 	if spare := w.hosts[w.lost]; w.t.Failed() || spare.ended() && spare.err != nil {
 		for _, h := range w.hosts {
@@ -254,7 +251,6 @@ func (w *wreck) checkEdges() {
 	}
 }
 
-// differences lists the violations of checkEdges.
 func (w *wreck) differences() (all []string) {
 	wrong := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	kept := make([]wire.Snapshot, len(w.hosts))
@@ -321,7 +317,6 @@ func (w *wreck) checkReleases(out *outcome) {
 	}
 }
 
-// checkCertificate checks that the replacement device's ledger has the whole run.
 func (w *wreck) checkCertificate(out outcome) {
 	spare := w.hosts[w.lost]
 	if w.fleet.Privacy.NonPrivate {

@@ -88,7 +88,6 @@ func TestPanicIsTheEnd(t *testing.T) {
 	}
 }
 
-// fragile is a store that panics at the second save.
 type fragile struct{ saves int }
 
 func (s *fragile) Load() ([]state.Record, error) { return nil, nil }

@@ -74,7 +74,6 @@ func (s *soup) next(kept [][]byte) []byte {
 	}
 }
 
-// tally is a log that counts its lines.
 type tally struct {
 	mu    sync.Mutex
 	lines int
@@ -106,7 +105,6 @@ func junkWanted(t *testing.T, usual int) int {
 	return usual
 }
 
-// memory returns the bytes in use, and those obtained from the system.
 func memory() (heap, sys uint64) {
 	var m runtime.MemStats
 	runtime.GC()

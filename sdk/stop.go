@@ -15,7 +15,7 @@ import (
 
 // Stop configures early-stop requests.
 type Stop struct {
-	Members int `json:"members"` // how many members must ask, 1 to 8: the run ends with the earliest round that this many asked for
+	Members int `json:"members"` // that must ask, 1 to 8: the run ends with the earliest round that this many asked for
 }
 
 // EndedAt returns the method of a run that ends with round last; 0 means that the run does not end early.
@@ -46,7 +46,6 @@ type stops struct {
 	blind bool // during a takeover the node does not know the fleet's progress
 }
 
-// loadStops loads the stops from the journal.
 func (n *Node) loadStops() {
 	for _, s := range n.journal.Stops {
 		if s.Member < len(n.cfg.Fleet.Members) && n.stops.Take(s) {
@@ -139,7 +138,6 @@ func eccentricity(g *graph.Graph, from int) (most int) {
 	return most - 1
 }
 
-// attachStops adds the stops that the node knows to a message.
 func (n *Node) attachStops(m *admm.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -189,7 +187,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil {
 		return nil, err
 	}
-	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover has missed earlier messages
+	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover missed earlier ones
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
 		return nil, fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too early: the stop cannot reach all members in time",

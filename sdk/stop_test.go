@@ -45,7 +45,6 @@ func endedAt(t *testing.T, f *sdk.Fleet, last int) [][]float32 {
 // wishes makes members request a stop right after one of their releases; 0 means before the run.
 type wishes map[int]struct{ release, last int }
 
-// ask makes a node request its stop. It is called with each release.
 func (w wishes) ask(t *testing.T, n *sdk.Node, i, release int) {
 	if wish, asks := w[i]; asks && wish.release == release {
 		if _, err := n.Stop(wish.last); err != nil {

@@ -63,7 +63,6 @@ func TestHelloNamesTheStop(t *testing.T) {
 	}
 }
 
-// mail alters the messages that its member sends.
 type mail struct {
 	transport.Transport
 	codec *wire.Codec

@@ -64,7 +64,6 @@ func (r *run) confront(member int, st *signed.Statement) {
 	}
 }
 
-// ask sends questions to all neighbors in use.
 func (r *run) ask(list []trust.Question) {
 	for i := range list {
 		for _, j := range r.neighbors {

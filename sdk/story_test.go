@@ -19,7 +19,6 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// fleetOn returns a private fleet on a graph, without mixing.
 func fleetOn(t *testing.T, spec string, n int) *sdk.Fleet {
 	t.Helper()
 	g, err := graph.Parse(spec, n, 3)

@@ -46,10 +46,8 @@ type wreck struct {
 	story []string
 }
 
-// releaseKey is a member's release of a round.
 type releaseKey struct{ member, round int }
 
-// receipt is one arrival of a release.
 type receipt struct {
 	by, incarnation int
 	content         string
@@ -74,7 +72,6 @@ type host struct {
 	looked      int   // the first round in which this device used the data, or 0
 }
 
-// lookout records the releases that arrive at a member.
 type lookout struct {
 	transport.Transport
 	w           *wreck
@@ -135,7 +132,6 @@ func (w *wreck) stored(s state.Store) bool {
 	return false
 }
 
-// newWreck draws a fleet.
 func newWreck(t *testing.T, seed uint64, shared bool, partners ...bool) *wreck {
 	w := &wreck{t: t, seed: seed, chance: rng.New(seed, rng.Address{Purpose: rng.Fault}), seen: map[releaseKey][]receipt{},
 		told: map[int]int{}}
@@ -204,7 +200,6 @@ func (w *wreck) newLedger(name string) string {
 	return path
 }
 
-// start begins an incarnation of a member.
 func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 	w.t.Helper()
 	h := w.hosts[i]
@@ -274,7 +269,6 @@ func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 	}()
 }
 
-// ended reports whether an incarnation is over.
 func (h *host) ended() bool {
 	select {
 	case <-h.over:
@@ -313,12 +307,10 @@ func (w *wreck) note(format string, args ...any) {
 	w.story = append(w.story, time.Now().Format("05.000000 ")+fmt.Sprintf(format, args...))
 }
 
-// wait sleeps for a random time up to most.
 func (w *wreck) wait(most time.Duration) {
 	time.Sleep(time.Duration(w.chance.Float64() * float64(most)))
 }
 
-// neighbors lists the neighbors of the lost device.
 func (w *wreck) neighbors() []int {
 	var all []int
 	for _, e := range w.fleet.Edges {

@@ -104,7 +104,6 @@ func TestDifferentFleetsRefuseEachOther(t *testing.T) {
 	}
 }
 
-// syncBuffer is a buffer that is safe for concurrent use.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

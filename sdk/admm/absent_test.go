@@ -133,7 +133,6 @@ func left(t *testing.T, machines []*Machine, l losses) float64 {
 	return least
 }
 
-// inverseAt returns entry (i, i) of the inverse of a positive definite matrix.
 func inverseAt(a [][]float64, i int) float64 {
 	n := len(a)
 	m := make([][]float64, n)

@@ -83,7 +83,6 @@ func (b box) steps(x0 float32) (low, high int32) {
 	return int32(max(-b.last, at-b.reach)), int32(min(b.last, at+b.reach))
 }
 
-// startAt returns coordinate i of x_0.
 func (c *Config) startAt(i int) float32 {
 	if c.X0 == nil {
 		return 0
@@ -91,7 +90,6 @@ func (c *Config) startAt(i int) float32 {
 	return c.X0[i]
 }
 
-// lastStep returns the index of the outermost grid point.
 func (c *Config) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/c.GridStep)) }
 
 // Impossible returns an [ImpossibleError] if no honest member sends this payload in a [Release] message of the round,

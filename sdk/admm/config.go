@@ -58,14 +58,14 @@ type Config struct {
 	// holds. If that is a later release than this client knows, the machine ends with a [RollbackError]. Simulations do
 	// not need it.
 	Probe       bool
-	Incarnation uint64 // with Probe: below 2^48 and never used by an earlier process; replies to other incarnations are ignored
+	Incarnation uint64 // with Probe: below 2^48, new in each process; replies to others are ignored
 	// Epoch is the number of this client's devices that were replaced before this one, 0..[MaxTakeovers]. If a neighbor
 	// knows a later epoch, its answer to a probe ends the machine with a [RollbackError]. In a private run only epoch 0
 	// makes releases with data, because a lost device may already have made them.
 	Epoch     uint16
 	Average   bool      // computes the mean of all releases so far (after a takeover: from State.Recovered on)
 	Consensus Consensus // if not nil, the steps of mixing and cool-down; needs Releases, excludes Robust
-	Shrink    float64   // threshold of the last release's model, per square root of the rounds with data: see [Machine.Model]
+	Shrink    float64   // threshold of the last model, per square root of the rounds with data: see [Machine.Model]
 
 	// Robust, if not 0, is at least 1 and bounds a neighbor's total influence over the run: the neighbor moves this
 	// client no farther from the median of all neighbors than Robust times the median of their distances from it. If no

@@ -30,7 +30,6 @@ func (r *record[T]) sync() {
 	r.durable, r.dirty = r.cached, false
 }
 
-// file identifies a file of a node's disk.
 type file int
 
 const (
@@ -69,7 +68,6 @@ func (b *logs) validate(kept, head int, grace bool) error {
 	return dpmech.CheckResume(kept, lines, m.round)
 }
 
-// lose rolls back a node's frail file.
 func (w *world) lose(n *node) {
 	back := func(s *slot) {
 		if len(s.durable) > 0 {

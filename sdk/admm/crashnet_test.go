@@ -23,7 +23,6 @@ type departed struct {
 	}
 }
 
-// send puts a node's next message in flight.
 func (w *world) send(n *node) {
 	msg := n.todo.Send[n.next]
 	n.next++
@@ -115,7 +114,6 @@ func (w *world) deliver(i int) {
 	}
 }
 
-// receive lets a message arrive.
 func (w *world) receive(n *node, p *packet) {
 	msg := p.msg
 	msg.Vector, msg.Grid = p.vector[:p.nv], p.grid[:p.ng]

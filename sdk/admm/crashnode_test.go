@@ -51,7 +51,6 @@ type node struct {
 	held int       // the highest release of this node that a neighbor held at the start of this incarnation
 }
 
-// bitsOf is a vector for bitwise comparison.
 type bitsOf [worldDim]uint32
 
 func bits32(x []float32) (b bitsOf) {
@@ -74,7 +73,6 @@ func (n *node) Read(p []byte) (int, error) {
 	return s.Read(p)
 }
 
-// start makes a node's machine from its disk.
 func (w *world) start(n *node) {
 	n.up, n.finished, n.busy, n.duty = true, false, true, mark
 	n.todo, n.next, n.granted = Ready{}, 0, false
@@ -314,7 +312,6 @@ func (w *world) stop(n *node) {
 	w.odds.span = min(w.odds.span, w.now+3000)
 }
 
-// halt ends a node with an error.
 func (w *world) halt(n *node, err error) {
 	w.stop(n)
 	w.log("node %d: %v", n.id, err)

@@ -30,7 +30,7 @@ type world struct {
 	odds   odds
 
 	left     [worldNodes][worldRounds + 1]departed // by client and release
-	newest   [worldNodes][worldNodes]int64         // serial of the last packet that no other overtook, by sender and receiver
+	newest   [worldNodes][worldNodes]int64         // serial of the last packet not overtaken, by sender and receiver
 	redraws  uint32
 	lostSlot bool               // a slot was rolled back: a node may lack a cool-down release, which no ledger records
 	forged   map[[3]int]Payload // by receiver, its incarnation and round: what the adversary sent it
@@ -100,7 +100,6 @@ const (
 	unkept        ending = "a state that cannot be kept"
 )
 
-// tally counts events.
 type tally struct {
 	crashes, torn, sent, lost, duplicated, reordered, stale, releases, rollbacks, unseen int64
 
@@ -133,7 +132,6 @@ func (t tally) String() string {
 		t.crashes, t.torn, t.sent, t.lost, t.duplicated, t.reordered, t.stale, t.releases)
 }
 
-// newWorld draws a world.
 func newWorld(seed uint64, p plant) *world {
 	w := &world{seed: seed, plant: p, chance: rng.New(seed, rng.Address{Purpose: rng.Fault})}
 	c := &w.chance
@@ -221,7 +219,6 @@ func (w *world) fails(e ending, format string, args ...any) {
 	w.log("FAILURE %s: "+format, append([]any{e}, args...)...)
 }
 
-// log logs an event if trace is set.
 func (w *world) log(format string, args ...any) {
 	if w.trace != nil {
 		w.trace.Logf("%6d  "+format, append([]any{w.now}, args...)...)
@@ -238,10 +235,8 @@ func (w *world) losing() bool {
 	return w.plant == losing || w.plant == markFirst || w.plant == markLate
 }
 
-// hostile reports whether node 0 is an adversary.
 func (w *world) hostile() bool { return w.plant == hostile || w.plant == fatalEdge }
 
-// tick tells a node that time has passed.
 func (w *world) tick(n *node) {
 	if n.duty == rest {
 		if w.calm && n.m.round == n.m.last() {
@@ -258,12 +253,10 @@ func (w *world) leave(n *node) {
 	n.up, n.gone, n.final = false, true, n.m.Model()
 }
 
-// over reports whether no node has anything left to do.
 func (w *world) over() bool {
 	return !slices.ContainsFunc(w.nodes, func(n node) bool { return !n.gone && !n.halted })
 }
 
-// rage advances the world with all its faults.
 func (w *world) rage() {
 	for ; w.now < w.odds.span && !w.over(); w.now++ {
 		if w.now%64 == 0 && !slices.ContainsFunc(w.nodes, func(n node) bool { return !n.finished }) {

@@ -23,10 +23,8 @@ func (m *Machine) Probe(peer, held int) Message {
 		Incarnation: m.cfg.Incarnation}
 }
 
-// probe sends a neighbor a Probe.
 func (m *Machine) probe(e *edge) { m.send = append(m.send, m.Probe(e.peer, e.heard)) }
 
-// replyTo answers a neighbor's probe.
 func (m *Machine) replyTo(probe Message, held int) {
 	m.send = append(m.send, Message{Kind: ProbeReply, From: m.client(), To: probe.From, Round: m.round, Held: held,
 		Epoch: probe.Epoch, Incarnation: probe.Incarnation})

@@ -10,7 +10,6 @@ import (
 // probing enables Probe on the kite's machines.
 func probing(i int, c *Config) { c.Probe = true }
 
-// sentTo returns the messages to one client.
 func sentTo(to int, sent []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(sent), func(msg Message) bool { return msg.To != to })
 }

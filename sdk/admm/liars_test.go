@@ -143,7 +143,6 @@ func (w *liars) accused(t *testing.T, by, of int, err error) {
 	w.caught++
 }
 
-// lie replaces a message of a malicious member.
 func (w *liars) lie(msg Message) Message {
 	to := w.machines[msg.To]
 	if w.plan == fuzz && w.chance.IntN(8) == 0 {

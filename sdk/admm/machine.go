@@ -33,7 +33,7 @@ type Machine struct {
 	round  int           // k: the number of releases made, and the round in progress
 	x      []float32     // x_i,k: the last release
 	grid   []int32       // x_i,k in grid steps
-	out    [2]Payload    // messages of the last two releases, by round mod 2: with Releases one for all neighbors, otherwise one per edge
+	out    [2]Payload    // messages of the last two releases, by round mod 2; with Releases one for all edges
 	mean   []float32     // of all releases; nil unless Average
 	phi    []float32     // the local iterate phi^t; shares the memory of centre
 	pairs  []dpmech.Pair // scratch space of a release

@@ -58,10 +58,10 @@ type Message struct {
 type Signed struct {
 	Own         []byte // the sender's signed release, of this round or its last
 	Proof       []byte // the receiver's signed release, as proof; of a Question: that of the member in question
-	Other       []byte // of a Probe: the sender's checkpoint; of a ProbeReply: a signed.Earlier; of a Conflict: the second release
+	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
 	Countersign []byte // of a Done: the sender's countersignature of the receiver's last release
 	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run with pairwise noise
-	Stops       []byte // of all but a Join, a Conflict, a Question and a Relay: the early-stop requests that the sender knows
+	Stops       []byte // the early-stop requests that the sender knows; not in Join, Conflict, Question and Relay
 	Digests     []byte // see trust.Gossip; of a Question and a Conflict: which member it is about
 	Relayed     []byte // of a Relay: offers
 	Known       []byte // of a Relay: whose offers the sender holds, two bits per member: its latest device, from 1
@@ -139,7 +139,6 @@ func (e *edge) at(round int) int { return slices.Index(e.have[:], round) }
 // holds reports whether the neighbor's release of a round has arrived.
 func (e *edge) holds(round int) bool { return round == 0 || e.at(round) >= 0 }
 
-// edge returns the edge to a neighbor, or nil.
 func (m *Machine) edge(peer int) *edge {
 	i, known := slices.BinarySearchFunc(m.edges, peer, func(e edge, peer int) int { return cmp.Compare(e.peer, peer) })
 	if !known {
@@ -165,7 +164,6 @@ func (m *Machine) held(e *edge, at int) Payload {
 	return Payload{Vector: part(in.Vector, e.index, d)}
 }
 
-// hold stores the neighbor's release of a round.
 func (m *Machine) hold(e *edge, at, round int, p Payload) {
 	in, n := &m.in[at], len(m.edges)*len(m.x)
 	if len(p.Grid) > 0 && in.Grid == nil {
@@ -214,7 +212,6 @@ func (m *Machine) payloadKind() Kind {
 	return EdgeMessage
 }
 
-// receiveDone takes the Done of a neighbor.
 func (m *Machine) receiveDone(e *edge, msg Message) error {
 	if first, last := m.ends(); msg.Round < first || msg.Round > last {
 		return fmt.Errorf("admm: neighbor %d is done after round %d, want %d", msg.From, msg.Round, m.last())
@@ -230,7 +227,6 @@ func (m *Machine) receiveDone(e *edge, msg Message) error {
 	return nil
 }
 
-// receiveRelease takes the message of a round.
 func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	newest := min(m.round+1, m.last())
 	if msg.Round < 1 || msg.Round > newest {
@@ -356,7 +352,6 @@ func (m *Machine) post(e *edge, round int, resent bool) {
 	m.send = append(m.send, msg)
 }
 
-// postDone tells a neighbor that this client needs nothing more.
 func (m *Machine) postDone(e *edge, resent bool) {
 	if m.dropped(e.index) || !m.arrived(e) {
 		return

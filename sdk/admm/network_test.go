@@ -166,11 +166,8 @@ func sameBits(a, b [][]float32) bool {
 	return slices.EqualFunc(a, b, func(x, y []float32) bool { return slices.Equal(x, y) })
 }
 
-// carries reports whether a message carries a release.
 func carries(msg Message) bool { return msg.Kind == EdgeMessage || msg.Kind == Release }
 
-// isProbe reports whether a message belongs to the handshake.
 func isProbe(msg Message) bool { return msg.Kind == Probe || msg.Kind == ProbeReply }
 
-// zOf returns z of the i-th edge.
 func (m *Machine) zOf(i int) []float32 { return part(m.z, i, len(m.x)) }

@@ -8,7 +8,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// pathOf returns the edges of a path.
 func pathOf(n int) (edges [][2]int) {
 	for i := 1; i < n; i++ {
 		edges = append(edges, [2]int{i - 1, i})

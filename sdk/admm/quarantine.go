@@ -70,7 +70,6 @@ func (m *Machine) Verdicts() []Verdict {
 	return v
 }
 
-// dropped reports whether the i-th edge is in quarantine.
 func (m *Machine) dropped(i int) bool { return m.cut[i] > 0 }
 
 // gone reports whether the release in progress, or else the next one, is made without the i-th edge.

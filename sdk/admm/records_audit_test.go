@@ -56,7 +56,6 @@ func (g recordGame) claimed() float64 {
 	return math.Sqrt(2 * g.privacy().Total(auditRounds).Rho)
 }
 
-// network makes the machines of one game.
 func (g recordGame) network(t *testing.T, seed uint64) ([]Config, *network) {
 	var edges [][2]int
 	for i := range g.members {
@@ -221,7 +220,6 @@ func (g recordGame) measure(t *testing.T, games int) (mu, se float64) {
 	return math.Abs(mu), math.Sqrt(variance)
 }
 
-// auditGames returns the number of games per world.
 func auditGames() int {
 	if os.Getenv("SPADE_LONG") == "" || testing.Short() {
 		return 900

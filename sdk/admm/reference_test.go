@@ -42,7 +42,6 @@ func scaled(a float64, x []float64) []float64 {
 	return y
 }
 
-// begin freezes the penalty and resets the round.
 func (r *reference) begin() {
 	r.p = scaled(r.cfg.Rho*float64(len(r.z)), r.x)
 	for _, z := range r.z {
@@ -56,7 +55,6 @@ func (r *reference) begin() {
 	r.asked, r.batch = 0, nil
 }
 
-// query takes one query of round k and its loss.
 func (r *reference) query(k int, point []float32, h int, loss float64) {
 	mu := r.cfg.Mu.At(k)
 	row := make([]float64, len(point))

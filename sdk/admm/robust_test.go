@@ -12,7 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// everyEdge returns the edges of a complete graph.
 func everyEdge(n int) (edges [][2]int) {
 	for i := range n {
 		for j := range i {

@@ -89,7 +89,6 @@ func (m *Machine) aim() {
 	}
 }
 
-// fail ends the machine, unless err is nil.
 func (m *Machine) fail(err error) {
 	if err != nil {
 		m.err = fmt.Errorf("admm: client %d, round %d: %w", m.client(), m.round, err)
@@ -248,7 +247,6 @@ func clamp(x []float32) {
 	}
 }
 
-// dequantize returns grid point n.
 func (m *Machine) dequantize(n int32) float32 { return float32(float64(n) * m.cfg.GridStep) }
 
 // resized returns a slice of length n that reuses *s's storage if possible.
@@ -257,7 +255,6 @@ func resized[T any](s *[]T, n int) []T {
 	return *s
 }
 
-// writeMessages makes the messages of this round's release.
 func (m *Machine) writeMessages() {
 	at := (m.round + 1) % 2
 	if m.cfg.Releases {
@@ -361,7 +358,6 @@ func (m *Machine) compare() {
 	m.compared, m.consensusError = m.round, sum/float64(m.live())
 }
 
-// halve sets z = (z - msg)/2.
 func halve(z, msg []float32) {
 	vec.Axpy(z, -1, msg)
 	vec.Scale(z, 0.5)

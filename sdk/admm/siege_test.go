@@ -76,7 +76,6 @@ func (w *siege) breaks(format string, args ...any) {
 // siegeShared is pairwise noise between neighbors.
 var siegeShared = dpmech.Gaussian{Clip: 0.3, Sigma: 0.2, Shared: dpmech.Shared{Sigma: 0.8, Effective: 0.5, Colluders: 1}}
 
-// newSiege draws a world.
 func newSiege(seed uint64, fault string) *siege {
 	w := &siege{seed: seed, chance: rand.New(rand.NewPCG(seed, 11)), fault: fault, left: map[place]content{},
 		ends: map[string]int{}}
@@ -126,7 +125,6 @@ func (w *siege) pairKey(peer, release int) (key [32]byte, ok bool) {
 	return key, w.chance.IntN(8) >= w.keys
 }
 
-// run plays a world to its end.
 func (w *siege) run() {
 	for range 40 + w.chance.IntN(160) {
 		d := w.devices[w.chance.IntN(len(w.devices))]

@@ -185,7 +185,6 @@ func (w *siege) help(d *device) {
 	}
 }
 
-// payload invents numbers, most of them near zero.
 func (w *siege) payload(d *device, grid bool) (p Payload) {
 	far := w.chance.IntN(24)
 	for range w.cfg.Estimator.Dim {
@@ -230,7 +229,6 @@ func (w *siege) echo(d *device) Message {
 	return m
 }
 
-// invent invents a message of any kind.
 func (w *siege) invent(d *device) Message {
 	m := Message{Kind: Kind(1 + w.chance.IntN(int(Start))), From: w.neighbor(), To: 1, Round: w.round(d), Held: w.round(d),
 		Epoch: uint16(w.chance.IntN(MaxTakeovers + 2)), Incarnation: d.m.cfg.Incarnation, Resent: w.chance.IntN(4) == 0}

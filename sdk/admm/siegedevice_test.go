@@ -45,7 +45,6 @@ type lines struct {
 	by               *device // the device that has it open
 }
 
-// stored is the content of a slot.
 type stored struct {
 	there bool
 	State
@@ -55,7 +54,6 @@ type stored struct {
 // errDead is the end of a process: it was killed, or a write failed.
 var errDead = errors.New("dead")
 
-// fresh reports whether nothing was ever stored.
 func (d *device) fresh() bool { return !d.slots[0].there && !d.slots[1].there }
 
 // newest returns the newest stored state, and the one before.
@@ -100,7 +98,6 @@ func (d *device) alive() error {
 	return d.write(func() {}, nil)
 }
 
-// die ends the process.
 func (d *device) die() {
 	d.m, d.joining, d.asked, d.ledger.drawing = nil, false, false, false
 	d.heard, d.from, d.said = nil, nil, 0
@@ -205,7 +202,6 @@ func (d *device) duties() {
 	}
 }
 
-// answer uses the data.
 func (d *device) answer(r *Ready) {
 	losses := make([]float64, len(r.Queries))
 	for i, q := range r.Queries {
@@ -223,7 +219,6 @@ func (d *device) answer(r *Ready) {
 	}
 }
 
-// perform performs the duties in order.
 func (d *device) perform(r *Ready) error {
 	if r.Reserve > 0 && d.w.fault != "nothing is reserved" {
 		if err := d.reserve(r.Reserve); err != nil {
@@ -252,7 +247,6 @@ func (d *device) note(set *map[int]bool, release int) {
 	(*set)[release] = true
 }
 
-// reserve charges a release with data, given by its round.
 func (d *device) reserve(round int) error {
 	l := d.ledger
 	if d.epoch > 0 {
@@ -271,7 +265,6 @@ func (d *device) reserve(round int) error {
 	return d.alive()
 }
 
-// record stores the state and marks the release.
 func (d *device) record() error {
 	w, s := d.w, stored{there: true, State: d.m.State().copied(), epoch: d.epoch}
 	slot := &d.slots[s.Round%2]
@@ -364,7 +357,6 @@ func (d *device) drop(peer int) {
 	}
 }
 
-// bitsOfPayload returns the content of a payload of up to two coordinates.
 func bitsOfPayload(p Payload) (c content) {
 	for i, v := range p.Vector {
 		c.number[i] = math.Float32bits(v)

@@ -31,7 +31,7 @@ type EdgeState struct {
 	Z          []float32 // z_ij
 	PeerZ      []float32 // z_ji; nil without Config.Releases
 	Flow       []float32 // f_ij; nil without Config.Consensus
-	Base       []int32   // the neighbor's release to which its next change on the grid applies; nil without Releases on a grid
+	Base       []int32   // the release to which the neighbor's next grid change applies; nil without Releases on a grid
 	Epoch      uint16    // the latest known epoch of the neighbor
 	Moved      []float32 // how far the neighbor moved the client in total; nil without Config.Robust and after a takeover
 	Cut        float32   // the total of what was clipped of that; 0 or more

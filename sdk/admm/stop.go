@@ -37,7 +37,6 @@ func (m *Machine) Begun() int {
 	return m.round
 }
 
-// last returns the number of the last release.
 func (m *Machine) last() int {
 	if m.early > 0 {
 		return m.early

@@ -8,7 +8,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// stopConfigs returns the configurations of a private network on a grid, or of one with the paper's messages.
 func stopConfigs(grid bool) []Config {
 	return configs(4, kite, func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 0.2, Sigma: 0.1})(i, c)
@@ -164,7 +163,6 @@ func TestStopIsRestored(t *testing.T) {
 	}
 }
 
-// copied returns a state with its own slices.
 func copied(s State) State {
 	s.X, s.Grid, s.Delta = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta)
 	s.Mean, s.Last, s.Edges = slices.Clone(s.Mean), slices.Clone(s.Last), slices.Clone(s.Edges)

@@ -63,7 +63,6 @@ func (m *Machine) between(e *edge) bool {
 	}
 }
 
-// startShown reports whether the neighbor's Start has arrived.
 func (m *Machine) startShown(e *edge) bool {
 	_, there := m.starts[e.index]
 	return there

@@ -145,7 +145,6 @@ func TestStandingHolds(t *testing.T) {
 	}
 }
 
-// replacement returns the machine of a replacement device, from the answers of all its neighbors.
 func replacement(t *testing.T, cfg Config, net *network, member int) *Machine {
 	t.Helper()
 	var list []Message

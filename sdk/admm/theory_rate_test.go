@@ -80,7 +80,7 @@ func (p *study) gradient(x []float64) (square float64) {
 
 // criterion runs the paper's non-private schedule, eq. (nonprivate-schedule). It returns S_K, the mean over all local
 // steps of
-// grad F|^2 at the clients' mean iterate plus the mean over rounds of the disagreement C_k, and the count of numbers sent.
+// |grad F|^2 at the clients' mean iterate plus the mean over rounds of the disagreement C_k, and the count of numbers sent.
 func (p *study) criterion(t *testing.T, steps, tau int, seed uint64) (s float64, sent int) {
 	t.Helper()
 	g, err := graph.Parse("ring", studyN, 1)
@@ -186,7 +186,6 @@ func TestRateOfLocalSteps(t *testing.T) {
 	}
 }
 
-// slope returns the slope of the least-squares line.
 func slope(x, y []float64) float64 {
 	var mx, my, xy, xx float64
 	for i := range x {

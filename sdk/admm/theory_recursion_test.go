@@ -20,7 +20,6 @@ func before(net *network) [][]float64 {
 	return x
 }
 
-// laplacianOf returns L*x for one coordinate of x.
 func laplacianOf(g *graph.Graph, x [][]float64, c int) []float64 {
 	out := make([]float64, g.N())
 	for _, e := range g.Edges() {

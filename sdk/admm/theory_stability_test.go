@@ -10,10 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// shapes are the graphs of the stability tests.
 var shapes = map[string]int{"ring": 12, "complete": 9, "star": 10, "grid:3x4": 12, "er:0.4": 12}
 
-// laplacian returns the Laplacian as a matrix.
 func laplacian(g *graph.Graph) [][]float64 {
 	l := make([][]float64, g.N())
 	for i := range l {

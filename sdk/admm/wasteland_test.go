@@ -44,7 +44,6 @@ func (w *wasteland) failf(format string, args ...any) {
 	w.t.Fatalf(format, args...)
 }
 
-// newWasteland returns a random network.
 func newWasteland(t *testing.T, seed uint64) *wasteland {
 	w := &wasteland{t: t, chance: rand.New(rand.NewPCG(seed, 7)), made: map[[3]int][]float32{}, keys: map[[4]int]int{}}
 	graphs := [][][2]int{kite, {{0, 1}, {1, 2}, {2, 3}, {0, 3}}, {{0, 1}}, {{0, 1}, {0, 2}, {0, 3}}}
@@ -81,7 +80,6 @@ func newWasteland(t *testing.T, seed uint64) *wasteland {
 	return w
 }
 
-// start makes a member's machine from its disk.
 func (w *wasteland) start(i int) {
 	w.cfgs[i].Incarnation++
 	if !w.cfgs[i].NonPrivate {
@@ -101,7 +99,6 @@ func (w *wasteland) start(i int) {
 	w.machines[i], w.finished[i] = m, false
 }
 
-// byChance is noise.
 type byChance struct{ *rand.Rand }
 
 func (b *byChance) Read(p []byte) (int, error) {
@@ -111,7 +108,6 @@ func (b *byChance) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep stores a state on the disk.
 func (w *wasteland) keep(i int, s State) {
 	s = s.copied()
 	at := [3]int{i, int(w.cfgs[i].Epoch), s.Round}
@@ -222,7 +218,6 @@ func (w *wasteland) lose() {
 	}
 }
 
-// step performs one random action.
 func (w *wasteland) step() {
 	i := w.chance.IntN(len(w.machines))
 	switch luck := w.chance.IntN(400); {

@@ -23,8 +23,8 @@ const Overhead = 480
 // TLS names the files for TLS with a broker. An empty path means no file.
 type TLS struct {
 	Certificate    string `json:"certificate_file"`     // path of a PEM file
-	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with the certificate's key; set both or neither
-	CA             string `json:"ca_file"`              // path of a PEM file with the broker's certificate authorities; empty: the system's
+	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with its key; set both or neither
+	CA             string `json:"ca_file"`              // path of a PEM file with the broker's CAs; empty: the system's
 }
 
 // NATS describes a NATS broker. Set at most one of Credentials, NKey, User and Token. An empty path means no file.
