@@ -10,8 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Planning for absent members requires as much noise as the same number of additional colluders. Validate refuses a
-// fleet that claims more, and one that plans for absent members without pairwise noise.
+// Planning for absent members requires as much noise as that many additional colluders, and requires pairwise noise.
 func TestAbsentIsPlannedFor(t *testing.T) {
 	var edges [][2]int
 	for i := range 10 {

@@ -122,9 +122,8 @@ func (b *keyBook) models(t *testing.T, f *sdk.Fleet, end ...int) [][]float32 {
 	return network.Models()
 }
 
-// One of three devices dies before and after every write of its secrets, every save of a state, and every probe and
-// reply. Each time it continues from its store. The models have the same bits as in an undisturbed run with the same
-// secrets.
+// One of three devices dies before and after every write of its secrets, save of a state, probe and reply, and
+// continues from its store. The models have the bits of an undisturbed run with the same secrets.
 func TestAgreementSurvivesCrashes(t *testing.T) {
 	f := sharedRing()
 	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"b", "c"}}

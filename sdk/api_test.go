@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/api.txt from what the packages export now")
 
-// testdata/api.txt lists the exported declarations of this module's packages, one per line. A name that is added,
-// removed or changes its signature must be recorded there: go test ./sdk -run API -update.
+// testdata/api.txt lists the exported declarations of this module's packages, one per line. After a change, update it
+// with go test ./sdk -run API -update.
 func TestAPI(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

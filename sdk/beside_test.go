@@ -20,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// line is a member's end of a network while two devices use the member's name. Each neighbor has one connection with
-// the member, to the device that connected last.
+// line is a member's end of a network while two devices use the member's name. Each neighbor is connected to the device
+// that connected last.
 type line struct {
 	transport.Transport
 	member string
@@ -186,8 +186,8 @@ type notified struct {
 
 func (n notified) Opened() <-chan string { return n.opened }
 
-// beside starts a device with the lost device's name on a side of its line. After release asleep is made, and before it
-// is sent, the device is suspended; 0 means never.
+// beside starts a device with the lost device's name on a side of its line. The device is suspended after it makes
+// release asleep and before it sends it; 0 means never.
 func (w *wreck) beside(h *host, l *line, asleep int) {
 	h.side = l.newSide()
 	w.hosts[w.lost] = h
@@ -272,10 +272,9 @@ func (w *wreck) finish(l *line, others ...*host) {
 	}
 }
 
-// A device falls silent, and another replaces it. One neighbor does not learn of the replacement, hears from the lost
-// device again, and continues from that device's release. The lost device ends when another neighbor shows it what the
-// replacement device signed. The neighbor that continued has passed the release after which the replacement device
-// starts. So these two drop their edge, and the run continues.
+// One neighbor does not learn that a silent device was replaced, hears from that device again, and continues from its
+// release. The lost device ends when another neighbor shows it what the replacement device signed. The first neighbor
+// has passed the replacement's starting point, so these two drop their edge. The run continues.
 func TestLostDeviceIsHeardByOneNeighbor(t *testing.T) {
 	for name, private := range map[string]bool{"private": true, "not private": false} {
 		t.Run(name, func(t *testing.T) {
@@ -346,10 +345,9 @@ func (w *wreck) heardByOne(asleep, last int) {
 }
 
 // A device falls silent at a random moment, another replaces it, and the silent device wakes up before or after that.
-// Occasionally each takes the connections from the other. Every device reaches an end: the lost device learns of its
-// replacement, or continues where no neighbor knows the replacement; a neighbor that passed the release after which the
-// replacement device starts drops their edge. In a private run the replacement device reads no data. Seeds work as in
-// TestRecoveries.
+// Sometimes each takes connections from the other. Every device ends: the lost device learns of its replacement, or
+// continues where no neighbor knows the replacement. A neighbor that passed the replacement's starting point drops
+// their edge. In a private run the replacement device reads no data. Seeds work as in TestRecoveries.
 func TestTwoDevicesAtWork(t *testing.T) {
 	count, first := recoveries(t, 60)
 	var replaced, back, dropped int

@@ -60,8 +60,8 @@ func forge(f *sdk.Fleet, member, by string, round int) []byte {
 }
 
 // A neighbor with a key claims in every possible way to hold what it does not hold, in three consecutive runs on one
-// ledger. The node refuses each lie with an error that names what is missing. No lie is charged, and none blocks the
-// later runs. Lies do not affect a run that also gets the neighbor's honest frames.
+// ledger. The node refuses each lie and names what is missing. No lie is charged, blocks a later run, or affects a run
+// that also gets the neighbor's honest frames.
 func TestLiesCostNothing(t *testing.T) {
 	t.Parallel()
 	const rounds = 8
@@ -231,8 +231,8 @@ func TestLiesCostNothing(t *testing.T) {
 	}
 }
 
-// A node without a key accepts unsigned messages, and a node with a key refuses a node without one: either all members
-// of a fleet have keys, or none.
+// Either all members of a fleet have keys, or none: a node with a key refuses unsigned messages, a node without accepts
+// them.
 func TestKeysOrNone(t *testing.T) {
 	t.Parallel()
 	f := privateRing()

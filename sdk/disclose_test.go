@@ -26,9 +26,8 @@ func (s refusing) Save(saved state.Record) error {
 	return s.Store.Save(saved)
 }
 
-// The next process redraws a release that could not be stored, so nobody may see any part of the first draw. A
-// certificate made afterwards shows the signature of the previous release. It shows a release only once that is stored
-// and marked.
+// A release that could not be stored is drawn again later, so nobody may see the first draw. A certificate shows only a
+// release that is stored and marked, here the previous one.
 func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil

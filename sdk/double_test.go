@@ -23,8 +23,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// both connects a member to two networks: it sends to both and receives from both. It delivers no release before one
-// has arrived from each network.
+// both connects a member to two networks: it sends to both and receives from both. It delivers no release until each
+// network has delivered one.
 type both struct {
 	one, other transport.Transport
 	dim        int
@@ -76,9 +76,9 @@ func (b *both) Recv(ctx context.Context) (string, []byte, error) {
 func (b *both) MaxFrame() int { return b.one.MaxFrame() }
 func (b *both) Close() error  { return errors.Join(b.one.Close(), b.other.Close()) }
 
-// A copy of a device with the same key and state runs at the same time, and both reach the same neighbor. The neighbor
-// stores evidence that others can verify and that survives a restart. A node that receives the evidence ends and does
-// not start again. No node finishes.
+// A copy of a device, with its key and state, runs beside it and reaches the same neighbor. The neighbor stores
+// evidence that others can verify and that survives a restart. A node that receives the evidence ends and never starts
+// again. No node finishes.
 func TestDoubleLeavesEvidence(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -172,8 +172,7 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 }
 
 // A member's ledger and state are restored from a copy between two runs. In the next run the neighbor shows what the
-// member signed, and the member makes no release. If the neighbor has also lost its records, nobody can detect the
-// copy.
+// member signed, and the member makes no release. Without the neighbor's records the copy is undetectable.
 func TestLedgerIsRememberedOverRuns(t *testing.T) {
 	for _, remembers := range []bool{true, false} {
 		dir := newLedgers(t, privateRing())
@@ -203,8 +202,8 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 	}
 }
 
-// A ledger is rolled back and continues, in a run in which nobody remembers it, until it is at least as long as before.
-// In the following run a neighbor that remembers detects the rollback.
+// A ledger is rolled back and grows, in a run in which nobody remembers it, to at least its old length. In the next run
+// a neighbor that remembers detects the rollback.
 func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 	for _, runs := range []int{1, 2} {
 		dir, old := newLedgers(t, privateRing()), t.TempDir()
@@ -227,8 +226,7 @@ func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 	}
 }
 
-// runOfTwo plays a run of the first two members. Their ledgers are in folder dir. If remembers is true, their records
-// of neighbors are stored there too; otherwise these are lost.
+// runOfTwo plays a run of the first two members. dir holds their ledgers and, if remembers, their records of neighbors.
 func runOfTwo(t *testing.T, dir, name string, remembers bool, change func(i int, c *sdk.Config)) (nodes []*sdk.Node, errs []error) {
 	t.Helper()
 	cfgs := configsOfTwo(t, dir, name, remembers)
@@ -327,8 +325,8 @@ func TestKeepCertificate(t *testing.T) {
 	}
 }
 
-// A retired key's signatures count, because a device that was rolled back must not ignore them. So a member that has
-// stolen such a key can end the device until the fleet file drops the key.
+// A retired key's signatures count, because a rolled-back device must not ignore them. So a member with such a stolen
+// key can end the device until the fleet file drops the key.
 func TestRetiredKeyCountsUntilItIsGone(t *testing.T) {
 	for _, retired := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

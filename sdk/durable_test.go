@@ -85,8 +85,8 @@ func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 	return dir
 }
 
-// All nodes stop repeatedly, at different points, and restart from their stores. For every kind of run the models equal
-// those of an uninterrupted run, and every release is charged once.
+// All nodes stop repeatedly and restart from their stores. For every kind of run the models equal those of an
+// uninterrupted run, and every release is charged once.
 func TestNodesGoOnFromTheirStores(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){

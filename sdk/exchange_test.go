@@ -25,8 +25,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// fuzzer is the transport of "b", a member with a valid key. Its frames to "a" are those of a node, some of them
-// altered, and invented frames of every kind. It records everything that "a" shows it.
+// fuzzer is the transport of "b", a member with a valid key. It sends "a" the frames of a node, some altered, and
+// invented frames of every kind. It records everything that "a" shows it.
 type fuzzer struct {
 	transport.Transport
 	fleet *sdk.Fleet
@@ -218,10 +218,10 @@ func (z *fuzzer) chatter(ctx context.Context) {
 	}
 }
 
-// A member with a valid key sends messages of every kind with every kind of content, altered and invented, to a node
-// that works, recovers, and restarts. In every second of three worlds the members use pairwise noise. No run panics or
-// ends because of these messages, every stored state starts again, only releases are charged, and the log does not grow
-// with the number of frames. It plays 6 worlds, or SPADE_EXCHANGES; SPADE_EXCHANGE_SEED plays a single one.
+// A member with a valid key sends messages of every kind and content to a node that works, recovers, and restarts. In
+// every second of three worlds the members use pairwise noise. Nothing panics, no run ends because of these messages,
+// every stored state starts again, only releases are charged, and the log does not grow with the number of frames.
+// Plays 6 worlds, or SPADE_EXCHANGES; SPADE_EXCHANGE_SEED plays a single one.
 func TestFuzzedExchanges(t *testing.T) {
 	t.Parallel()
 	count, first := 6, 0

@@ -93,8 +93,8 @@ func (l *first) Send(ctx context.Context, to string, frame []byte) error {
 	return l.Transport.Send(ctx, to, frame)
 }
 
-// Two nodes in the middle of a path lose their first frames, while the outer neighbor of each repeats itself
-// constantly. These repeats are no progress and must not keep the two from resending.
+// Two nodes in the middle of a path lose their first frames. The constant repeats of their outer neighbors are no
+// progress and must not keep the two from resending.
 func TestRepeatsAreNoProgress(t *testing.T) {
 	f := ring()
 	f.Members = f.Members[:4]
@@ -387,8 +387,8 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// A link that carries one frame at a time is full of repeats when its nodes have all they need. Their Done messages
-// must still get through; otherwise a node without one would wait for Linger.
+// When all nodes have what they need, a link that carries one frame at a time is full of repeats. Done messages must
+// still get through; otherwise a node would wait for Linger.
 func TestLastWordOverAFullLink(t *testing.T) {
 	t.Parallel()
 	for resend := 2250 * time.Microsecond; resend < 200*time.Millisecond; resend *= 3 {

@@ -15,8 +15,7 @@ import (
 // flagLike finds text that looks like a program flag: a dash before a word, at the start or after a space or bracket.
 var flagLike = regexp.MustCompile(`(^|[\s("'` + "`" + `])-[a-z][a-z0-9]*(-[a-z0-9]+)*\b`)
 
-// Libraries speak of fields and values. Outside cmd and the examples, no string in the code names a flag, and no
-// package imports the package flag.
+// Outside cmd and the examples no string in the code names a program flag, and no package imports flag.
 func TestNoFlagsInLibraries(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

@@ -157,8 +157,8 @@ func TestFleetHashMeaning(t *testing.T) {
 	}
 }
 
-// The hash of a fleet without a task is the same as before fleets could have one, and its hello differs only in the
-// protocol. The hash depends on the meaning of a task, not on its spelling.
+// A fleet without a task has the same hash as before tasks existed, and a hello that differs only in the protocol. The
+// hash depends on the meaning of a task, not on its spelling.
 func TestFleetTask(t *testing.T) {
 	if h := ring().Hash(); hex.EncodeToString(h[:]) != "c1b5e12276f62c351ba16b39f6127630fcd2a815af933d9b4eb2997422b68c6d" {
 		t.Errorf("hash %x", h)

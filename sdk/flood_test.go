@@ -52,8 +52,8 @@ func TestGiantFramesOverTLS(t *testing.T) {
 	}
 }
 
-// A frame of a few bytes may decode to a vector of zeros of the run's dimension, but no longer. Two hundred such
-// frames, which would decode to 80 MB, take the memory of one.
+// A frame of a few bytes may decode to a vector of zeros, at most of the run's dimension. Two hundred such frames, 80
+// MB if decoded, take the memory of one.
 func TestBombs(t *testing.T) {
 	f := path(true)
 	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1

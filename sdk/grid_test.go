@@ -14,9 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Encoded size of a release of 10,000 numbers in a private run, everything included, for each grid width. At four bits
-// it is at most 7.5 bits per coordinate, and at most 3 % above the entropy of the changes. -v prints the table in the
-// documentation.
+// Encoded size of a release of 10,000 numbers in a private run, for each grid width. At four bits it is at most 7.5
+// bits per coordinate, and at most 3 % above the entropy of the changes. -v prints the documentation's table.
 func TestReleaseBits(t *testing.T) {
 	const dim, nodes, rounds, cooldown = 10_000, 6, 8, 2
 	f := &sdk.Fleet{

@@ -23,7 +23,7 @@ import (
 )
 
 // The tests in this file have three members: "victim" in the middle of a path, "honest", and "villain", a member with a
-// known key that takes part correctly but also sends other frames.
+// known key that also sends other frames.
 
 // path returns the fleet. It is private with releases on a grid, or not private with edge messages.
 func path(private bool) *sdk.Fleet {
@@ -42,8 +42,8 @@ type villain struct {
 	t     *testing.T
 	codec *wire.Codec
 
-	// after is called after each frame that an honest member would send, once no exchange between the two is open: the
-	// villain has answered the victim's initial probe. ctx is that of Send.
+	// after is called after each frame of an honest member, once the villain has answered the victim's initial probe.
+	// ctx is that of Send.
 	after func(ctx context.Context, v *villain, frame []byte, f *admm.Message)
 	mu    sync.Mutex // of Send: all frames leave in one order
 	open  bool
@@ -277,8 +277,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 	return all
 }
 
-// The victim refuses each invalid frame with a specific error, one after the other, and the run has the same bits as a
-// run of honest members.
+// The victim refuses each invalid frame with a specific error, and the run has the bits of a run of honest members.
 func TestVillain(t *testing.T) {
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
 		t.Run(name, func(t *testing.T) {
@@ -405,8 +404,8 @@ func (r *taped) Recv(ctx context.Context) (string, []byte, error) {
 	return from, frame, err
 }
 
-// The oracle of one of two nodes fails in various ways. The bytes sent to the other node are the same as with an oracle
-// that knows nothing and always returns the public constant.
+// One of two oracles fails in various ways. The other node receives the same bytes as from an oracle that always
+// returns the public constant.
 func TestFailedOracleLooksLikeAny(t *testing.T) {
 	const fallback = 0
 	for _, change := range []func(f *sdk.Fleet){

@@ -44,9 +44,8 @@ func lifetimeOf(t *testing.T, n *sdk.Node) (*dpmech.Lifetime, string) {
 	return c.Lifetime, strings.Join(c.ConditionalOn, "; ")
 }
 
-// A member loses its ledger between two runs and makes a new one. The neighbor proves what the lost ledger had spent.
-// The new ledger starts from that, and its certificate says "at least". The amount is counted once, even if the ledger
-// is lost again.
+// A member loses its ledger between two runs and makes a new one, which starts from the total that the neighbor proves.
+// The certificate says "at least". The amount is counted once, even if the ledger is lost again.
 func TestLostLedgerIsInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	run := func(name string) (*dpmech.Lifetime, string) {
@@ -93,7 +92,7 @@ func TestInheritedCountsInTheLimit(t *testing.T) {
 	}
 }
 
-// A ledger of other data inherits nothing, whether it was declared as such or was in use before the other one. The
+// A ledger of other data inherits nothing: neither if declared as such, nor if it was in use before the other one. The
 // certificate names the other ledger.
 func TestOtherDataIsNotInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
@@ -121,8 +120,8 @@ func TestOtherDataIsNotInherited(t *testing.T) {
 	}
 }
 
-// A device is lost with its ledger in the middle of its second run. The replacement device counts the first run, as its
-// neighbor proves it, and all of this run, once each.
+// A device is lost with its ledger in the middle of its second run. The replacement device counts the first run, which
+// its neighbor proves, and all of this run, once each.
 func TestTakeoverInheritsTheLedger(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})
@@ -151,8 +150,8 @@ func TestTakeoverInheritsTheLedger(t *testing.T) {
 	}
 }
 
-// lostIn plays a run of two members in which b's device is lost at release 3. A replacement device starts with a new
-// store and the ledger that replace leaves. lostIn returns the replacement's node.
+// lostIn plays a run of two members in which b's device is lost at release 3. It returns the node of a replacement
+// device with a new store and the ledger that replace leaves.
 func lostIn(t *testing.T, dir, name string, replace func()) (*sdk.Node, error) {
 	t.Helper()
 	cfgs := configsOfTwo(t, dir, name, true)

@@ -16,8 +16,8 @@ const module = "github.com/spade-dfl/spade-edge"
 // mostLines bounds the size of a package without its tests.
 const mostLines = 4500
 
-// mayImport lists what each package may import from this module; it keeps imports one-directional. Outside the standard
-// library, a package may import only what mayUse lists.
+// mayImport lists what each package may import from this module. mayUse lists its imports from outside the standard
+// library.
 var mayImport = map[string][]string{
 	"zoest/internal/cpu":          {},
 	"zoest/vec":                   {"zoest/internal/cpu"},
@@ -67,8 +67,8 @@ var mayUse = map[string][]string{
 	"transport/ws": {"nhooyr.io/websocket"},
 }
 
-// Imports go in one direction, only the listed packages import each dependency, and the top level has the expected
-// packages. Tests, the program and the examples may import anything.
+// Imports follow mayImport and mayUse, and the top level has the expected entries. Tests, the program and the examples
+// may import anything.
 func TestLayout(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// sharedNoise returns the suggested privacy of a fleet with pairwise noise, between neighbors on a graph or with six
-// partners each, and the graph of pairwise noise.
+// sharedNoise returns the suggested privacy of a fleet with pairwise noise, between neighbors or with six partners
+// each, and the graph of pairwise noise.
 func sharedNoise(t *testing.T, text string, n, colluders, absent int) (sdk.Privacy, *graph.Graph) {
 	t.Helper()
 	text, partners := strings.CutSuffix(text, " with partners")
@@ -37,8 +37,8 @@ func sharedNoise(t *testing.T, text string, n, colluders, absent int) (sdk.Priva
 	return p, g
 }
 
-// The levels decrease, contain the fleet's stated level, and never exceed the exact remaining noise. The exact value
-// comes from a matrix inverse for every set of colluders that is small enough to try.
+// The levels decrease, contain the fleet's stated level, and never exceed the exact remaining noise, computed by a
+// matrix inverse for every set of colluders in small graphs.
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		graph                string
@@ -116,8 +116,8 @@ func ones(set int) (n int) {
 	return n
 }
 
-// conductance is 1/(Sigma^-1)_ii of Sigma = sigma^2 I + pair_sigma^2 L over the members outside a set. It eliminates
-// row at last and returns the remaining pivot.
+// conductance is 1/(Sigma^-1)_ii of Sigma = sigma^2 I + pair_sigma^2 L over the members outside a set: the remaining
+// pivot if row at is eliminated last.
 func conductance(g *graph.Graph, p sdk.Privacy, set, at int) float64 {
 	n := g.N()
 	a := make([][]float64, n)

@@ -18,7 +18,7 @@ import (
 type lie func(to string, m admm.Message) []admm.Message
 
 // jump moves the first coordinate of a release by by grid steps, or by that number without a grid. On a grid, later
-// releases continue from there.
+// releases follow.
 func jump(release int, by int32) lie {
 	return func(_ string, m admm.Message) []admm.Message {
 		switch {
@@ -45,9 +45,9 @@ func contradict(release int) lie {
 	}
 }
 
-// lying returns the transport of a malicious member of a real fleet: tell alters everything that it sends. With the
-// member's key its releases are signed again, as a chain without a gap for each neighbor. key is nil in a fleet without
-// keys. Closing the returned transport closes inner.
+// lying returns the transport of a malicious member: tell alters everything that it sends. With the member's key its
+// releases are signed again, as a chain without a gap for each neighbor; key is nil in a fleet without keys. Closing it
+// closes inner.
 func lying(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, tell lie) (transport.Transport,
 	error) {
 	codec, err := wire.NewCodec(f.Dim)

@@ -22,9 +22,9 @@ func pairOf(shared bool) *sdk.Fleet {
 	return f
 }
 
-// A device that lost its state and ledger in the middle of a run starts with new ones. Its neighbor shows it what it
-// released. The device ends with an error that states what to do, and proven releases are charged. With pairwise noise
-// it used to wait indefinitely, because its neighbor only refused its new key.
+// A device that lost state and ledger during a run starts with new ones. Its neighbor shows it what it released. The
+// device ends with an error that states what to do, and proven releases are charged. With pairwise noise it used to
+// wait indefinitely.
 func TestNewDeviceInOldRun(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		for _, signing := range []bool{true, false} {

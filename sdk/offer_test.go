@@ -29,8 +29,8 @@ func offering(f *sdk.Fleet, run, by string, change func(o *signed.Statement)) []
 	return o.Append(nil)
 }
 
-// A neighbor offers invalid keys beside its own or in place of it. The node refuses each with a specific error. No
-// invalid key replaces the right one, and with the right one the run is undisturbed.
+// A neighbor offers invalid keys beside its own or in place of it. The node refuses each with a specific error and uses
+// only the right one, and the run is undisturbed.
 func TestFalseOffersAreRefused(t *testing.T) {
 	nothing := func(*signed.Statement) {}
 	for _, c := range []struct {
@@ -88,8 +88,8 @@ func TestFalseOffersAreRefused(t *testing.T) {
 	}
 }
 
-// The node refuses a key of low order at once. It does not answer the neighbor, and it makes no release with a secret
-// that everybody knows.
+// The node refuses a key of low order at once, does not answer, and makes no release with a secret that everybody
+// knows.
 func TestLowOrderOfferIsRefused(t *testing.T) {
 	f := sharedRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -117,8 +117,7 @@ func TestLowOrderOfferIsRefused(t *testing.T) {
 	}
 }
 
-// A member that offers a different key to each neighbor spoils only the noise of its own edges. All nodes finish, and
-// the other edges agree.
+// A member that offers a different key to each neighbor spoils only the noise of these edges. All nodes finish.
 func TestEquivocationEndsNobody(t *testing.T) {
 	f := sharedRing()
 	book := newKeyBook()

@@ -67,9 +67,8 @@ func (c closing) Save(r state.Record) error {
 	return errors.Join(c.Store.Save(r), c.ledger.Close())
 }
 
-// A crash at every point between a ledger entry and its release. A release that was not marked was not sent; the next
-// process makes it again without a second charge. A release that was stored but not marked is marked first, then sent
-// as stored.
+// A crash at every point between a ledger entry and its release. A release that was not marked was not sent; it is made
+// again without a second charge. A release that was stored but not marked is marked, then sent as stored.
 func TestCrashBetweenDuties(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -254,8 +253,8 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	<-over
 }
 
-// A replacement device may have its ledger, with any of the run's releases in it. It is charged for the rest, and can
-// restart in any round.
+// A replacement device may have its ledger, with any of the run's releases. It is charged for the rest, and can restart
+// in any round.
 func TestReplacedDeviceStartsAgain(t *testing.T) {
 	path := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -53,8 +53,8 @@ func effective(t *testing.T, f *sdk.Fleet) *graph.Graph {
 	return noise
 }
 
-// agree checks that in every release with noise the two ends of each edge of a graph of partners use the same key, and
-// that no other pair of members does. It ignores the edges of the member apart.
+// agree checks that in every release with noise exactly the two ends of each edge of a graph of partners use the same
+// key. It ignores the edges of the member apart.
 func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph, apart string) {
 	t.Helper()
 	b.mu.Lock()
@@ -79,9 +79,8 @@ func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph, apart st
 	}
 }
 
-// A ring on which every third member may collude. Its members share noise with members that they never exchange
-// messages with. Their models equal a simulation with the same keys, and they state the noise that remains on the graph
-// of partners.
+// On a ring every third member may collude. The members share noise with distant members. Their models equal a
+// simulation with the same keys, and they state the noise that remains on the graph of partners.
 func TestPartnersOnARing(t *testing.T) {
 	for _, partners := range []int{8, 11} {
 		f := partnered(t, 12, partners, 4)
@@ -310,9 +309,8 @@ func TestTwoOffersOfAMember(t *testing.T) {
 	book.agree(t, f, noise, "b")
 }
 
-// Without gives up a partner that never comes, whether it is a neighbor or not. (The machine decides what a release
-// then shares: see TestMissingKeysOfPartners in sdk/admm.) Patience gives up only neighbors; a member farther away
-// keeps waiting.
+// Without gives up a partner that never comes, whether or not it is a neighbor. (TestMissingKeysOfPartners in sdk/admm
+// tests what a release then shares.) Patience gives up only neighbors; a distant member keeps waiting.
 func TestPartnerNeverComes(t *testing.T) {
 	for name, c := range map[string]struct {
 		absent int

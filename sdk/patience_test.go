@@ -31,7 +31,7 @@ func (d *dumb) Send(ctx context.Context, to string, frame []byte) error {
 }
 
 // Nodes without progress resend less and less often: in an hour about as often as in four minutes at the initial rate.
-// When the run continues, they react to a lost frame as fast as before.
+// Later they react to a lost frame as fast as before.
 func TestRepeatsGetRarer(t *testing.T) {
 	const resend, hour = 2 * time.Second, time.Hour
 	const low, high = 220, 250 // frames per neighbor in an hour: 3600/32 of its own, as many answers, a few until there

@@ -110,8 +110,8 @@ func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error 
 	return errs
 }
 
-// In a chain a, b, c, d the last member dies: b waits for c, which waits for d. Only c gives up a neighbor, even if its
-// patience is twice that of the others. Without c's heartbeats, b gives up c.
+// In a chain a, b, c, d the last member dies. Only c gives up a neighbor, even with twice the patience of the others.
+// Without c's heartbeats, b gives up c.
 func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		for _, beats := range []bool{true, false} {
@@ -156,7 +156,7 @@ func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
 }
 
 // Two nodes each work an hour on one query, at different times. Neither gives up a neighbor, and the models equal those
-// of a run with instant queries.
+// of instant queries.
 func TestWorkIsNotSilence(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		t.Run(name, func(t *testing.T) {
@@ -256,9 +256,9 @@ func absentRing(absent int) func() *sdk.Fleet {
 	}
 }
 
-// Two of ten members vanish. The run ends without intervention, and the remaining models are as good as those of a
-// fleet that never had the two. With pairwise noise this holds only if absence was planned for; otherwise the noise
-// that the two's neighbors shared with others stays in the models.
+// Two of ten members vanish. The run ends by itself, and the models are as good as without the two. With pairwise noise
+// this requires a plan for absence; otherwise the noise that the two's neighbors shared with others stays in the
+// models.
 func TestTwoOfTenVanish(t *testing.T) {
 	const members = "abcdefghij"
 	loss := func(all []*sdk.Node, who []int) float64 { // the mean over models and data of the eight

@@ -184,9 +184,8 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// One of five members moves away from the others, farther with each release, beyond the public bound, but never with a
-// jump. The others treat it as if it were at the bound: they quarantine nobody, and nobody ends. With Robust they stay
-// where they are.
+// One of five members moves away, farther with each release, beyond the public bound, but never jumps. The others treat
+// it as if it were at the bound: they quarantine nobody, and nobody ends. With Robust they stay where they are.
 func TestTowedAway(t *testing.T) {
 	for _, robust := range []float64{0, 2} {
 		f := onGrid()
@@ -215,8 +214,8 @@ func TestTowedAway(t *testing.T) {
 	}
 }
 
-// One of five members pulls two halves of the others apart: for some it is always far to one side, for the rest far to
-// the other side, and it never jumps. Nobody drops the edge to another honest member or ends.
+// One of five members pulls the others apart: it is far to one side for half of them, far to the other side for the
+// rest, and never jumps. Nobody drops an edge to an honest member or ends.
 func TestDrawnApart(t *testing.T) {
 	for name, consensus := range map[string]sdk.Consensus{"admm": sdk.ConsensusADMM, "chebyshev": sdk.ConsensusChebyshev} {
 		t.Run(name, func(t *testing.T) {
@@ -264,8 +263,8 @@ func TestFalseAccusation(t *testing.T) {
 	}
 }
 
-// A node that is stopped before or after any release continues without the neighbor. The evidence against the neighbor
-// is on the disk, within its size limit.
+// A node that is stopped before or after any release continues without the neighbor. The evidence is on the disk,
+// within its size limit.
 func TestQuarantineIsKept(t *testing.T) {
 	for _, fleet := range []*sdk.Fleet{onGrid(), sharing()} {
 		dir := t.TempDir()
@@ -402,7 +401,7 @@ func TestAloneEnds(t *testing.T) {
 }
 
 // A lost device whose neighbor was in quarantine is replaced without that neighbor. Either the neighbor reports that it
-// stopped working with the member, or the replacement device has the lost device's journal and does not ask.
+// stopped working with the member, or the replacement device has the journal and does not ask.
 func TestRecoveryWithoutQuarantined(t *testing.T) {
 	for name, kept := range map[string]bool{"told": false, "known": true} {
 		t.Run(name, func(t *testing.T) {

@@ -18,9 +18,9 @@ import (
 )
 
 // The lost device returns while its replacement is away, and no neighbor remembers the replacement: all were killed
-// between its first message and their next release. The lost device then continues. When the replacement device
-// returns, it drops its edge to a neighbor that has continued, and ends if there is no other edge. Otherwise both ends
-// of every edge have the same bits. Seeds work as in TestRecoveries.
+// between its first message and their next release. So the lost device continues. When the replacement device returns,
+// it drops its edges to neighbors that continued, and ends if no edge is left. Otherwise both ends of every edge have
+// the same bits. Seeds work as in TestRecoveries.
 func TestForgottenSuccessor(t *testing.T) {
 	count, first := recoveries(t, 20)
 	late, fits := 0, 0
@@ -86,8 +86,8 @@ func TestForgottenSuccessor(t *testing.T) {
 	}
 }
 
-// forgotten plays until the replacement device has made one or two releases that no neighbor remembers (two is the
-// maximum), and kills all. If that does not happen, spare is nil.
+// forgotten plays until the replacement device has made one or two releases (the maximum) that no neighbor remembers,
+// and kills all. If that does not happen, spare is nil.
 func (w *wreck) forgotten() (old, spare *host) {
 	for i := range w.hosts {
 		w.start(i)
@@ -223,9 +223,9 @@ func (p *puppet) release(epoch uint16, before *signed.Statement, round int) (*si
 	return r, m
 }
 
-// Two devices with the same key are active: copies of one device, or both replacements of a lost one. A node has one
-// release of the first. It never receives the second one's release of that round, but only the next release, which
-// depends on it. So it shows the sender the release that it has, which reveals the other device.
+// Two devices use the same key: copies, or both replacements of a lost one. A node has one release of the first, and
+// receives only the second one's next release. It shows the sender the release that it has, which reveals the other
+// device.
 func TestDevicesBesideEachOther(t *testing.T) {
 	for _, epoch := range []uint16{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -248,8 +248,8 @@ func TestDevicesBesideEachOther(t *testing.T) {
 	}
 }
 
-// A neighbor shows a replacement device a later release of the lost device than it reported before. That costs nothing
-// and ends nothing: the whole run is charged, and no release has data.
+// A neighbor shows a replacement device a later release of the lost device than before. That costs and ends nothing:
+// the whole run is charged, and no release has data.
 func TestReplacementIsNotEndedByAWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, n := newPuppet(t, func(c *sdk.Config) { c.Recover = true })
@@ -298,7 +298,7 @@ func TestReplacementIsNotEndedByAWord(t *testing.T) {
 }
 
 // A replacement device proves its starting point. A Start that it did not sign, or signed for another model, round or
-// device, is refused; the right one is accepted.
+// device, is refused.
 func TestStartsAreProved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, n := newPuppet(t, func(*sdk.Config) {})

@@ -46,8 +46,8 @@ func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
 	return errors.Join(err, v.Transport.Send(ctx, to, frame))
 }
 
-// triangle is a private fleet whose members are all neighbors. The first member is lost with its disk, so the fleet has
-// stopped. left returns a configuration for the replacement device; stop ends the others.
+// triangle is a private fleet whose members are all neighbors, stopped because the first is lost with its disk. left
+// returns a configuration for the replacement device; stop ends the others.
 func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (
 	left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
 	f := privateRing()
@@ -144,8 +144,8 @@ func spareLedger(t *testing.T) string {
 }
 
 // A neighbor makes unproven claims about itself or the lost device, or claims an impossible position. The replacement
-// device names it and waits for it; it stores nothing and charges nothing. It accepts what only that neighbor can know:
-// this decides only when the device enters the run, because the whole run is charged and no release has data.
+// device waits for it by name, and stores and charges nothing. It believes what only that neighbor can know. This
+// decides only when it enters the run, because the whole run is charged and no release has data.
 func TestTakeoverFromLiars(t *testing.T) {
 	t.Parallel()
 	const works = "it works"
@@ -241,8 +241,8 @@ func privateHash() [32]byte {
 	return f.Hash()
 }
 
-// The run is charged before any release. If the store fails at its first save, the ledger still has the charge, and a
-// later takeover charges nothing again.
+// The run is charged before any release. If the store fails at its first save, the ledger keeps the charge, and a later
+// takeover charges nothing.
 func TestTakeoverChargesFirst(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {

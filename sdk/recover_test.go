@@ -167,9 +167,9 @@ func (w *wreck) play() (out outcome) {
 // comeBack restarts the lost device from its old state while its replacement is away. It must end before it makes a
 // release.
 func (w *wreck) comeBack(old *host, out *outcome) {
-	// The replacement device's message must have reached the neighbors before, and they must not have finished: a
-	// neighbor that finished and restarted has nothing to save, and so does not remember the message. Nor does a
-	// neighbor that was killed before its next release, see TestForgottenSuccessor.
+	// The neighbors must know of the replacement device and must not have finished: a neighbor that restarts after the
+	// end saves nothing, and so forgets it. So does a neighbor that is killed before its next release, see
+	// TestForgottenSuccessor.
 	var at sdk.Status
 	for range 1000 {
 		if at = w.hosts[w.lost].node.Status(); at.Round > out.recovered {
@@ -243,8 +243,8 @@ func (w *wreck) end() {
 	}
 }
 
-// checkEdges compares what the two ends of every edge stored with their last release: both have the same two z, to the
-// bit, and the method's invariant holds to float32 precision.
+// checkEdges checks that both ends of every edge stored the same two z with their last release, to the bit, and that
+// the method's invariant holds to float32 precision.
 func (w *wreck) checkEdges() {
 	for _, wrong := range w.differences() {
 		w.t.Errorf("seed %d: %s", w.seed, wrong)
@@ -299,8 +299,8 @@ func minus(a, b []int32) []int32 {
 	return d
 }
 
-// checkReleases checks that no member was ever sent two releases of one round by one member or device. A release that a
-// member saw and forgot before anyone asked is exempt.
+// checkReleases checks that no member received two releases of one round from one member or device, except one that it
+// saw and forgot before anyone asked.
 func (w *wreck) checkReleases(out *outcome) {
 	for at, all := range w.seen {
 		for _, g := range all[1:] {
@@ -336,18 +336,17 @@ func (w *wreck) checkCertificate(out outcome) {
 	}
 }
 
-// A device is lost with its disk, in any round, and another replaces it. The run finishes, no member receives two
+// A device is lost with its disk in any round, and another replaces it. The run finishes, no member receives two
 // releases of one round, both ends of every edge have the same bits, and the lost device ends when it returns. In a
-// private run the replacement device makes no release with data and charges all of the run. The test plays 15 seeds, 60
-// with SPADE_LONG, or SPADE_RECOVERIES. SPADE_RECOVERY_SEED plays a single seed, or SPADE_RECOVERIES seeds from there
-// on.
+// private run the replacement device makes no release with data and charges the whole run. Plays 15 seeds, 60 with
+// SPADE_LONG, or SPADE_RECOVERIES. SPADE_RECOVERY_SEED plays that seed, or SPADE_RECOVERIES seeds from there on.
 func TestRecoveries(t *testing.T) {
 	t.Parallel()
 	testRecoveries(t, false)
 }
 
-// The same with pairwise noise between neighbors and mixing rounds: no key makes the noise of two releases or of two
-// devices, and after the takeover both ends of every edge agree again.
+// The same with pairwise noise and mixing rounds: no key is used for two releases or devices, and after the takeover
+// both ends of every edge agree again.
 func TestRecoveriesWithSharedNoise(t *testing.T) { testRecoveries(t, true) }
 
 // The same with every pair of members sharing noise, neighbors or not.

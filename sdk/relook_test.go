@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// forgetful is a neighbor that denies knowing anyone, and reports every first release that it gets. It tries to make
-// nodes use the data a second time.
+// forgetful is a neighbor that denies knowing anyone and reports every first release. It tries to make nodes use the
+// data a second time.
 func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks chan<- struct{}) error {
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {
@@ -52,8 +52,8 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 	}
 }
 
-// A node without a store learns only from its ledger that it had an earlier incarnation. It does not accept a
-// neighbor's claim that nothing was sent. Nor does a node that was made in time but runs second.
+// A node without a store learns only from its ledger of an earlier incarnation. It does not believe a neighbor that
+// nothing was sent. Nor does a node that was made in time but runs second.
 func TestNoSecondLook(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]

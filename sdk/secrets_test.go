@@ -106,9 +106,8 @@ func (a *agreement) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 	return network.Models()
 }
 
-// Two and five devices agree on the secrets of their edges, with and without keys, and compute the same bits as a
-// simulation with these secrets. When all are done, no secret is left on their disks, and a restarted device still gets
-// answers.
+// Two and five devices agree on secrets, with and without keys, and compute the bits of a simulation with these
+// secrets. In the end no secret is left on their disks, and a restarted device still gets answers.
 func TestNodesAgreeOnSecrets(t *testing.T) {
 	for name, c := range map[string]struct {
 		members int
@@ -159,8 +158,8 @@ func TestNodesAgreeOnSecrets(t *testing.T) {
 	}
 }
 
-// All nodes stop repeatedly and restart, at every release, and replace their signing keys. Their pairwise noise is that
-// of the uninterrupted run, and no key is used for two releases.
+// All nodes restart at every release and replace their signing keys. Their pairwise noise is that of the uninterrupted
+// run, and no key is used for two releases.
 func TestSharedNoiseSurvivesRestarts(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"neighbors": sharedRing(), "partners": partnered(t, 6, 5, 2)} {
 		t.Run(name, func(t *testing.T) { survivesRestarts(t, f) })

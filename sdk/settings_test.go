@@ -129,9 +129,8 @@ func TestRobustNeedsReleases(t *testing.T) {
 	}
 }
 
-// A setting is described once. When Momentum, a typical setting, was added, twenty files named it. Apart from the code
-// in package zoest that computes with it, at most four files may: its field, its range, its row in the table, and a
-// codec.
+// A setting is described once. Apart from the code in package zoest that computes with Momentum, a typical setting, at
+// most four files may name it: its field, its range, its row in the table, and a codec. It was twenty.
 func TestASettingIsNamedInFourFiles(t *testing.T) {
 	word := regexp.MustCompile(`(?i)\bmomentum\b`)
 	var named []string

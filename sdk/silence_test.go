@@ -27,8 +27,8 @@ func (r rare) Losses(ctx context.Context, queries []zoest.Query, losses []float6
 	return err
 }
 
-// In a private run a sample at which the oracle panics counts as one without a loss. No log line that may leave the
-// device reveals it. Level DEBUG, which stays on the device, has every detail.
+// In a private run a sample at which the oracle panics counts as one without a loss. Only level DEBUG, which stays on
+// the device, logs it.
 func TestDeadlySample(t *testing.T) {
 	for _, c := range []struct {
 		many  bool

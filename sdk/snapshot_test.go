@@ -25,8 +25,8 @@ func brief(k *state.Snapshot) string {
 	return fmt.Sprintf("release %d of %q, note %s", k.Round, k.Member, k.Note)
 }
 
-// A node's saved state can be read while the node runs, and equals what the node released. A constant reader disturbs
-// nothing and never sees a partial state.
+// A running node's saved state can be read, and equals what the node released. A constant reader disturbs nothing and
+// never sees a partial state.
 func TestReadSnapshot(t *testing.T) {
 	f := &sdk.Fleet{
 		Run: "alone", Dim: 2000, Members: []string{"a"},

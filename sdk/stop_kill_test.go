@@ -59,8 +59,8 @@ func (m mortal) Keep(name string, data []byte) error {
 	return m.write(name == state.JournalName, func() error { return m.Dir.Keep(name, data) })
 }
 
-// A member that requests an early stop, or that relays the request, is killed before and after each write of its state
-// and of a stop. All members end with the same round. Its ledger has exactly the releases that were made.
+// The member that requests an early stop, or one that relays the request, is killed before and after each write of its
+// state and of a stop. All members end with the same round, and its ledger has exactly the releases that were made.
 func TestStopSurvivesKills(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 1)

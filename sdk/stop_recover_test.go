@@ -13,9 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A device is lost with its disk, at every release of a run that ends early: the device of the member that asks, or of
-// another. Its replacement learns of the end from the neighbors, wherever in the run it takes over, and all end with
-// the same round. Without SPADE_LONG the test tries every other release.
+// In a run that ends early, a device is lost with its disk at every release (every other one without SPADE_LONG): that
+// of the member that asks, or another. Its replacement learns of the end from the neighbors, and all end with the same
+// round.
 func TestStopReachesRecoveredDevices(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 1)

@@ -125,8 +125,8 @@ var graphs = map[string]struct {
 	"complete": {[][2]string{{"a", "b"}, {"a", "c"}, {"a", "d"}, {"a", "e"}, {"b", "c"}, {"b", "d"}, {"b", "e"}, {"c", "d"}, {"c", "e"}, {"d", "e"}}, 1},
 }
 
-// Whichever member asks, and whenever: all members end with the same round, the earliest that all can learn of in time.
-// The models have the bits of a run that was planned that short, and only releases that were made are charged.
+// Whichever member asks, and whenever: all members end with the earliest round that all can learn of in time. The
+// models have the bits of a run planned that short, and only actual releases are charged.
 func TestStopIsAgreedOn(t *testing.T) {
 	t.Parallel()
 	for name, g := range graphs {
@@ -210,8 +210,8 @@ func TestStopOfEveryKindOfRun(t *testing.T) {
 	}
 }
 
-// With pairwise noise whose keys the neighbors agree on, all end with the same release: the noise that one end adds,
-// the other end subtracts. No secret outlives the run.
+// With pairwise noise, all end with the same release: what one end of an edge adds, the other subtracts. No secret
+// outlives the run.
 func TestStopOfSharedNoise(t *testing.T) {
 	f, book := stoppable(sharedRing(), 1), newKeyBook()
 	sdk.OnKey(book.note)

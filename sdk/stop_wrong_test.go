@@ -152,10 +152,9 @@ func TestWrongStopsAreRefused(t *testing.T) {
 	}
 }
 
-// Two members collude: one signs a stop for a round that others have passed, and one relays it. All end with the round
-// that they are in. Releases of neighbors differ by at most two, and no node waits indefinitely. Each node pays for
-// exactly the releases that it made. Each kind of run covers all three rounds over its four graphs; with SPADE_LONG, on
-// each graph.
+// Two members collude: one signs a stop for a round that others have passed, and one relays it. All end with their
+// current round, with releases of neighbors at most two apart. No node waits indefinitely, and each pays for exactly
+// its releases. Each kind of run covers all three rounds over its four graphs, or with SPADE_LONG on each graph.
 func TestStopsThatComeTooLate(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){

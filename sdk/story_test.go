@@ -99,8 +99,8 @@ func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *s
 // A member makes two signed releases of one round, each with its own chain: one for some neighbors, one for the rest.
 // Every honest member gets evidence, the member's neighbors continue without it, and nobody else is accused. Let two
 // neighbors with different releases be dist edges apart without the member. When release q+ceil(dist/2)+1 begins, a
-// member between them detects the difference; then questions and answers overtake no release of the members that relay
-// them. Before digests were compared, such a run went on to its end: no honest member received both releases.
+// member between them detects the difference, and questions and answers then overtake no release of the members that
+// relay them. Without the comparison of digests no honest member would receive both releases.
 func TestTwoStories(t *testing.T) {
 	for _, c := range []struct {
 		graph string
@@ -239,9 +239,8 @@ func (w watching) Send(ctx context.Context, to string, frame []byte) error {
 	return w.Transport.Send(ctx, to, frame)
 }
 
-// The digests sent with a release depend on what it was made from, not on what arrived before it was made: whichever
-// member is slow, all send the same digests. On the ring some releases arrive before the work that uses them begins,
-// some during it, and some after it.
+// The digests sent with a release depend only on what it was made from: whichever member is slow, all send the same. On
+// the ring some releases arrive before the work that uses them, some during it, and some after it.
 func TestDigestsDoNotTellTheTime(t *testing.T) {
 	t.Parallel()
 	f := fleetOn(t, "ring", 6)

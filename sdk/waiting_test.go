@@ -23,8 +23,8 @@ func (unreachable) Peers() []transport.PeerStatus {
 	return []transport.PeerStatus{{Name: "b", Err: errors.New("wss://b:1/: connection refused")}, {Name: "c", Connected: true}}
 }
 
-// whoIsSilent runs node a of a triangle for a quarter of an hour, with an oracle that takes the given time per loss. If
-// comes, b runs from the third minute to the sixth. whoIsSilent returns a's log lines, each with its time.
+// whoIsSilent runs node a of a triangle for 15 minutes, with an oracle that takes the given time per loss. If comes, b
+// runs from minute 3 to 6. whoIsSilent returns a's log lines, each with its time.
 func whoIsSilent(t *testing.T, oracle time.Duration, comes bool, change func(*sdk.Config)) (lines []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,8 +80,8 @@ func whoIsSilent(t *testing.T, oracle time.Duration, comes bool, change func(*sd
 	return lines
 }
 
-// A node logs which neighbors it waits for and why, after five seconds and then more and more rarely. With an observer
-// that reports waiting, it logs nothing.
+// A node logs which neighbors it waits for and why, after five seconds and then ever more rarely; not if an observer
+// reports it.
 func TestNodeSaysWhomItWaitsFor(t *testing.T) {
 	var want []string
 	for _, silent := range []string{"5s", "30s", "1m0s", "2m0s", "4m0s", "8m0s"} {
@@ -98,8 +98,8 @@ func TestNodeSaysWhomItWaitsFor(t *testing.T) {
 	}
 }
 
-// The lines depend only on frames: with a slow and with a fast oracle, for which the run is in quite different rounds,
-// they are the same. A neighbor that was present and left is named after three missed heartbeats.
+// The lines depend only on frames: a slow and a fast oracle, for which the run is in different rounds, yield the same
+// lines. A neighbor that left is named after three missed heartbeats.
 func TestWaitingTellsNothingOfTheOracle(t *testing.T) {
 	fast, slow := whoIsSilent(t, 0, true, nil), whoIsSilent(t, 47*time.Second, true, nil)
 	if strings.Join(fast, "\n") != strings.Join(slow, "\n") {

@@ -13,9 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A member falls silent in the middle of a run. No node gets farther than the member's last release allows. Restarted
-// without the member, the others finish and agree, even if it returns and they have to refuse it. A further restart
-// needs no Without.
+// A member falls silent during a run, and no node gets farther than the member's last release allows. Restarted without
+// it, the others finish and agree, even if it returns. A further restart needs no Without.
 func TestSilentForGood(t *testing.T) {
 	sparse := ring() // c is no neighbor of e, which waits for neighbors that wait for c
 	sparse.Privacy = privateRing().Privacy

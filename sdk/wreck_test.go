@@ -25,8 +25,8 @@ import (
 )
 
 // wreck is a small fleet in virtual time, drawn from a seed. One of its devices is lost with its disk at a random
-// moment, and another replaces it. Meanwhile neighbors may be killed and restarted from their stores, and frames may be
-// lost, duplicated and reordered.
+// moment, and another replaces it. Neighbors may be killed and restarted meanwhile, and frames lost, duplicated and
+// reordered.
 type wreck struct {
 	t      *testing.T
 	seed   uint64
@@ -104,8 +104,8 @@ func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
 	return from, frame, nil
 }
 
-// remembers reports whether a neighbor knows that the lost device was replaced: it learned so in this incarnation, or
-// had stored a release of its own after it learned so.
+// remembers reports whether a neighbor knows of the replacement device: it learned of it in this incarnation, or stored
+// a later release of its own.
 func (w *wreck) remembers(i int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// A member shares noise with its remaining neighbors as long as at most Absent of them are gone. Beyond that it draws
-// as much local noise as for a release without a key.
+// A member shares noise with its remaining neighbors if at most Absent are gone. Otherwise it draws as much local noise
+// as for a release without a key.
 func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 	for absent := range 3 {
 		keys := asked{}
@@ -43,8 +43,8 @@ type losses struct {
 	dropped   map[[2]int]bool // the first has dropped the second
 }
 
-// lose draws at random: colluders, members that some neighbors gave up, edges that one or both ends dropped, and
-// colluders that honest members dropped. most bounds the number of lost members and edges.
+// lose draws colluders, members given up by some neighbors, edges dropped at one or both ends, and colluders dropped by
+// honest members. most bounds the number of lost members and edges.
 func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 	l := losses{colluders: r.Perm(n)[:colluders], dropped: map[[2]int]bool{}}
 	drop := func(odds float64, from, to int) {
@@ -80,7 +80,7 @@ func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 }
 
 // left returns the least variance of the noise that hides a member's update, given all that is known of the others'
-// noise. It uses the machines' own choices of noise in a round.
+// noise, from the machines' own choices of noise in a round.
 func left(t *testing.T, machines []*Machine, l losses) float64 {
 	t.Helper()
 	var honest []int
@@ -152,10 +152,10 @@ func inverseAt(a [][]float64, i int) float64 {
 	return m[i][n] / m[i][i]
 }
 
-// A run in which members vanish, compared to the exact covariance: on random graphs, with colluders, lost members and
-// cut edges, the noise that remains against an adversary that sees everything is at least the effective sigma, for
-// every member. The bound is tight, and a plan for one member fewer would violate it. The same holds if members share
-// noise with partners rather than neighbors: then keys are missing, and dropped edges change nothing.
+// With vanished members, colluders and cut edges on random graphs, the exact noise that remains against an adversary
+// that sees everything is at least the effective sigma, for every member. The bound is tight: a plan for one member
+// fewer violates it. With partners instead of neighbors the same holds: keys are missing, and dropped edges change
+// nothing.
 func TestClaimHoldsWithoutTheAbsent(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 7))
 	reached, broken, planned := 0, 0, 0

@@ -39,13 +39,13 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 
 // Crashes at every point, torn writes, lost, repeated, late and reordered messages: no release is made twice, no node
 // waits indefinitely or sends without end, and the final models have the bits of the run without faults. No node
-// mistakes the state, ledger and mark left by a crash for a loss. The test plays a quarter of a million crashes with
-// SPADE_LONG, otherwise a tenth of that, or 20000 with -short: more than 400 worlds, where every mutation of
-// TestPlantedFaults shows in the first 100. SPADE_CRASHES sets another number:
+// mistakes a crash for a loss of state, ledger or mark. The test plays 250,000 crashes with SPADE_LONG, otherwise a
+// tenth of that, or 20,000 with -short: more than 400 worlds. Every mutation of TestPlantedFaults shows in the first
+// 100. SPADE_CRASHES sets another number:
 //
 //	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCentreAtTheEdge' -v -timeout 1h ./sdk/admm
 //
-// A failure names the seed of its world. SPADE_CRASH_SEED plays a single seed and logs all its events:
+// SPADE_CRASH_SEED plays one seed, such as that of a failure, and logs all events:
 //
 //	SPADE_CRASH_SEED=42 go test -run TestCrashes -v ./sdk/admm
 func TestCrashes(t *testing.T) {
@@ -55,10 +55,10 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// On any node, the disk loses confirmed writes of one file (the state, the newer or the older slot, the ledger or the
-// mark) and keeps the others, while the node's neighbors die and forget. No node ever uses a round's data twice. A node
-// whose files disagree stops, or continues with the same bytes. If only ledger entries and marks are lost and all
-// continue, the models are those of the run without faults.
+// Any node's disk loses confirmed writes of one file (the state, the newer or the older slot, the ledger or the mark),
+// while the node's neighbors die and forget. No node ever uses a round's data twice. A node whose files disagree stops,
+// or continues with the same bits. If only ledger entries and marks are lost and all continue, the models are those of
+// the run without faults.
 func TestOneFileLost(t *testing.T) {
 	sum := crash(t, losing, 0.5, 500_000)
 	t.Logf("%d files were set back, %d nodes found it out at their start, %d from a neighbor", sum.setBack, sum.stopped,
@@ -68,8 +68,8 @@ func TestOneFileLost(t *testing.T) {
 	}
 }
 
-// A neighbor controls the centre of the next release: at the edge of the grid, or as large as possible. No node ends
-// because of that, and none uses a round's data twice.
+// A neighbor moves the centre of the next release to the edge of the grid, or as far as possible. No node ends because
+// of that, and none uses a round's data twice.
 func TestCentreAtTheEdge(t *testing.T) {
 	sum := crash(t, hostile, 0.3, 300_000)
 	t.Logf("%d messages were aimed, %d releases are at the edge of their range", sum.aimed, sum.edge)
@@ -194,9 +194,9 @@ func TestPlantedFaults(t *testing.T) {
 	}
 }
 
-// A disk that loses confirmed writes: if a neighbor held a release that the node forgot, the node stops with a
-// RollbackError and never makes that release again. If no neighbor held it, the loss is undetectable. The result is the
-// same whether messages in flight to a node die with it or reach its next incarnation.
+// A disk loses confirmed writes. If a neighbor held a forgotten release, the node stops with a RollbackError and never
+// makes that release again. Otherwise the loss is undetectable. Whether messages in flight die with the node or reach
+// its next incarnation makes no difference.
 func TestLyingDisk(t *testing.T) {
 	for _, p := range []plant{lyingDisk, lyingDiskQueues} {
 		lie(t, p)

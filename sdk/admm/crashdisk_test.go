@@ -52,9 +52,8 @@ func (b *logs) crash(w *world) {
 	b.lines.dirty, b.marks.dirty = false, false
 }
 
-// validate decides at a start whether the node may continue. It applies the checks of an opened ledger, of the ledger
-// head in the state, and the rule of [dpmech.CheckResume]. grace selects the rule of a program that marks when it
-// reserves.
+// validate decides whether a starting node may continue, by the checks of the ledger, of the ledger's position in the
+// state, and of [dpmech.CheckResume]. grace selects the rule of a program that marks when it reserves.
 func (b *logs) validate(kept, head int, grace bool) error {
 	lines, m := b.lines.durable, b.marks.durable
 	switch {

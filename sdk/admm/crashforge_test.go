@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// forge replaces a message of node 0 by one that an adversary invents. The adversary knows everything public about the
-// receiver, in particular the centre of its next release. forge returns false if the adversary waits. The adversary
-// decides once per incarnation and round, with rare exceptions.
+// forge replaces a message of node 0 by one of an adversary that knows everything public about the receiver, in
+// particular the centre of its next release. It returns false if the adversary waits. The adversary decides once per
+// incarnation and round, with rare exceptions.
 func (w *world) forge(n *node, p *packet) bool {
 	r, m := p.msg.Round, n.m
 	if !carries(p.msg) || !n.up {
@@ -29,7 +29,7 @@ func (w *world) forge(n *node, p *packet) bool {
 }
 
 // aim invents a message that moves the centre of the receiver's next release to the edge of its range, just inside or
-// just outside, or that is as large as possible. Sometimes it leaves the message unchanged.
+// outside, or that is as large as possible. Sometimes it changes nothing.
 func (w *world) aim(m *Machine, p *packet) Payload {
 	made := Payload{slices.Clone(p.vector[:p.nv]), slices.Clone(p.grid[:p.ng])}
 	i := slices.IndexFunc(m.edges, func(e edge) bool { return e.peer == p.msg.From })

@@ -60,9 +60,8 @@ func bits32(x []float32) (b bitsOf) {
 	return b
 }
 
-// Read is the noise of a node's next release. It depends on client and release: a release that left no trace outside
-// may be made again, with the bits of the run without faults. A release that has left its node is drawn anew, as on a
-// device.
+// Read is the noise of a node's next release. A release that nobody has seen may be made again, with the bits of the
+// run without faults. A release that has left its node is drawn anew, as on a device.
 func (n *node) Read(p []byte) (int, error) {
 	w, a := n.w, rng.Address{Purpose: rng.Noise, Client: uint32(n.id), Round: uint32(n.m.round)}
 	if w.left[n.id][n.m.round+1].left {

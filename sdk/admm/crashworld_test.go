@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// world is a few machines on tiny disks and an unreliable network, all drawn from one seed. It advances in small steps,
-// one duty of one node at a time. A node may die between any two of them:
+// world is a few machines on tiny disks and an unreliable network, all drawn from one seed. It advances one duty of one
+// node at a time. A node may die between any two duties:
 //
 //	before and after a reservation, while a slot is written, before and after its fsync, between two messages, between
 //	two queries, while waiting, while finished and lingering.
@@ -311,9 +311,8 @@ func (w *world) rage() {
 // linger is how many ticks a node with its final model waits for a neighbor that needs something, once a node has left.
 const linger = 10
 
-// calmDown runs a world without faults to its end. Every node must leave after it has a Done from each neighbor. A node
-// with its final model may leave without one, after a while, only if a node had left before, whose Done may never
-// arrive.
+// calmDown runs a world without faults to its end. Every node must leave after a Done from each neighbor. A node with
+// its final model may leave without one, after a while, only if another node had left before.
 func (w *world) calmDown() {
 	w.calm = true
 	someLeft := slices.ContainsFunc(w.nodes, func(n node) bool { return n.gone })
@@ -323,7 +322,7 @@ func (w *world) calmDown() {
 		}
 	}
 	// A round takes one pass, or three if a tick must request its messages. Then come probes, Done messages and the
-	// wait, of which a tick with its repeats and answers may also take three passes.
+	// wait; a tick with its repeats and answers may also take three passes.
 	for range 3*(w.cfgs[0].Rounds+w.cfgs[0].Cooldown) + 10 + 3*(linger+1) {
 		w.now++
 		for i := range w.nodes {
@@ -384,9 +383,9 @@ func (w *world) run() {
 			w.fails(otherModel, "node %d ends with %v, want %v", i, n.final, want[i])
 		}
 	}
-	// Without being asked, a node sends each neighbor at most two messages and its releases per incarnation, and three
-	// messages per tick. A probe may cause a probe and two messages as answers, another message or a probe's answer one
-	// message; an answer causes none.
+	// Unasked, a node sends each neighbor at most two messages and its releases per incarnation, and three messages per
+	// tick. A probe causes at most a probe and two messages, another message or a probe's answer one message; an answer
+	// none.
 	if w.sent.other > w.allowed || w.sent.probe > w.arrived.probe ||
 		w.sent.answer > 2*w.arrived.probe+w.arrived.repeat+w.arrived.answer {
 		w.fails(storm, "%d messages of their own accord, at most %d; %d probes answered of %d, %d other answers to %d "+

@@ -13,13 +13,12 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// A neighbor can choose the public centre of a client's release. Suppose that a release that leaves the grid, or the
-// range of numbers, ended the client. Then this end would reveal something about the sum of update and noise. If the
-// client were restarted, with the round already charged and fresh noise, the neighbor could repeat this arbitrarily
-// often for the price of one release.
+// A neighbor can choose the public centre of a client's release. If leaving the grid, or the range of numbers, ended
+// the client, this end would reveal something about the sum of update and noise. With restarts, the round already
+// charged and fresh noise, the neighbor could repeat this arbitrarily often for the price of one release.
 
-// victim is a client with one sample in one dimension and one neighbor, 0. With these numbers tau*eta*mu*beta = rho =
-// 1, so the centre of the second release is z.
+// victim is a client with one sample in one dimension and one neighbor, 0. Here tau*eta*mu*beta = rho = 1, so the
+// centre of the second release is z.
 func victim(noise *rng.Stream) Config {
 	return Config{
 		Estimator: zoest.Config{Dim: 1, Samples: 1, Batch: 1, Seed: 7, Client: 1},
@@ -39,8 +38,8 @@ type sighting struct {
 // farOut is the largest centre, in grid steps. A release around it never leaves the grid and shows all of its noise.
 const farOut = gridLimit - 1 - (0.5+14)*256
 
-// attempt makes two releases. The first does not use the data. For the second, the neighbor puts the centre half a
-// sigma from the edge of its range; the update has the length of the clip and the sign of data.
+// attempt makes two releases. The first uses no data. For the second, the neighbor puts the centre half a sigma from
+// the edge of its range; the update has the length of the clip and the sign of data.
 func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 	m, err := New(victim(noise))
 	if err != nil {
@@ -112,9 +111,8 @@ func gaussianDelta(mu, epsilon float64) float64 {
 	return upper(epsilon/mu-mu/2) - math.Exp(epsilon)*upper(epsilon/mu+mu/2)
 }
 
-// refuted returns the events whose frequencies under the two data sets refute the claim of mu-GDP: P[S] exceeds
-// e^epsilon P'[S] + delta(epsilon), in either order, by confidence limits that are all right with probability 1 -
-// alpha.
+// refuted returns the events whose frequencies under the two data sets refute mu-GDP: P[S] exceeds e^epsilon P'[S] +
+// delta(epsilon), in either order, by confidence limits that are all right with probability 1 - alpha.
 func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha float64) (faults []string) {
 	epsilons := []float64{0, 0.5, 1, 1.5, 2, 3}
 	each := alpha / float64(len(events)*len(epsilons)*2*2*2)
@@ -149,9 +147,9 @@ func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha f
 	return faults
 }
 
-// Ten thousand attempts with each of two data sets: no machine ends after a release is reserved, and the distribution
-// of all observations (ended or not, charged or not, the release) is within the claim for one round. The test also
-// detects the former machine, which ended beyond an edge and repeated the round without charge.
+// Ten thousand attempts with each of two data sets: no machine ends after a reservation, and the distribution of all
+// observations (ended or not, charged or not, the release) is within the claim for one round. The test also detects the
+// former machine, which ended beyond an edge and repeated the round without charge.
 func TestCrashOracle(t *testing.T) {
 	attempts := 10_000
 	if testing.Short() {
@@ -255,9 +253,8 @@ func TestNothingReceivedEnds(t *testing.T) {
 	}
 }
 
-// Whatever the neighbor sends and the oracle returns, in every form of a private run and for noise of every size:
-// nothing fails between the reservation and the release, the state can be encoded, and messages are within the limits
-// that receivers check.
+// In every form of a private run, for every message, loss and noise size: nothing fails between the reservation and the
+// release, the state can be encoded, and messages are within the receivers' limits.
 func TestNothingFailsAfterReserve(t *testing.T) {
 	chance := rng.New(5, rng.Address{Purpose: rng.Fault})
 	pick := func(of ...float64) float64 { return of[chance.IntN(len(of))] }

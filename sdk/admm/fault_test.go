@@ -21,8 +21,8 @@ func quiet(t *testing.T, change func(i int, c *Config)) [][]float32 {
 	return net.models()
 }
 
-// The network loses, repeats, delays and reorders messages, and machines run at random speeds. The models have the bits
-// of the undisturbed run, and every machine finishes.
+// The network loses, repeats, delays and reorders messages, and machines run at random speeds. All finish, and the
+// models have the bits of the undisturbed run.
 func TestLossyDelivery(t *testing.T) {
 	change := private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})
 	want := quiet(t, change)
@@ -131,7 +131,7 @@ func TestReceiveRules(t *testing.T) {
 }
 
 // Without privacy, an unavailable loss is refused with its sample, and the query stays open. After a good answer the
-// run equals one without the bad answer.
+// run is undisturbed.
 func TestBadLossNonPrivate(t *testing.T) {
 	want := quiet(t, nil)
 	net := newNetwork(t, configs(4, kite, nil))
@@ -202,8 +202,8 @@ func TestNoiseSource(t *testing.T) {
 		t.Error("the machine went on after its source of noise had failed")
 	}
 
-	// The clip is so small that nothing remains of the update, and a release moves the model only by its noise and the
-	// penalty. After the last private round only the penalty remains.
+	// The clip leaves nothing of the update: a release moves the model only by its noise and the penalty. After the
+	// last private round only the penalty remains.
 	count := 0
 	net = newNetwork(t, configs(2, [][2]int{{0, 1}}, func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 1e-6, Sigma: 0.1})(i, c)
@@ -338,8 +338,8 @@ func testRoundAllocates(t *testing.T, robust float64) {
 	}
 }
 
-// A neighbor's message of the previous round arrives again just when the next release is due. The obsolete answer must
-// not be sent with the vector that replaces its own.
+// A neighbor's message of the previous round arrives again when the next release is due. The obsolete answer must not
+// be sent with the new vector.
 func TestLateRepeat(t *testing.T) {
 	net := newNetwork(t, configs(2, [][2]int{{0, 1}}, func(_ int, c *Config) { c.Rounds, c.Cooldown = 1, 6 }))
 	for range 3 {

@@ -120,7 +120,7 @@ func TestFlows(t *testing.T) {
 }
 
 // A device that takes over in a block of mixing, at its boundary, or in the cool-down restarts its edges and their
-// flows. From then on the mean does not move.
+// flows. From then on the mean is constant.
 func TestTakeoverBeginsFlowsAnew(t *testing.T) {
 	change := func(i int, c *Config) {
 		replaceable(i, c)

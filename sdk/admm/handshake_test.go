@@ -29,8 +29,8 @@ func (net *network) must(t testing.TB, i int) []Message {
 	return sent
 }
 
-// afterRounds returns a network in which every release up to a round was made and has arrived everywhere, and every
-// client's state after each of them, newest first.
+// afterRounds returns a network in which every release up to a round has arrived everywhere, and every client's state
+// after each release, newest first.
 func afterRounds(t testing.TB, rounds int, change func(i int, c *Config)) (net *network, kept [][]State) {
 	t.Helper()
 	cfgs := configs(4, kite, change)
@@ -47,8 +47,8 @@ func afterRounds(t testing.TB, rounds int, change func(i int, c *Config)) (net *
 	return net, kept
 }
 
-// At its start a machine probes its neighbors. It repeats this at every tick and makes no release before each has
-// answered. The local work does not wait.
+// A starting machine probes its neighbors, again at every tick, and makes no release before each has answered. The
+// local work does not wait.
 func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, probing))
 	m := net.machines[2]
@@ -89,8 +89,8 @@ func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	}
 }
 
-// A machine that was rolled back stops as soon as one neighbor shows that: after an empty disk or an old state, in an
-// answer, in a neighbor's own probe, or in a Done.
+// A rolled-back machine stops as soon as one neighbor shows it: after an empty disk or an old state, in an answer, in a
+// neighbor's own probe, or in a Done.
 func TestRollback(t *testing.T) {
 	net, kept := afterRounds(t, 9, probing)
 	cfg := configs(4, kite, probing)[2]
@@ -203,8 +203,7 @@ func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	}
 }
 
-// The answer to a probe is never answered by a probe, and at most once per tick by the release that it shows to be
-// missing.
+// The answer to a probe is never answered by a probe, and at most once per tick by the missing release.
 func TestAnswersAreNotAnswered(t *testing.T) {
 	net, _ := afterRounds(t, 4, probing)
 	answer := func(held int) []Message {
@@ -265,8 +264,8 @@ func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 	}
 }
 
-// A client that dies after its Done and restarts gets its neighbors' last messages again, although they know that it
-// needs nothing, and although the answers to its probes were lost.
+// A client that restarts after its Done gets its neighbors' last messages again, although they know that it needs
+// nothing, and although the answers to its probes were lost.
 func TestStartAgainAfterTheLastWord(t *testing.T) {
 	net, kept := afterRounds(t, 9, probing)
 	for range 2 {
@@ -309,8 +308,8 @@ func TestStartAgainAfterTheLastWord(t *testing.T) {
 	}
 }
 
-// If the second-newest state is damaged, a late message of that round is ignored. But a neighbor that reports that it
-// is in that round and lacks the release ends the machine.
+// If the second-newest state is damaged, a late message of that round is ignored. A neighbor in that round that lacks
+// the release ends the machine.
 func TestDamagedState(t *testing.T) {
 	net, kept := afterRounds(t, 4, probing)
 	m := reborn(t, configs(4, kite, probing)[2], kept[2][0])

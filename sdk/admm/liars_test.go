@@ -291,10 +291,9 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 	}
 }
 
-// Of 5 to 12 members, 1 to 3 are malicious and send each neighbor arbitrary messages. No honest member accuses another
-// or drops its edge, none ends, and both ends of an edge between two honest members hold the same numbers. Evidence
-// against a malicious member convinces anyone. 300 worlds, 3,000 with SPADE_LONG, or SPADE_LIARS, from seed
-// SPADE_LIARS_SEED on.
+// Of 5 to 12 members, 1 to 3 are malicious and send each neighbor arbitrary messages. No honest member accuses another,
+// drops its edge, or ends, and both ends of an edge between two of them hold the same numbers. Evidence against a
+// malicious member convinces anyone. 300 worlds, 3,000 with SPADE_LONG, or SPADE_LIARS, from seed SPADE_LIARS_SEED on.
 func TestLiars(t *testing.T) {
 	count, first := 300, 0
 	if os.Getenv("SPADE_LONG") != "" && !testing.Short() {

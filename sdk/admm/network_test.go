@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// network is a few machines and the messages between them. It advances round by round like a synchronous network,
-// unless a test delivers the messages itself.
+// network is a few machines and the messages between them. It advances round by round, unless a test delivers the
+// messages itself.
 type network struct {
 	machines []*Machine
 	loss     func(client int, x []float32, sample int) float64

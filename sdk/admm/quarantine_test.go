@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A network whose ends drop an edge before the first release has the bits of one without the edge: with messages and
-// with releases, with the bound on influence, and with noise.
+// A network that drops an edge before the first release has the bits of one without the edge: with messages and with
+// releases, with the bound on influence, and with noise.
 func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"messages": func(int, *Config) {},
@@ -68,8 +68,8 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 	}
 }
 
-// Only the receivers of a jump detect it, before they use it. The state of a client that dropped an edge leads to the
-// same bits as the client itself.
+// Only the receivers of a jump detect it, before they use it. A client that dropped an edge and its restored state
+// continue with the same bits.
 func TestJudge(t *testing.T) {
 	const bad, at = 2, 3
 	cfgs := configs(4, everyEdge(4), func(i int, c *Config) {

@@ -13,10 +13,10 @@ import (
 )
 
 // A black-box audit of record-level privacy. An adversary knows all data except one record of member 0, and all public
-// numbers. It sees every release and, with pairwise noise, what a colluder shares. It plays many games, each a whole
-// run of the real machines with one of two values of that record, and guesses the value. Its best test against the
-// noise is the likelihood ratio, which is linear here. The mu of Gaussian differential privacy shown by its errors must
-// not exceed the mu that is charged. Each mutation must show more.
+// numbers. It sees every release and, with pairwise noise, what a colluder shares. In each of many games it sees a
+// whole run of the real machines with one of two values of that record, and guesses the value by the likelihood ratio,
+// its best test, which is linear here. The mu of Gaussian differential privacy shown by its errors must not exceed the
+// charged mu. Each mutation must show more.
 
 // recordGame is one kind of game.
 type recordGame struct {
@@ -46,9 +46,8 @@ func (g recordGame) privacy() dpmech.Gaussian {
 	return p
 }
 
-// claimed returns the mu charged for all releases together. After a takeover it is the mu that the adversary's test can
-// show if the later releases hold no data: the test adds the lost device's releases and all others except the one that
-// nobody makes.
+// claimed returns the mu charged for all releases. After a takeover it is the mu that the test can show if the later
+// releases hold no data: the test adds the lost device's releases and all others except the one that nobody makes.
 func (g recordGame) claimed() float64 {
 	if g.lost > 0 {
 		return float64(g.lost) / math.Sqrt(float64(auditRounds-1)) * math.Sqrt(2*g.privacy().Total(1).Rho)
@@ -157,7 +156,7 @@ func (g recordGame) takeOver(t *testing.T, cfg Config, net *network) {
 }
 
 // weight returns the coefficient of a member's release in the likelihood ratio: the column of member 0 in the inverse
-// of the covariance of what the adversary does not know.
+// covariance of what the adversary does not know.
 func (g recordGame) weight(member int) float64 {
 	if !g.shared || g.single {
 		return []float64{1, 0}[min(member, 1)]

@@ -98,8 +98,8 @@ func TestRecordsReleaseTheSum(t *testing.T) {
 	}
 }
 
-// Given all releases, replacing a record by one with hostile losses changes no other row in any round, and nothing that
-// is stored about another record.
+// Given all releases, replacing a record by one with hostile losses changes no other row, and nothing stored about
+// another record.
 func TestReplacedRecordMovesNoOtherRow(t *testing.T) {
 	recordForms(func(name string, change func(c *Config)) {
 		const replaced = 2

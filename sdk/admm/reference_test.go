@@ -7,9 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// reference is Algorithm 1 of the paper at one client, in float64 and unoptimized. It learns directions and batches
-// from the machine's queries. That every query is mu away from the reference's own iterate in each coordinate is itself
-// a test of eq. (local-update).
+// reference is an unoptimized Algorithm 1 of the paper at one client, in float64. It learns directions and batches from
+// the machine's queries. That every query is mu away from the reference's iterate in each coordinate tests eq.
+// (local-update).
 type reference struct {
 	cfg   Config
 	x     []float64
@@ -141,7 +141,7 @@ func (r *reference) receive(j int, msg []float64) {
 }
 
 // Compares the whole method with its reference, query by query and release by release: with and without noise, with
-// schedules, with a nonzero start, and with clients that differ in samples, batch and local steps.
+// schedules, a nonzero start, and clients that differ in samples, batch and local steps.
 func TestMachineAgainstReference(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 	for name, change := range map[string]func(i int, c *Config){

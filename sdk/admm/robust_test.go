@@ -50,9 +50,8 @@ func TestRobustLeavesTheBits(t *testing.T) {
 	}
 }
 
-// Guarantees of the bound, in every round, with one of five members sending anything: a model is its start, plus its
-// own moves, plus what each neighbor has moved. Each of these contributions lies in the ball around a point between the
-// honest ones.
+// In every round, with one of five members sending anything, a model is its start, plus its own moves, plus what each
+// neighbor has moved. Each of these contributions lies in the ball around a point between the honest ones.
 func TestRobustBounds(t *testing.T) {
 	const factor = 1.5
 	for name, run := range map[string]struct {
@@ -131,8 +130,8 @@ func TestRobustBounds(t *testing.T) {
 	}
 }
 
-// Every neighbor excludes a member that permanently stands apart, also in its stored state, and that member moves
-// nobody from the centre. Honest members are not excluded. What was clipped survives a crash.
+// Every neighbor excludes a member that permanently stands apart, and stores that. The member moves nobody from the
+// centre. Honest members are not excluded. What was clipped survives a crash.
 func TestRobustSetsAside(t *testing.T) {
 	const bad = 4
 	net := newNetwork(t, configs(5, everyEdge(5), func(_ int, c *Config) { c.Robust, c.Releases = 2, true }))
@@ -213,8 +212,8 @@ func TestRobustStill(t *testing.T) {
 	}
 }
 
-// A member whose releases together have too little noise is detected, permanently. An honest member never is. A member
-// that starts late, or once shows much noise, is detected as well.
+// A member whose releases together have too little noise is detected, permanently, even if it starts late or once shows
+// much noise. An honest member never is.
 func TestRobustQuiet(t *testing.T) {
 	const d, sigma, step, rounds = 6, 0.2, 0.2 / 16, 300
 	chance := rng.New(2, rng.Address{Purpose: rng.Fault})

@@ -26,9 +26,9 @@ func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 	}
 }
 
-// Pairwise noise cancels in the sum of all releases: in every round it is the sum of a network without pairwise noise,
-// up to the rounding of centre and release to the grid, half a step each per member. (Nobody learns here, because the
-// next queries would be elsewhere.) Each end requests one key per neighbor and release with noise.
+// Pairwise noise cancels: in every round the sum of all releases is that of a network without it, up to the rounding of
+// centre and release to the grid, half a step each per member. (Nobody learns here, because the next queries would be
+// elsewhere.) Each end requests one key per neighbor and release with noise.
 func TestSharedNoiseLeavesTheSum(t *testing.T) {
 	for _, mixing := range []int{0, 2} {
 		run := func(change func(i int, c *Config)) (sums [][]float64, apart float64) {

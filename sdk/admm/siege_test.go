@@ -14,10 +14,10 @@ import (
 )
 
 // siege is one honest member of a private run against an adversary that plays all its neighbors and every broker
-// between them. The adversary reads the member's memory, records every frame that ever left it, delivers anything in
-// any order, and ends the run at will. It decides when a process of the member dies, at which duty, and what an
-// unconfirmed write then leaves on the disk. It also makes the owner replace the member's device, up to three times,
-// and restart the lost device from what it had stored.
+// between them. The adversary reads the member's memory, records every frame that left it, delivers anything in any
+// order, and ends the run at will. It decides when a process of the member dies, at which duty, and what an unconfirmed
+// write leaves on the disk. It also makes the owner replace the member's device, up to three times, and restart the
+// lost one.
 //
 // The member has no keys, so it believes every claim about its own releases. With keys an adversary can claim less.
 //
@@ -27,8 +27,8 @@ import (
 //   - no device makes two different releases of one round, with or without data;
 //   - nothing of a release leaves before it is stored and, if it has data, charged and marked;
 //   - a device that took over requests no loss, and sends nothing before the whole run is charged;
-//   - a ledger has no more entries than releases with data were made, except one that was reserved when the process
-//     died, or all of them after a takeover;
+//   - a ledger has no more entries than releases with data, except one that was reserved when the process died, or all
+//     of them after a takeover;
 //   - a disk that keeps what it confirms is never mistaken for one that was rolled back.
 type siege struct {
 	seed    uint64
@@ -178,9 +178,8 @@ var siegeFaults = []string{"send before store", "send before mark", "nothing is 
 	"take over for nothing", "take over with data", "start anew after a damaged state", "start anew on another device",
 	"charge what is claimed"}
 
-// An adversary that plays all of a member's neighbors and every broker between them gets no second use of its data and
-// no charge without a release, while writes fail, processes die, edges are dropped and devices are replaced. 4,000
-// worlds, or SPADE_WORLDS, from seed SPADE_WORLD_SEED on. The long run:
+// While writes fail, processes die, edges are dropped and devices are replaced, the adversary gets no second use of the
+// data and no charge without a release. 4,000 worlds, or SPADE_WORLDS, from seed SPADE_WORLD_SEED on. The long run:
 //
 //	SPADE_WORLDS=1000000 go test -run TestWorldsOfOneMember -v -timeout 30m ./sdk/admm
 func TestWorldsOfOneMember(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// device is a device of the besieged member: its disk, and its process if there is one. The process performs the duties
-// of a node in the order of sdk/run.go and sdk/durable.go: reserve, draw, store, mark, send. A write may fail, or the
-// process may die in it. Then the disk has the old content, the new content, or nothing usable.
+// device is a device of the besieged member: its disk, and its process, if any. The process performs a node's duties in
+// the order of sdk/run.go and sdk/durable.go: reserve, draw, store, mark, send. If a write fails, or the process dies
+// in it, the disk has the old content, the new content, or nothing usable.
 type device struct {
 	w        *siege
 	ledger   *lines

@@ -55,9 +55,9 @@ func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
 	return m
 }
 
-// Every client dies after each of its releases and restarts from its store. Every other time the state was only half
-// written, so the client restarts one release earlier, with the one before that overwritten. The models are those of
-// the undisturbed run, for every payload.
+// Every client dies after each of its releases and restarts from its store. Every other time the newest state is half
+// written, so the client restarts one release earlier, without the one before that. The models are those of the
+// undisturbed run, for every payload.
 func TestRestoreAfterEveryRelease(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -18,7 +18,7 @@ func stopConfigs(grid bool) []Config {
 }
 
 // A machine that learns of an early end in the last round or before, in a round with data or of mixing, ends with the
-// bits of one that knew from the start. Any round can be the last. Its memory and messages keep their form.
+// bits of one that knew from the start. Its memory and messages keep their form.
 func TestStop(t *testing.T) {
 	for _, grid := range []bool{false, true} {
 		for _, mixing := range []int{0, 2} {
@@ -174,8 +174,8 @@ func copied(s State) State {
 	return s
 }
 
-// A Done that comes too early is accepted only in a run that was stopped, or by a client that learned late. One that is
-// always invalid is refused there as well.
+// A Done that comes too early is accepted only in a run that was stopped, or by a client that learned late, and only if
+// it can be valid.
 func TestLastWordsOfStoppedRuns(t *testing.T) {
 	done := func(stop, round int) error {
 		m, err := New(configs(2, [][2]int{{0, 1}}, nil)[0])

@@ -32,8 +32,7 @@ func answerTo(t *testing.T, m *Machine, msg Message) []Message {
 }
 
 // Once a neighbor knows of a replacement device, a restarted lost device is told of a release that it does not know,
-// whichever it had made, and stops. Only probes leave it before that. The neighbor stores this knowledge with its next
-// release.
+// and stops, after sending only probes. The neighbor stores this knowledge with its next release.
 func TestReplacedDeviceIsStopped(t *testing.T) {
 	net, kept := afterRounds(t, 4, replaceable)
 	old := configs(4, kite, replaceable)[2]
@@ -159,7 +158,7 @@ func replacement(t *testing.T, cfg Config, net *network, member int) *Machine {
 }
 
 // The mean of a replacement device's models begins where it started. The device makes every remaining release without a
-// query, and shares noise with the keys that it gets.
+// query, and uses the pairwise noise of its keys.
 func TestReplacedDevice(t *testing.T) {
 	keys := asked{}
 	net, _ := afterRounds(t, 4, keys.sharing(replaceable))

@@ -84,8 +84,8 @@ func (e *energy) of(x, lambda [][]float64) (v, xi, disagreement float64) {
 //
 //   - in each round of each run, that V obeys the inequality behind the lemma, eq. (forced-contraction), with the
 //     actual w_k;
-//   - in each round of the cool-down, where w_k = 0, that V falls by exactly (1/N)|xi|^2, eq. (unforced-contraction):
-//     this is the sharpest check, because only the right recursion of x and lambda has this property;
+//   - in each round of the cool-down, where w_k = 0, that V falls by exactly (1/N)|xi|^2, eq. (unforced-contraction).
+//     This is the sharpest check: only the right recursion of x and lambda passes;
 //   - in the mean over runs, eq. (V-recursion) itself, with Q^2 = d*M_2 and M_2 = 1 for losses in [0, 1), and E_cl
 //     measured;
 //   - that C_k <= V_k/p_low and (1/N)|p|^2 <= 2(rho^2 lambda_N^2 + 1)/p_low V_k, eqs. (C-by-V) and (p-by-V), and V_0 =

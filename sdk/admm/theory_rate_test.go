@@ -78,9 +78,9 @@ func (p *study) gradient(x []float64) (square float64) {
 	return square
 }
 
-// criterion runs the paper's non-private schedule, eq. (nonprivate-schedule). It returns S_K, the mean over all local
-// steps of
-// |grad F|^2 at the clients' mean iterate plus the mean over rounds of the disagreement C_k, and the count of numbers sent.
+// criterion runs the paper's non-private schedule, eq. (nonprivate-schedule). It returns S_K and the count of numbers
+// sent. S_K is the mean of |grad F|^2 at the clients' mean iterate over all local steps, plus the mean of the
+// disagreement C_k over rounds.
 func (p *study) criterion(t *testing.T, steps, tau int, seed uint64) (s float64, sent int) {
 	t.Helper()
 	g, err := graph.Parse("ring", studyN, 1)

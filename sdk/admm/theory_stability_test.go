@@ -93,8 +93,8 @@ func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i in
 // kickedRho is the penalty parameter of kicked networks.
 const kickedRho = 2.0
 
-// grows reports whether a kicked network's models grow. It compares their size 60 rounds apart, after 30 rounds in
-// which fast modes decay. At the limit the two eigenvalues of M_lambda are -1 and -1/3.
+// grows reports whether a kicked network's models grow over 60 rounds, after 30 rounds in which fast modes decay. At
+// the limit the two eigenvalues of M_lambda are -1 and -1/3.
 func grows(t *testing.T, net *network) bool {
 	size := func() (sum float64) {
 		for _, m := range net.machines {
@@ -126,8 +126,8 @@ func bisect(low, high float64, f func(float64) bool) float64 {
 	return (low + high) / 2
 }
 
-// Theorem (stability), eq. (stability): by bisection over whole runs of the machines, the gain at which the mode of the
-// largest eigenvalue no longer decays is 8/3 to three digits, for every graph.
+// Theorem (stability), eq. (stability): by bisection over whole runs, the gain at which the mode of the largest
+// eigenvalue no longer decays is 8/3 to three digits, for every graph.
 func TestStabilityLimitByBisection(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("SPADE_LONG=1 runs it")
@@ -151,8 +151,8 @@ func TestStabilityLimitByBisection(t *testing.T) {
 // With unequal tau_i each client has its own gain, a_i = tau_i*beta*eta*mu, and M_lambda no longer applies. But in the
 // variables A^(-1/2)*x and A^(1/2)*lambda, A the diagonal matrix of the a_i, the recursion is the same with S =
 // A^(1/2)*L*A^(1/2) instead of a*L. So the limit is rho*lambda_N(S) = 8/3, which the machines confirm to three digits.
-// As lambda_N(S) <= max a_i * lambda_N, the rule to use the largest tau_i, which is all that the paper's theorem offers
-// here, is safe but not sharp.
+// As lambda_N(S) <= max a_i * lambda_N, the largest tau_i, all that the paper's theorem offers here, is safe but not
+// sharp.
 func TestStabilityLimitWithUnequalTau(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("SPADE_LONG=1 runs it")
@@ -196,9 +196,9 @@ func TestStabilityLimitWithUnequalTau(t *testing.T) {
 }
 
 // The slowest mode decays at the rate of the spectral radius of its M_lambda. A mode with complex eigenvalues
-// oscillates, so two rounds do not show its rate. But in x_(k+1)^2 - x_k*x_(k+2) the oscillation cancels, and this
-// falls by det(M_lambda) per round, the square of the radius. Real eigenvalues, above a gain of 2, show in the ratio of
-// two rounds.
+// oscillates, so two rounds do not show its rate. But the oscillation cancels in x_(k+1)^2 - x_k*x_(k+2), which falls
+// by det(M_lambda), the square of the radius, per round. Real eigenvalues, above a gain of 2, show in the ratio of two
+// rounds.
 func TestDecayRate(t *testing.T) {
 	for spec, n := range shapes {
 		g, err := graph.Parse(spec, n, 3)

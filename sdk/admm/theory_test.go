@@ -17,8 +17,8 @@ const eps = 0x1p-23
 //	z_ij + z_ji = rho*(x_i + x_j) on every edge,   sum_i p_i = 0.
 //
 // In float32 each holds up to the rounding of one round, because the z-update forgets older errors: within 4 ulp of the
-// largest number involved for an edge, and that times the number of edges for the sum. The test also checks that some
-// error occurs, so that the bound is meaningful.
+// largest number involved for an edge, and that times the number of edges for the sum. Some error must occur, so that
+// the bound is meaningful.
 func TestEdgeIdentityAndZeroSumPenalty(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"non-private": nil,
@@ -108,9 +108,9 @@ func TestStabilityThreshold(t *testing.T) {
 					c.Rho, c.Eta, c.Mu = rho, Schedule{eta}, Schedule{mu}
 					c.Beta = share * 8 / 3 / (rho * g.LambdaMax()) / (tau * eta * mu)
 				}))
-				// In one dimension the sign of a query's displacement from the iterate is the direction u, and a loss
-				// of u*kick makes every estimate equal to kick. The penalty is zero in round 0, so an iterate moves by
-				// -eta*kick per step.
+				// The sign of a query's displacement from the iterate is the direction u, and a loss of u*kick makes
+				// every estimate equal to kick. The penalty is zero in round 0, so an iterate moves by -eta*kick per
+				// step.
 				asked := make([]int, g.N())
 				net.loss = func(i int, x []float32, _ int) float64 {
 					m := net.machines[i]
