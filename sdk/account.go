@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// account charges a run's releases to the run's filter and to the ledger. It is nil if the run is not private. It
-// counts only rounds that use data.
+// account charges a run's releases with data to the run's filter and to the ledger. It is nil if the run is not
+// private.
 type account struct {
 	ledger *state.Ledger // nil: only this run counts
 	run    string
@@ -44,7 +44,7 @@ func (a *account) covers() error {
 	return a.ledger.Covers(a.run, a.fleet, a.member, a.rounds, a.cost)
 }
 
-// inLedger returns the last reserved and the last marked round of this run in the ledger, or 0, 0 without a ledger.
+// inLedger returns this run's last reserved and last marked round in the ledger, or zeros without a ledger.
 func (a *account) inLedger() (reserved, marked int) {
 	if a == nil || a.ledger == nil {
 		return 0, 0
@@ -52,8 +52,8 @@ func (a *account) inLedger() (reserved, marked int) {
 	return a.ledger.Last(a.run, a.fleet, a.member), a.ledger.Marked(a.run, a.fleet, a.member)
 }
 
-// load restores a stored filter. head is the ledger's head at the time of the store. If head is empty, load charges the
-// ledger for all releases of the filter.
+// load restores a stored filter. head is the ledger's position at that time. If head is empty, load charges the ledger
+// for all releases of the filter.
 func (a *account) load(filter []byte, head string) (err error) {
 	if a.filter, err = dpmech.LoadFilter(filter); err != nil {
 		return err
@@ -72,8 +72,8 @@ func (a *account) load(filter []byte, head string) (err error) {
 const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet anew " +
 	"under another run id"
 
-// check applies the rule of [dpmech.CheckResume]: it returns an error if the ledger has a release that a state stored
-// after round lacks. Without a stored state, it returns an error if any release may have been sent.
+// check returns an error if the ledger has a release that a state stored after round lacks, by the rule of
+// [dpmech.CheckResume], or, without a stored state, if any release may have been sent.
 func (a *account) check(stored bool, round int) error {
 	switch {
 	case a == nil || a.whole:

@@ -92,7 +92,6 @@ func (s *side) reach(neighbor string) {
 	}
 }
 
-// sleep suspends the device until wake.
 func (s *side) sleep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,7 +228,6 @@ func (w *wreck) another(h *host) *host {
 	return next
 }
 
-// took reports whether a spare has replaced the lost device.
 func (h *host) took() bool {
 	return strings.Contains(h.log.String(), "takes the place of the lost one")
 }

@@ -46,7 +46,6 @@ type Wire struct {
 	GridBits int     `json:"grid_bits"` // W, 2 to 8: grid of sigma/2^W for private releases; 0: none, or 4 with PayloadAuto
 }
 
-// wire returns f.Wire with its defaults filled in.
 func (f *Fleet) wire() Wire {
 	w := f.Wire
 	if w.Payload == PayloadAuto && !f.Privacy.NonPrivate {

@@ -41,18 +41,18 @@ type Config struct {
 	// replacement device uses no data.
 	Recover bool
 
-	// Trust. Either all members have Key and Keys, or none has. Without keys, certificates are unsigned and a
-	// neighbor's claim needs no proof: it can end the run, but charges nothing.
+	// Trust. Either all members have Key and Keys, or none. Without keys, certificates are unsigned, and a neighbor's
+	// claim needs no proof: it can end the run, but charges nothing.
 
 	Key  ed25519.PrivateKey                      // signs every release
 	Keys func(member string) []ed25519.PublicKey // a member's valid keys: present, next and retired; may change
 
 	// Neighbors that the node stops waiting for. By default it waits for all of them indefinitely.
 
-	// Without names neighbors that are in quarantine from the start of Run, whatever they send. It must not name all
-	// neighbors. With [Privacy].Partners it may name partners. The node then does not wait for their keys.
+	// Without names neighbors, not all of them, that are in quarantine from the start of Run, whatever they send. With
+	// [Privacy].Partners it may name partners; the node then does not wait for their keys.
 	Without []string
-	// Patience, if not 0, is how long a neighbor may be silent before the node gives it up as if Without named it; at
+	// Patience, if not 0, is how long a neighbor may be silent before the node gives it up like those in Without; at
 	// least 2 minutes. Every node sends heartbeats, however slow its oracle. The node never gives up its last neighbor,
 	// nor any neighbor while it hears none.
 	Patience    time.Duration
@@ -91,9 +91,8 @@ func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 type Observer struct {
 	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid only during the call.
 	Released func(round int, x []float32)
-	// Waiting is called at most once per round, if these neighbors sent nothing for ResendAfter. During a takeover
-	// round is 0. If Waiting is nil, the Logger reports silent neighbors and the reason, after 5 seconds and then
-	// rarely.
+	// Waiting is called at most once per round, if these neighbors sent nothing for ResendAfter. In a takeover round is
+	// 0. If Waiting is nil, the Logger reports silent neighbors and why, after 5 seconds and then rarely.
 	Waiting func(round int, neighbors []string)
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// refusing is a store whose save of one round fails.
 type refusing struct {
 	state.Store
 	round int

@@ -120,8 +120,8 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 	return errors.Join(errs...)
 }
 
-// record stores the state of the new release and then marks the release in the ledger. The node must not show or send a
-// release earlier. After an error the node cannot continue, because it does not know what is on disk.
+// record stores the state of the new release and then marks the release in the ledger. Only then may the node show or
+// send it. After an error the node cannot continue, because the content of the disk is unknown.
 func (n *Node) record() error {
 	s := n.machine.State()
 	if n.claims.Signing() {

@@ -255,7 +255,6 @@ func TestStoresAreChecked(t *testing.T) {
 	stop()
 }
 
-// broken is a store whose disk is full from a given round on.
 type broken struct {
 	state.Store
 	from int

@@ -145,7 +145,6 @@ func (z *fuzzer) encode(m *admm.Message) []byte {
 
 func pick[T any](z *fuzzer, list ...T) T { return list[z.chance.IntN(len(list))] }
 
-// make returns a random message of any kind.
 func (z *fuzzer) make() admm.Message {
 	last := z.fleet.Method.Last()
 	rounds := []int{0, 1, z.round - 1, z.round, z.round + 1, z.round + 2, last, last + 1, math.MaxInt32}
@@ -189,7 +188,6 @@ func (z *fuzzer) make() admm.Message {
 	return m
 }
 
-// offer returns a recorded offer or an invented one.
 func (z *fuzzer) offer(epoch uint16) []byte {
 	o := signed.Statement{Kind: signed.Offer, Epoch: epoch, Round: pick(z, 1, 3, max(1, z.round), z.round+3, math.MaxInt32)}
 	for i := range o.Value {
@@ -202,7 +200,6 @@ func (z *fuzzer) offer(epoch uint16) []byte {
 	return pick(z, append([][]byte{nil, o.Append(nil), make([]byte, signed.Size)}, z.offers...)...)
 }
 
-// chatter sends unsolicited messages until ctx ends.
 func (z *fuzzer) chatter(ctx context.Context) {
 	for ctx.Err() == nil {
 		z.mu.Lock()

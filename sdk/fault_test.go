@@ -75,7 +75,6 @@ func lostFrames(t *testing.T, f *sdk.Fleet, want func() [][]float32) {
 	}
 }
 
-// first drops only the first frame to each neighbor.
 type first struct {
 	transport.Transport
 	mu   sync.Mutex
@@ -268,7 +267,6 @@ func TestForeignFrames(t *testing.T) {
 	}
 }
 
-// tap also sends the first frame to d, which is no neighbor.
 type tap struct {
 	transport.Transport
 	once sync.Once

@@ -99,7 +99,6 @@ func (m Method) releases() *admm.Config {
 	return &admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 }
 
-// validName reports whether s can be a member's name or a run's id.
 func validName(s string) bool {
 	return s != "" && len(s) <= wire.MaxName && utf8.ValidString(s) && !strings.ContainsFunc(s,
 		func(r rune) bool { return !unicode.IsPrint(r) })
@@ -142,7 +141,6 @@ func (f *Fleet) Validate() error {
 	return err
 }
 
-// faults collects the errors of a fleet.
 type faults []error
 
 // refuse adds a [FieldError] if wrong is true.
@@ -254,7 +252,6 @@ func (f *Fleet) checkRecords(errs *faults) {
 		"a sum of unreleased updates would count a record in many releases")
 }
 
-// network checks the members and their edges.
 func (f *Fleet) network(errs *faults) *plan {
 	before := len(*errs)
 	p := &plan{number: make(map[string]int, len(f.Members))}

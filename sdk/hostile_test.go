@@ -36,7 +36,6 @@ func path(private bool) *sdk.Fleet {
 	return f
 }
 
-// villain is the transport of member "villain".
 type villain struct {
 	transport.Transport
 	t     *testing.T

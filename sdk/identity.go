@@ -26,7 +26,6 @@ func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// canonical returns the fleet's fields by key, each in canonical form.
 func (f *Fleet) canonical() map[string]json.RawMessage {
 	c, start := *f, "zeros"
 	c.Edges, c.X0, c.Task = slices.Clone(f.Edges), nil, nil

@@ -11,11 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// At its start a node sends every neighbor a checkpoint of its lifetime ledger: the total spent by all runs, and the
-// amount that open runs may still spend. If device and ledger are lost, the neighbors send the checkpoint to the
-// replacement device, whose ledger starts from it.
+// At its start a node sends every neighbor a checkpoint of its lifetime ledger: what all runs have spent, and what open
+// runs may still spend. If device and ledger are lost, the neighbors send it to the replacement device, whose ledger
+// starts from it.
 
-// checkpoint makes the checkpoint that probes carry.
 func (n *Node) checkpoint() error {
 	l, f := n.cfg.Ledger, n.cfg.Fleet
 	if l == nil || !n.claims.Signing() {

@@ -137,7 +137,6 @@ func (l *deceiver) forge(to string, frame []byte) (frames [][]byte) {
 	return frames
 }
 
-// sign signs an altered release.
 func (l *deceiver) sign(to string, m *admm.Message) {
 	r, err := signed.Parse(m.Signed.Own, signed.Release)
 	if l.key == nil || err != nil {

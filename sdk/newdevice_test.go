@@ -12,7 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// pairOf returns a private fleet of two, with or without pairwise noise.
 func pairOf(shared bool) *sdk.Fleet {
 	f := sharedRing()
 	f.Members, f.Edges, f.Privacy.Colluders = f.Members[:2], f.Edges[:1], 0

@@ -183,7 +183,6 @@ func TestNodesMatchSimulation(t *testing.T) {
 	}
 }
 
-// A single member needs no neighbor.
 func TestSingleNode(t *testing.T) {
 	f := ring()
 	f.Members, f.Edges = f.Members[:1], nil

@@ -144,7 +144,6 @@ func TestEquivocationEndsNobody(t *testing.T) {
 	}
 }
 
-// twoFaced is a transport that alters messages per neighbor.
 type twoFaced struct {
 	transport.Transport
 	dim int

@@ -30,8 +30,8 @@ func newOutbox() *outbox {
 	return b
 }
 
-// put queues a frame. It drops the frame if the same frame is already queued, because on a slow link repeats would fill
-// the queue, or if the queue is full. A dropped frame is sent again later.
+// put queues a frame. It drops the frame if the queue is full, or already has it: on a slow link repeats would fill the
+// queue. A dropped frame is sent again later.
 func (b *outbox) put(frame []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

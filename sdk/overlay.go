@@ -10,18 +10,18 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Offers of partners. If members share pairwise noise with partners ([Privacy].Partners) rather than neighbors, each
-// member needs every member's offer. Neighbors relay offers. A member signs its offer for one fleet, so a relay can
-// withhold the offer but cannot alter or use it.
+// Offers of partners. If members share pairwise noise with partners ([Privacy].Partners), each needs every member's
+// offer, which neighbors relay. A member signs its offer for one fleet, so a relay can withhold it but cannot alter or
+// use it.
 //
-// A node reports to a neighbor which offers it holds and adds up to [signed.MaxOffers] that the neighbor lacks. It does
-// so when the neighbor starts, when the node learns an offer, in answer to offers or to a neighbor that holds more or
-// fewer, and at a tick. It sends no offer twice between two ticks.
+// A node reports to a neighbor which offers it holds, with up to [signed.MaxOffers] that the neighbor lacks: when the
+// neighbor starts, when the node learns an offer, in answer to offers or to a neighbor that holds more or fewer, and at
+// a tick. It sends no offer twice between two ticks.
 //
-// Before its first noise, a node waits for the offers of all its partners. Silence of a partner that is no neighbor
-// proves nothing, because members in between might withhold its offer; so only [Config].Without gives up such a
-// partner. From then on the node shares noise with each partner in all releases, even if the partner is gone. Noise
-// that no partner subtracts protects the node equally well: see PROOF.md in dpmech, part 3, section 4.
+// Before its first noise, a node waits for the offers of all its partners. Only [Config].Without gives up a partner
+// that is no neighbor, because members in between might withhold its offer, so its silence proves nothing. From then on
+// the node shares noise with each partner in all releases, even if the partner is gone. Noise that no partner subtracts
+// protects the node equally well: see PROOF.md in dpmech, part 3, section 4.
 
 // relays records which offers each neighbor holds. It belongs to the goroutine of Run.
 type relays struct {
@@ -124,7 +124,6 @@ func (r *run) relayTo(m *admm.Message, fresh bool) {
 	}
 }
 
-// relayOn relays one neighbor's offers to the other neighbors.
 func (r *run) relayOn(from int) {
 	for _, j := range r.neighbors {
 		if j != from {
@@ -133,7 +132,6 @@ func (r *run) relayOn(from int) {
 	}
 }
 
-// takeRelay takes offers that a neighbor relays.
 func (r *run) takeRelay(m *admm.Message) error {
 	members := r.cfg.Fleet.Members
 	if r.relays == nil || r.outbox[m.From] == nil {

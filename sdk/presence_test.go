@@ -51,7 +51,6 @@ func graphOf(f *sdk.Fleet, members string, edges ...string) *sdk.Fleet {
 	return f
 }
 
-// patient makes the nodes of a fleet, with a patience of five minutes.
 func patient(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i int, c *sdk.Config)) []*sdk.Node {
 	t.Helper()
 	var all []*sdk.Node

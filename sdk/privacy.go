@@ -26,25 +26,24 @@ type Privacy struct {
 	// the oracle's samples. Fleet.Records then counts persons. The loss of an empty place must be constant, such as 0.
 	Places int `json:"places,omitempty"`
 
-	// PairSigma, if not 0, is the standard deviation of pairwise noise, which cancels in the mean over all members. It
-	// must be Sigma times a power of two. The two ends of every edge share it, or, with Partners, every pair of
-	// partners.
+	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share, or every pair of
+	// Partners, and that cancels in the mean of all members: Sigma times a power of two.
 	//
-	// EffectiveSigma is the noise that remains against an adversary that sees all releases and knows everything that
-	// any Colluders members know; see [dpmech.Shared]. EpsilonLimit holds against this adversary. LimitAll, if not 0,
-	// holds against all other members together.
+	// EffectiveSigma is the noise that remains against an adversary that sees all releases and knows what any Colluders
+	// members know; see [dpmech.Shared]. EpsilonLimit holds against this adversary, and LimitAll, if not 0, against all
+	// other members together.
 	//
-	// While at most Absent members vanish, the noise of the others still cancels; this needs as much noise as Absent
-	// additional Colluders. A member that loses more neighbors adds only its local noise, and the noise that they
-	// shared with it stays in the mean.
+	// While at most Absent members vanish, the others' noise still cancels; this takes as much noise as Absent
+	// additional Colluders. A member that loses more neighbors adds only local noise, and what they shared with it
+	// stays in the mean.
 	PairSigma      float64 `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
 	Colluders      int     `json:"colluders,omitempty"`
 	Absent         int     `json:"absent,omitempty"`
-	// Partners, if not 0, is the number of members with which each member shares pairwise noise instead of with its
-	// neighbors. The partners form a regular graph that follows from Method.Seed. Neighbors relay the keys. A member
-	// keeps sharing noise with partners that are gone, which costs no privacy but leaves noise in the mean. Absent is
-	// how many partners a member may lack from the start.
+	// Partners, if not 0, is the number of members with which each shares pairwise noise instead of with its neighbors,
+	// on a regular graph that follows from Method.Seed. Neighbors relay the keys. A member keeps sharing noise with
+	// partners that are gone, which costs no privacy but leaves noise in the mean. Absent is how many partners a member
+	// may lack from the start.
 	Partners int     `json:"partners,omitempty"`
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
@@ -121,7 +120,6 @@ func (f *Fleet) wrongRecords(member, samples int) error {
 		"record this number is public and fixed; leave an invalid record in its place"}
 }
 
-// checkPrivacy reports conflicts among the settings of privacy and wire.
 func (f *Fleet) checkPrivacy(errs *faults) {
 	pr, w := f.Privacy, f.wire()
 	errs.refuse(pr.NonPrivate && (pr != Privacy{NonPrivate: true}), "privacy.non_private", true,

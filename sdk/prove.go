@@ -15,8 +15,8 @@ type ending struct{ error }
 
 func (e ending) Unwrap() error { return e.error }
 
-// check refuses a message about releases unless the member that made the releases signed them. It also handles evidence
-// of equivocation. outdated reports a release of a replaced device.
+// check refuses a message about releases that the member that made them did not sign, and handles evidence of
+// equivocation. outdated reports a release of a replaced device.
 func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	from, peer := m.From, r.claims.Peers[m.From]
 	if !r.claims.Signing() || peer == nil {
@@ -151,7 +151,6 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	return nil
 }
 
-// checkDouble takes evidence of equivocation by this node or another member.
 func (r *run) checkDouble(by string, m *admm.Message) error {
 	if r.claims.Gossip.Knows(m) {
 		return nil
@@ -202,13 +201,12 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 		Other: e.Second.Append(nil), Digests: trust.About(r.number[e.Member], e.First.Epoch)}})
 }
 
-// correct makes an outdated device end: it sends a device that was replaced, or that has a copy, what the other device
-// signed. A device that was only silent does not probe, and without correct it would release the same data as its
-// replacement.
+// correct makes an outdated device end: it sends a device that was replaced, or has a copy, what the other device
+// signed. A device that was only silent does not probe, and would otherwise release the same data as its replacement.
 //
-// A node calls correct first when a connection opens to a neighbor with several epochs. It also calls correct when the
-// neighbor sends a fork or anything signed by a replaced device. correct sends a probe, which does not disturb a
-// replacement device, at most once between two ticks.
+// A node calls correct first when a connection opens to a neighbor with several epochs, and when the neighbor sends a
+// fork or anything signed by a replaced device. It sends a probe, which does not disturb a replacement device, at most
+// once between two ticks.
 func (r *run) correct(to int, peer *trust.Peer) {
 	if !peer.First(trust.SayReplaced) {
 		return
@@ -227,10 +225,9 @@ func (r *run) probe(to, held int) {
 	_ = r.post(to, &m) // always within limits
 }
 
-// query asks a neighbor what it holds of this node if the neighbor's release depends on a release that this node has
-// not made: either another device uses this node's name, or the neighbor lies. The answer decides: see
-// [run.verifyHeld]. query asks at most once between two ticks. A replacement device drops the edge to a neighbor that
-// continued with another device.
+// query asks a neighbor what it holds of this node if its release depends on one that this node has not made: another
+// device uses this node's name, or the neighbor lies. The answer decides: see [run.verifyHeld]. query asks at most once
+// between two ticks. A replacement device drops the edge to a neighbor that continued with another device.
 func (r *run) query(m *admm.Message) error {
 	peer, next := r.claims.Peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage

@@ -18,10 +18,10 @@ import (
 // ErrQuarantine ends a node if all its edges are in quarantine.
 var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
-// Quarantine. A node stops working with a neighbor that sent something no honest member sends, whatever that member
-// received: an impossible release ([admm.Config.Impossible]), or two signed releases of one round. The node refuses and
-// counts other invalid frames. Without keys, only a release counts that the node would otherwise use. Every decision is
-// a function of the received frames and their order, see [admm.Machine.Quarantine].
+// Quarantine. A node stops working with a neighbor that sent what no honest member sends, whatever it received: an
+// impossible release ([admm.Config.Impossible]), or two signed releases of one round. It refuses and counts other
+// invalid frames. Without keys, only a release counts that the node would otherwise use. Every decision is a function
+// of the received frames and their order, see [admm.Machine.Quarantine].
 
 const dropped = "the edge is in quarantine, and the run goes on without it"
 

@@ -23,7 +23,6 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// forger is a neighbor that alters what it reports.
 type forger struct {
 	transport.Transport
 	mu    sync.Mutex

@@ -352,7 +352,6 @@ func TestRecoveriesWithSharedNoise(t *testing.T) { testRecoveries(t, true) }
 // The same with every pair of members sharing noise, neighbors or not.
 func TestRecoveriesWithPartners(t *testing.T) { testRecoveries(t, true, true) }
 
-// recoveries returns how many seeds to play, and the first.
 func recoveries(t *testing.T, usually int) (count, first int) {
 	count = usually
 	if !long || testing.Short() {

@@ -9,9 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Run executes the rounds until the model is final and no neighbor needs more messages. If ctx ends, Run returns, and
-// another call continues. An oracle error ends a run that is not private; in a private run a constant replaces the
-// loss.
+// Run executes the rounds until the model is final and no neighbor needs more messages. After ctx has ended, another
+// call continues. An oracle error ends a run that is not private; in a private run a constant replaces the loss.
 func (n *Node) Run(ctx context.Context) error {
 	if !n.running.TryLock() {
 		return errors.New("sdk: Run is already running")
@@ -50,7 +49,6 @@ func (n *Node) fatal(err error) error {
 	return err
 }
 
-// loop drives the machine until the run is over.
 func (r *run) loop() error {
 	p := &pace{wait: r.cfg.ResendAfter, moved: true}
 	p.tick = time.NewTimer(p.wait)
@@ -105,8 +103,8 @@ func (r *run) loop() error {
 	}
 }
 
-// perform carries out the machine's duties, except queries, in order: it charges a release before the release is made,
-// stores and marks it afterwards, and only then shows or sends it.
+// perform carries out the machine's duties, except queries, in order: it charges a release before it is made, then
+// stores and marks it, and only then shows or sends it.
 func (r *run) perform(duties admm.Ready) error {
 	var err error
 	if duties.Reserve > 0 {

@@ -56,7 +56,6 @@ type agreement struct {
 	kept map[string]*pair.Kept
 }
 
-// look reads what a member's device stores.
 func (a *agreement) look(t *testing.T, name, dir string) {
 	text, err := os.ReadFile(filepath.Join(dir, state.SecretsName))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -98,7 +98,6 @@ func (r *run) stop() {
 	r.workers.Wait()
 }
 
-// receive passes frames from the transport to the loop.
 func (r *run) receive() {
 	for {
 		from, frame, err := r.cfg.Transport.Recv(r.ctx)

@@ -32,14 +32,13 @@ type Wish struct {
 	Last   int    `json:"round"` // the last round with data, counted from 1
 }
 
-// stops holds the early-stop requests ("stops") that a node knows. The node stores a stop before it acts on the stop or
+// stops holds the early-stop requests ("stops") that a node knows. The node stores a stop before it acts on it or
 // relays it.
 //
 // All members end with the same round. A member that has made r releases asks for a round whose last release is at
 // least r + its largest distance from a member + 1. Every message from its release r+1 on carries the stop. To make
 // release s+1, a node needs release s of each neighbor. So a member h edges away knows of the stop before it makes
-// release r+1+h, that is, before any round after the requested one begins. The round that [Stop.Members] asked for is
-// the largest of their rounds.
+// release r+1+h: before any later round begins. The round that [Stop.Members] asked for is the largest of theirs.
 type stops struct {
 	trust.Stops
 	fresh bool // the machine does not know the new stop yet
@@ -81,10 +80,9 @@ func (n *Node) showStops() {
 	}
 }
 
-// Stop requests, in this member's name, that the run's last round with data be last or an earlier round; 0 requests the
-// earliest round that can reach every member in time. Stop returns the requested round. The request is final, and takes
-// effect once [Stop.Members] members have asked. The privacy guarantee does not cover an end that depends on private
-// data.
+// Stop requests, in this member's name, that last or an earlier round be the run's last with data; 0 is the earliest
+// that can reach every member in time. Stop returns the requested round. The request is final, and takes effect once
+// [Stop.Members] have asked. The privacy guarantee does not cover an end that depends on private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {

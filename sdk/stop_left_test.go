@@ -112,7 +112,6 @@ func playLateStop(t *testing.T, f *sdk.Fleet, pause time.Duration) []*sdk.Node {
 	return all
 }
 
-// lazy takes a second per frame once it is slow.
 type lazy struct {
 	transport.Transport
 	slow *atomic.Bool

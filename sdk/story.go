@@ -11,8 +11,8 @@ import (
 // Consistency. Every member makes one release for all neighbors. Neighbors compare what they received, see
 // [trust.Gossip].
 
-// compare starts, once per release, the comparison of what the work on that release uses. Frames that arrive later
-// count only for the next release: their time of arrival, relative to the end of the work, depends on data.
+// compare starts, once per release, the comparison of what the work on it uses. Later frames count only for the next
+// release, because their arrival relative to the end of the work depends on data.
 func (r *run) compare() {
 	g, release := r.claims.Gossip, r.machine.Begun()
 	if g == nil || release <= g.Begun() {
@@ -39,7 +39,6 @@ func (r *run) compare() {
 	}
 }
 
-// question takes a neighbor's question about what a member signed.
 func (r *run) question(m *admm.Message) error {
 	g := r.claims.Gossip
 	if g == nil || r.outbox[m.From] == nil {
@@ -53,8 +52,8 @@ func (r *run) question(m *admm.Message) error {
 	return err
 }
 
-// confront shows all neighbors the signed statement of a member's impossible release. Neighbors that received the same
-// release have detected it themselves. Neighbors that received another release now have evidence of equivocation.
+// confront shows all neighbors what a member signed of an impossible release. Those that received the same release have
+// detected it themselves; those that received another now have evidence of equivocation.
 func (r *run) confront(member int, st *signed.Statement) {
 	if st != nil && r.claims.Gossip != nil {
 		q := trust.Question{Slot: trust.Slot{Member: member, Epoch: st.Epoch, Round: st.Round}, Statement: st}

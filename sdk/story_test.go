@@ -224,7 +224,6 @@ func TestEvidenceTravels(t *testing.T) {
 	}
 }
 
-// watching records the digests that come with a member's releases.
 type watching struct {
 	transport.Transport
 	codec *wire.Codec

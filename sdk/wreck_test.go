@@ -278,7 +278,6 @@ func (h *host) ended() bool {
 	}
 }
 
-// look records that the device uses the data.
 func (h *host) look() {
 	if round := h.node.Status().Round + 1; h.looked == 0 || round < h.looked {
 		h.looked = round

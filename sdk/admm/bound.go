@@ -3,8 +3,8 @@ package admm
 import "math"
 
 // The public bound. Every release lies in a box around the start that follows from public numbers alone. A member clips
-// its own releases to the box and treats a neighbor's releases as if the neighbor had done the same. So a distant
-// release ends no run, and no honest release is outside. See dpmech/PROOF.md, "No honest member is accused".
+// its own releases to the box and treats a neighbor's releases as if they were clipped too. So a distant release ends
+// no run, and no honest release is outside. See dpmech/PROOF.md, "No honest member is accused".
 
 // box is the set of possible releases: each coordinate is at most most from the start, and in range.
 type box struct {
@@ -93,9 +93,8 @@ func (c *Config) startAt(i int) float32 {
 func (c *Config) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/c.GridStep)) }
 
 // Impossible returns an [ImpossibleError] if no honest member sends this payload in a [Release] message of the round,
-// whatever it received: the payload has the wrong form, lies outside the public bound, or moves a coordinate on the
-// grid by more than the width of the bound. The result depends only on public numbers and on the message, so anyone can
-// check it.
+// whatever it received: the form is wrong, a coordinate is outside the public bound, or it moves on the grid by more
+// than the width of the bound. The result depends only on public numbers and the message, so anyone can check it.
 func (c *Config) Impossible(round int, p Payload) error {
 	plan, vector, grid := *c, c.Estimator.Dim, 0
 	if plan.End = 0; len(p.Grid) > 0 && c.GridStep != 0 && round <= plan.Learning() {
@@ -124,7 +123,6 @@ func (c *Config) Impossible(round int, p Payload) error {
 	return nil
 }
 
-// less returns a box with each side moved inward by margin.
 func (b box) less(margin float64) box {
 	b.most -= margin
 	if b.step != 0 {
@@ -140,8 +138,7 @@ func (b box) onGrid(x0 float32, n float64) float64 {
 	return max(float64(low), min(float64(high), n))
 }
 
-// keepIn clips the vector x to the box and reports whether x was outside. It replaces NaN by the coordinate of
-// otherwise.
+// keepIn clips x to the box and reports whether x was outside. It replaces NaN by the coordinate of otherwise.
 func (c *Config) keepIn(b box, x, otherwise []float32) (outside bool) {
 	if c.plainly(b, x) {
 		return false

@@ -35,33 +35,33 @@ type Config struct {
 	Records    Records         // the public numbers of records, if Privacy protects each record
 	Noise      io.Reader       // uniform random bytes for the release noise; nil if and only if NonPrivate
 	// PairKey returns the key of the noise that this client shares with a neighbor in a release; see [dpmech.Pair]. The
-	// end with the lower number adds the noise, the other subtracts it. If any key is missing, the release has only
-	// local noise: [dpmech.Gaussian.Alone]. PairKey is nil if and only if Privacy has no pairwise noise.
+	// end with the lower number adds the noise. If any key is missing, the release has only local noise:
+	// [dpmech.Gaussian.Alone]. PairKey is nil if and only if Privacy has no pairwise noise.
 	PairKey func(peer, release int) (key [32]byte, ok bool)
-	// Partners, if not nil, lists in ascending order the clients with which this client shares noise instead of with
-	// its neighbors, regardless of its edges. If more keys are missing than [dpmech.Shared].Absent, the release has
-	// only local noise.
+	// Partners, if not nil, lists in ascending order the clients that share noise with this one instead of its
+	// neighbors, regardless of its edges. If more keys are missing than [dpmech.Shared].Absent, the release has only
+	// local noise.
 	Partners []int
-	// Paired, if not nil, reports whether the keys of a release are agreed. The client waits for it before the first
-	// release with pairwise noise after each start.
+	// Paired, if not nil, reports whether the keys of a release are agreed. After each start the client waits for it
+	// before the first release with pairwise noise.
 	Paired func(release int) bool
 
 	// Releases makes messages carry the released state, the same for all neighbors, instead of m_ij of eq. (9). Each
-	// end then stores and updates both z_ij and z_ji. The models have the same bits either way.
+	// end then updates both z_ij and z_ji. The models have the same bits.
 	Releases bool
-	// GridStep, if not 0, is the step of a grid, sigma/2^12 to sigma. The noised update and the public part of each
-	// private release are rounded to it. Cool-down releases are not rounded, because a grid would freeze disagreement
-	// at its step.
+	// GridStep, if not 0, is the step of a grid, sigma/2^12 to sigma, to which the noised update and the public part of
+	// each private release are rounded. Cool-down releases are not rounded, because a grid would freeze disagreement at
+	// its step.
 	GridStep float64
 
 	// Probe makes the client ask every neighbor, before its first release, which release of this client the neighbor
-	// holds. If that is a later release than this client knows, the machine ends with a [RollbackError]. Simulations do
-	// not need it.
+	// holds. A later release than this client knows ends the machine with a [RollbackError]. Simulations do not need
+	// it.
 	Probe       bool
 	Incarnation uint64 // with Probe: below 2^48, new in each process; replies to others are ignored
-	// Epoch is the number of this client's devices that were replaced before this one, 0..[MaxTakeovers]. If a neighbor
-	// knows a later epoch, its answer to a probe ends the machine with a [RollbackError]. In a private run only epoch 0
-	// makes releases with data, because a lost device may already have made them.
+	// Epoch is the number of this client's earlier devices, 0..[MaxTakeovers]. If a neighbor knows a later epoch, its
+	// answer to a probe ends the machine with a [RollbackError]. In a private run only epoch 0 makes releases with
+	// data, because a lost device may already have made them.
 	Epoch     uint16
 	Average   bool      // computes the mean of all releases so far (after a takeover: from State.Recovered on)
 	Consensus Consensus // if not nil, the steps of mixing and cool-down; needs Releases, excludes Robust
@@ -69,8 +69,8 @@ type Config struct {
 
 	// Robust, if not 0, is at least 1 and bounds a neighbor's total influence over the run: the neighbor moves this
 	// client no farther from the median of all neighbors than Robust times the median of their distances from it. If no
-	// neighbor exceeds the bound, no bit changes. If b of n neighbors are malicious, 2b < n+1, the influence of the
-	// honest neighbors bounds theirs. See sdk/ROBUST.md.
+	// neighbor exceeds that, no bit changes. With b malicious of n neighbors, 2b < n+1, the influence of the honest
+	// ones bounds theirs. See sdk/ROBUST.md.
 	Robust  float64
 	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
 }
@@ -178,14 +178,12 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// onGrid reports whether a release lies on the grid.
 func (m *Machine) onGrid(release int) bool { return m.cfg.GridStep != 0 && release <= m.cfg.Learning() }
 
 // limit bounds every coordinate that is received or sent, so that results stay finite.
 const limit = 1e30
 
-// small returns true only if no number is NaN or as large as 2e18, which is far below all limits. It uses the sum of
-// squares.
+// small reports whether the sum of squares shows that no number is NaN or as large as 2e18, far below all limits.
 func small(v []float32) bool { return vec.SumSquares(v) <= 1e36 }
 
 // beyond returns the index of the first number that is NaN or exceeds most in absolute value, or -1. most is at least

@@ -178,7 +178,6 @@ func (w *world) kill(n *node) {
 	}
 }
 
-// act performs one duty of a node, and reports whether there was one.
 func (w *world) act(n *node) bool {
 	for {
 		switch n.duty {

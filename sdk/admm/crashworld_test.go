@@ -192,7 +192,6 @@ func newWorld(seed uint64, p plant) *world {
 	return w
 }
 
-// birth resets all nodes to the start, with empty disks.
 func (w *world) birth() {
 	w.nodes = make([]node, len(w.cfgs))
 	for i := range w.nodes {
@@ -230,7 +229,6 @@ func (w *world) lying() bool {
 	return w.plant == lyingDisk || w.plant == lyingDiskQueues || w.plant == nameless
 }
 
-// losing reports whether disks lose confirmed writes, in one file each.
 func (w *world) losing() bool {
 	return w.plant == losing || w.plant == markFirst || w.plant == markLate
 }
@@ -247,7 +245,6 @@ func (w *world) tick(n *node) {
 	}
 }
 
-// leave lets a node leave permanently.
 func (w *world) leave(n *node) {
 	w.log("node %d leaves", n.id)
 	n.up, n.gone, n.final = false, true, n.m.Model()

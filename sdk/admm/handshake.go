@@ -2,9 +2,9 @@ package admm
 
 import "fmt"
 
-// RollbackError ends a machine if a neighbor holds a later release than the machine knows. The machine's state was
-// rolled back: by a disk that lost confirmed writes, a backup, or a second device of the same name. Another release of
-// that round would use the data again. The releases up to Held count as spent.
+// RollbackError ends a machine if a neighbor holds a later release than the machine knows. Its state was rolled back,
+// by a disk that lost confirmed writes, a backup, or a second device of the same name. Another release of that round
+// would use the data again. The releases up to Held count as spent.
 type RollbackError struct {
 	Client, Peer int // client numbers of this client and the neighbor
 	Held         int // the release that the neighbor holds
@@ -103,5 +103,5 @@ func (m *Machine) endUnless(probed bool, err error) error {
 }
 
 // suppressed reports whether a neighbor receives only probes. Until it answers, this device may have been replaced, and
-// its stored but unsent releases may not be the releases of their rounds.
+// its unsent releases may not be those of their rounds.
 func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && !e.probed }

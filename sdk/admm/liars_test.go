@@ -97,7 +97,6 @@ func (w *liars) failf(t *testing.T, format string, args ...any) {
 		fmt.Sprintf(format, args...))
 }
 
-// drive advances a member and queues what it sends.
 func (w *liars) drive(t *testing.T, i int) (moved bool) {
 	m := w.machines[i]
 	for !m.Alone() {
@@ -134,7 +133,6 @@ func (w *liars) drive(t *testing.T, i int) (moved bool) {
 	return moved
 }
 
-// accused records that a member detected another.
 func (w *liars) accused(t *testing.T, by, of int, err error) {
 	t.Helper()
 	if !w.bad[of] && !w.bad[by] {

@@ -13,9 +13,9 @@ import (
 
 // Machine is one client. It is not safe for concurrent use.
 //
-// Memory: the numbers of its estimator (see [zoest.Estimator]), 4d of its own, and 5d for each neighbor. With Releases,
-// 4d instead for each neighbor and 2d more once; on a grid, d more for each neighbor; with Robust, d more for each
-// neighbor and once. A private run adds d 64-bit integers.
+// It stores the numbers of its estimator (see [zoest.Estimator]), 4d of its own, and 5d per neighbor. With Releases it
+// stores 4d per neighbor and 2d once more, on a grid d more per neighbor, and with Robust d more per neighbor and once.
+// A private run adds d 64-bit integers.
 type Machine struct {
 	cfg    Config
 	est    *zoest.Estimator
@@ -72,9 +72,9 @@ type Machine struct {
 
 // Ready lists a driver's duties, in the order of the fields.
 type Ready struct {
-	// Reserve is the number, among the K releases that use data, of the next private release, or 0. Durably charge its
-	// cost before the next call of Ready, which draws the noise. If the budget does not suffice, never call the machine
-	// again. From here to Released only the noise source can fail.
+	// Reserve is the number, among the K releases with data, of the next private release, or 0. Durably charge its cost
+	// before the next call of Ready, which draws the noise. Without the budget, never call the machine again. From here
+	// to Released only the noise source can fail.
 	Reserve int
 	// Released is the number of the release that was just made (Model returns it), or 0. Durably store State, then mark
 	// the release. Only then send or show it.
@@ -182,7 +182,7 @@ func (m *Machine) start() {
 
 // Ready advances as far as the inputs allow, but not past a release, and returns the driver's duties. Call it until
 // there are none, then wait for an input. After an error the machine cannot continue: the noise source failed, a
-// neighbor holds a release that this client does not know, or the model of a client without neighbors diverges.
+// neighbor holds an unknown release of this client, or the model of a client without neighbors diverges.
 func (m *Machine) Ready() (r Ready, err error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err
@@ -215,7 +215,7 @@ func (m *Machine) Queries() []zoest.Query {
 }
 
 // Answer takes the losses of the open queries, in order. In a private run 0 replaces a loss that is not [zoest.Usable],
-// and Answer counts the failure. In other runs Answer refuses such a loss and changes nothing.
+// and the failure is counted. In other runs Answer refuses such a loss and changes nothing.
 func (m *Machine) Answer(losses ...float64) error {
 	if !m.local {
 		return errors.New("admm: an answer without a question")
@@ -240,8 +240,8 @@ func (m *Machine) Answer(losses ...float64) error {
 }
 
 // Model returns a copy of the client's model: the released x_i, including noise. After the last release, Model moves
-// each coordinate toward X0 by Config.Shrink*sqrt(K), where K is the number of rounds with data, but not beyond X0:
-// soft thresholding (Donoho and Johnstone, Biometrika 1994). This is post-processing and costs no privacy.
+// each coordinate toward X0, and not beyond, by Config.Shrink*sqrt(K), with K the rounds with data: soft thresholding
+// (Donoho and Johnstone, Biometrika 1994). This is post-processing and costs no privacy.
 func (m *Machine) Model() []float32 { return m.AppendModel(nil) }
 
 // AppendModel appends [Machine.Model] to dst and returns the extended slice.
@@ -267,8 +267,8 @@ func Shrink(x, x0 []float32, shrink float64, rounds int) {
 	}
 }
 
-// Posted returns the message of one of the last two releases to the i-th neighbor. Its slices stay valid until the
-// second release after it begins. Until then other goroutines may call Posted.
+// Posted returns the message of one of the last two releases to the i-th neighbor. Its slices stay valid, and other
+// goroutines may call Posted, until the second release after it begins.
 func (m *Machine) Posted(i, round int) Message {
 	out := m.out[round%2]
 	if !m.cfg.Releases {
@@ -278,7 +278,7 @@ func (m *Machine) Posted(i, round int) Message {
 		Grid: out.Grid}
 }
 
-// Lend gives the machine a buffer for messages until the next Lend, and returns the previous buffer. So one goroutine
+// Lend gives the machine a buffer for messages until the next Lend, and returns the previous one, so one goroutine
 // needs only one buffer for all its machines. Lend moves unsent messages to the new buffer.
 //
 //go:noinline
@@ -304,8 +304,8 @@ func (m *Machine) Status() Status {
 	return st
 }
 
-// Outgrown returns the first release of this process that was clipped to the public bound, or 0. Clipping means that
-// the run diverges or that a neighbor drives the model away.
+// Outgrown returns the first release of this process that was clipped to the public bound, because the run diverges or
+// a neighbor drives the model away; 0 for none.
 func (m *Machine) Outgrown() int { return m.outgrown }
 
 // Heard returns the highest release of a neighbor that this client ever held; 0 if there is none or no such neighbor.

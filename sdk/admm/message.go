@@ -83,8 +83,7 @@ func (p Payload) Equal(q Payload) bool {
 	})
 }
 
-// coordinate returns one coordinate of a model: an element of a vector, or grid steps from base; a nil base means
-// zeros.
+// coordinate returns one coordinate of a model: of a vector, or of grid steps from base, nil for zeros.
 func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
 	switch {
 	case len(p.Grid) == 0:
@@ -107,7 +106,6 @@ func (m *Machine) square(sum float64, p Payload, base []int32, from []float32) f
 	return sum
 }
 
-// set copies q into p's storage.
 func (p *Payload) set(q Payload) {
 	p.Vector = append(p.Vector[:0], q.Vector...)
 	p.Grid = append(p.Grid[:0], q.Grid...)
@@ -136,7 +134,6 @@ type edge struct {
 // at returns the slot of the neighbor's release of a round, or -1.
 func (e *edge) at(round int) int { return slices.Index(e.have[:], round) }
 
-// holds reports whether the neighbor's release of a round has arrived.
 func (e *edge) holds(round int) bool { return round == 0 || e.at(round) >= 0 }
 
 func (m *Machine) edge(peer int) *edge {
@@ -204,7 +201,6 @@ func (m *Machine) Receive(msg Message) error {
 	return fmt.Errorf("admm: message of kind %v from %d, want a %v", msg.Kind, msg.From, m.payloadKind())
 }
 
-// payloadKind returns the kind of message that carries a release in this run.
 func (m *Machine) payloadKind() Kind {
 	if m.cfg.Releases {
 		return Release
@@ -263,8 +259,8 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	return nil
 }
 
-// checkForm returns an error if a payload of a release is invalid. The payload is a neighbor's message, or a model if
-// from is -1. A vector instead of grid steps may come from a member that learned of an early end in time.
+// checkForm returns an error if a payload of a release is invalid: that of a neighbor's message or, if from is -1, of a
+// model. A member that learned of an early end in time may send a vector instead of grid steps.
 func (m *Machine) checkForm(release int, p Payload, from int) error {
 	what := func() string {
 		if from < 0 {
@@ -290,7 +286,7 @@ func (m *Machine) checkForm(release int, p Payload, from int) error {
 }
 
 // Tick reports that time, such as two seconds, has passed without progress. The machine repeats its last message to
-// each neighbor that has not acknowledged it, or that is one round behind and will answer with the missing message.
+// each neighbor that has not acknowledged it, or that is one behind and will answer with the missing message.
 func (m *Machine) Tick() {
 	for i := range m.edges {
 		m.repeat(&m.edges[i])

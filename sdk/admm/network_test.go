@@ -139,7 +139,6 @@ func (net *network) round() error {
 	return nil
 }
 
-// run plays all rounds and the exchange of Done.
 func (net *network) run() error {
 	for range net.machines[0].last() + 4 { // a probe, the rounds, Done, and its answer
 		if err := net.round(); err != nil {

@@ -21,8 +21,8 @@ type Records struct {
 	Places int     // r_max, the samples per unit: 1 for a record, more for a person; 0 means 1
 }
 
-// NewRecords returns the numbers for members with each[i] records, or each[i] persons with places records each. It
-// returns zero if each is empty.
+// NewRecords returns the numbers for members with each[i] records, or each[i] persons with places records; zero if each
+// is empty.
 func NewRecords(each []int, places int) (r Records) {
 	if len(each) == 0 {
 		return r
@@ -37,7 +37,6 @@ func NewRecords(each []int, places int) (r Records) {
 // units returns how many records, or persons, the client has.
 func (c *Config) units() int { return c.Estimator.Samples / max(1, c.Records.Places) }
 
-// checkRecords reports the configuration errors of a run that protects each record.
 func (c *Config) checkRecords(refuse func(is bool, format string, args ...any)) {
 	each, r := c.Privacy.Unit == dpmech.Record, c.Records
 	refuse(c.Estimator.Records != each, "Estimator.Records is %v with a guarantee %v, want both for each record or neither",
@@ -60,7 +59,6 @@ func (c *Config) checkRecords(refuse func(is bool, format string, args ...any)) 
 	}
 }
 
-// each reports whether the run protects each record.
 func (m *Machine) each() bool { return m.cfg.Estimator.Records }
 
 // reach returns an upper bound on the norm of any member's update without noise.
@@ -77,8 +75,7 @@ func (m *Machine) rows() dpmech.Rows {
 	return r
 }
 
-// draw computes the data-dependent part of the release in progress and its noise. It stores the sum in steps, or in s
-// if steps is nil.
+// draw stores the data-dependent part of the release in progress, with its noise, in steps, or in s if steps is nil.
 func (m *Machine) draw(steps []int32) error {
 	noise, pairs := m.noise()
 	defer clear(pairs)

@@ -187,7 +187,6 @@ func (g recordGame) known(t *testing.T, cfgs []Config, seed uint64, i, round int
 	return released(dpmech.Pair{Key: auditKey(seed, i, last, round), Subtract: i > last}) - released()
 }
 
-// measure returns the mu that games show, and its standard error.
 func (g recordGame) measure(t *testing.T, games int) (mu, se float64) {
 	var sums [2][]float64
 	for world := range sums {

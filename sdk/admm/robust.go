@@ -13,17 +13,17 @@ type Influence struct {
 	Clipped int // rounds in which Config.Robust clipped the neighbor's influence
 	Last    int // the release of the last such round; 0: none
 
-	// Distance is how far from the median the neighbor would have moved this client in total by the last round. Bound
-	// is the limit of that distance.
+	// Distance is how far from the median the neighbor would have moved this client in total by the last round, and
+	// Bound is its limit.
 	Distance, Bound float64
 
-	// Aside is true if the neighbor is excluded, because over all rounds more than four times Bound was clipped. This
-	// is decided anew in each round.
+	// Aside is true if more than four times Bound was clipped over all rounds. The neighbor is then excluded. This is
+	// decided anew in each round.
 	Aside bool
 
 	Still int // the release that shows that the neighbor's releases have less noise than a member's; 0: none
-	// Outside is the neighbor's first release that was outside the public bound and was clipped to it, or 0. No honest
-	// member makes one. It is detected only if messages carry releases.
+	// Outside is the neighbor's first release that was clipped to the public bound, or 0. No honest member makes one.
+	// It is detected only if messages carry releases.
 	Outside int
 }
 
@@ -52,17 +52,16 @@ func (m *Machine) Influence(i int) Influence {
 
 // robust is the state of Config.Robust. sdk/ROBUST.md has the proofs.
 //
-// Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j. moved is the sum of these moves over the
-// rounds so far. Between members that follow the method, moved grows like the square root of the rounds. An attacker
-// that drags the client makes it grow like the rounds, with releases that each look normal. So the bound applies to
-// moved rather than to a message: moved must stay in a ball. The ball's centre is the coordinate-wise median of the
-// moves of all neighbors and of the client itself (0). Its radius is Config.Robust times the upper median of the
-// distances from the centre. The excess is clipped, in the penalty only. A neighbor of which more than insistence times
-// the radius was clipped, over all rounds, is moved to the centre instead. A neighbor whose releases have too little
-// noise (look) no longer counts, as if it had never been a neighbor.
+// Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j. moved is the sum of these moves so far.
+// Between members that follow the method it grows like the square root of the rounds. An attacker makes it grow like
+// the rounds, with releases that each look normal. So moved is bounded, and not a message: it must stay in a ball. The
+// centre is the coordinate-wise median of the moves of all neighbors and the client itself (0). The radius is
+// Config.Robust times the upper median of the distances from the centre. The excess is clipped, in the penalty only. A
+// neighbor of which more than insistence times the radius was clipped, over all rounds, is moved to the centre instead.
+// A neighbor whose releases have too little noise (look) no longer counts, as if it had never been a neighbor.
 //
-// The z of both ends follow eq. (10) unchanged: z_ij + z_ji = rho*(x_i + x_j) holds, and a lost device can be restored.
-// All of this is a function of earlier received and released data, and costs no privacy: dpmech/PROOF.md, step 5.
+// The z of both ends follow eq. (10): z_ij + z_ji = rho*(x_i + x_j) holds, and a lost device can be restored. All of
+// this is a function of earlier received and released data, and costs no privacy: dpmech/PROOF.md, step 5.
 type robust struct {
 	moved    []float32 // d numbers per edge, concatenated, see part
 	centre   []float32
@@ -73,8 +72,8 @@ type robust struct {
 	seen     []Influence
 }
 
-// insistence is how many radii of an honest member may be clipped in a run. Of 1, 2, 4 and 8 it is the value that costs
-// an honest run on a sparse graph least and still stops every drag.
+// insistence is how many radii of an honest member may be clipped in a run. Of 1, 2, 4 and 8 it costs an honest run on
+// a sparse graph least and still stops every drag.
 const insistence = 4
 
 func newRobust(cfg Config) *robust {
@@ -88,10 +87,9 @@ func newRobust(cfg Config) *robust {
 	return r
 }
 
-// look compares a neighbor's release with the one before. It excludes the neighbor permanently if one release is still,
-// or if all releases together have too little noise: the bits of evidence start at c = start, never fall below 0, and
-// reach h + c (sdk/ROBUST.md, Lemma 1). h is chosen so that the failure probability over all pairs of members is 2^-20
-// per run.
+// look compares a neighbor's release with the previous one. It excludes the neighbor permanently if one release is
+// still, or if all together have too little noise: the bits of evidence start at c = start, never fall below 0, and
+// reach h + c (sdk/ROBUST.md, Lemma 1). h makes the failure probability over all pairs of members 2^-20 per run.
 func (m *Machine) look(i int, steps []int32) {
 	r, seen := m.robust, &m.robust.seen[i]
 	if y, n := m.shown(steps); n > 0 {
@@ -110,13 +108,11 @@ func (m *Machine) look(i int, steps []int32) {
 	}
 }
 
-// shown returns the noise that a neighbor's release shows and the number of coordinates, or zeros if the release need
-// not have noise.
+// shown returns the noise that a neighbor's release shows and the number of coordinates; zeros if it need show none.
 //
-// The squared distance from the previous release, in units of the variance, is stochastically at least a chi-square
-// variable with n degrees of freedom, wherever the public part lies. shown returns this distance or more, because
-// rounding removes at most half a grid step per coordinate. With pairwise noise the variance is the part that the run's
-// assumed colluders do not know.
+// The squared distance from the previous release, in units of the variance, is stochastically at least a chi-square of
+// n, wherever the public part lies. shown returns this or more: rounding removes at most half a grid step per
+// coordinate. With pairwise noise the variance is the part that the run's assumed colluders do not know.
 func (m *Machine) shown(steps []int32) (y, n float64) {
 	c := m.cfg
 	if c.NonPrivate || len(steps) == 0 || c.Data(m.round) == c.Data(m.round-1) {
@@ -131,9 +127,9 @@ func (m *Machine) shown(steps []int32) (y, n float64) {
 	return float64(y * y), n
 }
 
-// still reports whether one release shows less noise than a member's. A chi-square variable with n degrees of freedom
-// is at most n*t, t < 1, with probability at most exp(-(n/2)(t-1-ln t)), which must not exceed exp(-17). A bound with
-// the same bits on every processor replaces the logarithm: -ln t >= 32(1-s)/(1+s), where s is the sixteenth root of t.
+// still reports whether one release shows less noise than a member's. A chi-square of n is at most n*t, t < 1, with
+// probability at most exp(-(n/2)(t-1-ln t)), which must not exceed exp(-17). A bound with the same bits on every
+// processor replaces the logarithm: -ln t >= 32(1-s)/(1+s), s the sixteenth root of t.
 func still(y, n float64) bool {
 	t := y / n
 	root := math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(t))))

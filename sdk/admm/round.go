@@ -76,8 +76,7 @@ func (m *Machine) nextStage() {
 }
 
 // aim computes the centre of eq. (8), x_i,k - tau*eta*mu*beta*p, before a release is reserved. A client without
-// neighbors ends here if its own steps diverge. Neighbors cannot cause this error, because release clips to the public
-// bound.
+// neighbors ends here if its own steps diverge. Neighbors cannot end it, because release clips to the public bound.
 func (m *Machine) aim() {
 	m.aimed = true
 	copy(m.centre, m.x)
@@ -141,11 +140,11 @@ func (m *Machine) commit() {
 
 // release turns x_i,k into x_i,k+1: the public centre plus the update, which in a private run is clipped and noised.
 //
-// A neighbor can choose the centre, so it must learn nothing about data or noise from a failure after the draw. A
-// private release therefore fails only if noise is unavailable, before the update is read. The centre is clipped to an
-// inner box that leaves room for noise, because neighbors check the noise. The sum is clipped to the public bound;
-// messages and z are clamped, and both are functions of the release. So the state can be encoded whatever was drawn. A
-// client without neighbors and without noise ends with an error if its update leaves the range.
+// A neighbor, which can choose the centre, must learn nothing about data or noise from a failure after the draw. So a
+// private release fails only if noise is unavailable, before the update is read. The centre is clipped to an inner box
+// that leaves room for noise, which neighbors check. The sum is clipped to the public bound, and messages and z are
+// clamped; both depend only on the release. So the state can be encoded whatever was drawn. A client without neighbors
+// and noise ends with an error if its update leaves the range.
 func (m *Machine) release() error {
 	k, bound := m.round, m.cfg.boundOf(m.round+1)
 	inner := bound
@@ -192,9 +191,8 @@ func (m *Machine) release() error {
 	return nil
 }
 
-// noise returns the clipping radius and the noise of the release in progress, and the keys of pairwise noise, which the
-// caller clears. There is only local noise if a neighbor's key is missing, or if more partners' keys or neighbors are
-// missing than may be absent.
+// noise returns clip and noise of the release in progress, and the keys of pairwise noise, which the caller clears.
+// With a neighbor's key missing, or more partners' keys or neighbors than may be absent, there is only local noise.
 func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	if g = m.cfg.Privacy; m.cfg.PairKey == nil {
 		return g, nil

@@ -23,7 +23,6 @@ func (d *device) send(msgs []Message) error {
 	return nil
 }
 
-// leave checks a frame that leaves the member.
 func (d *device) leave(m Message) {
 	w := d.w
 	newest, _ := d.newest()

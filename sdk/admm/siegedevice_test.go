@@ -290,7 +290,6 @@ func (d *device) record() error {
 	return err
 }
 
-// mark records in the ledger that a release may be seen.
 func (d *device) mark(release int) error {
 	l, cfg := d.ledger, d.w.cfg
 	cfg.End = d.m.cfg.End
@@ -340,7 +339,6 @@ func (d *device) takeOver() {
 	}
 }
 
-// tellStop passes the agreed end round to the machine.
 func (d *device) tellStop() {
 	if d.w.wish > 0 && (d.told == 0 || d.w.wish < d.told) {
 		d.told = d.w.wish

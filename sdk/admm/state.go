@@ -61,7 +61,7 @@ func (m *Machine) State() State {
 }
 
 // Restore returns a machine that continues after the release of a stored state, with the same bits as without
-// interruption. before is the state of the previous release, which a neighbor may still need. It may be nil if a crash
+// interruption. before is the previous release's state, which a neighbor may still need. It may be nil if a crash
 // damaged it while newest was being stored, because then every neighbor has that release. Restore copies both.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	if newest.End > 0 {

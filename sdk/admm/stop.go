@@ -1,13 +1,12 @@
 package admm
 
-// Early end. [Machine.Stop] sets the last round with data. A client that learns of it before the local work of the
-// following round ends together with all others. A client that learns later ends with the round in progress. So
-// neighbors' last releases may be of an earlier or a later round than its own, and the machine waits for none of them.
+// Early end. [Machine.Stop] sets the last round with data. A client that learns of it before its local work of the next
+// round ends with all others; a late one ends with the round in progress. So neighbors' last releases may be of an
+// earlier or a later round, and the machine waits for none of them.
 //
-// A client reports its end only in a release whose stored state includes the end. A neighbor may exit after that
-// report, and would not answer a client that restarted and forgot its end.
+// A client reports its end only with a release whose stored state includes it. A neighbor may then exit, and would not
+// answer a client that restarted and forgot its end.
 
-// rounds returns how many rounds use data.
 func (c *Config) rounds() int {
 	if c.End > 0 {
 		return c.End

@@ -174,8 +174,8 @@ func copied(s State) State {
 	return s
 }
 
-// A Done that comes too early is accepted only in a run that was stopped, or by a client that learned late, and only if
-// it can be valid.
+// After a stop, a client that learned of it late accepts a Done for a possible earlier round. Otherwise it refuses a
+// Done that comes too early.
 func TestLastWordsOfStoppedRuns(t *testing.T) {
 	done := func(stop, round int) error {
 		m, err := New(configs(2, [][2]int{{0, 1}}, nil)[0])

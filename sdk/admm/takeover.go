@@ -6,13 +6,12 @@ import (
 	"slices"
 )
 
-// Takeover: another device, without the state, replaces a device that is permanently lost. The replacement device
-// starts a new epoch of its member, and joins the run after a release S that no neighbor has passed.
+// Takeover: another device replaces one that is permanently lost with its state. The replacement device starts a new
+// epoch of its member, and joins the run after a release S that no neighbor has passed.
 //
 //   - It starts from a public point, the median of its neighbors' models ([TakeOver]).
 //   - Both ends restart each of its edges after release S, with z_ij = z_ji = rho*(x_i + x_j)/2, computed from the same
-//     two vectors, which Start messages carry. So z_ij + z_ji = rho*(x_i + x_j) holds to the bit, and sum_i p_i = 0
-//     again.
+//     two vectors in Start messages: z_ij + z_ji = rho*(x_i + x_j) holds to the bit, and sum_i p_i = 0 again.
 //   - Until then a neighbor uses the lost device's releases that have arrived, in order, and waits for none.
 //   - In a private run the replacement device's updates are zero, plus the noise of any member.
 //
@@ -80,9 +79,9 @@ func (m *Machine) arrived(e *edge) bool {
 	return e.holds(m.round) || ended > 0 && m.round > ended
 }
 
-// TakeOver returns the machine of a replacement device. neighbors are the Stand messages of at least one neighbor, in
-// any order. cfg.Epoch must be 1..[MaxTakeovers], and cfg.Releases must be set. Store and show [Machine.State] before
-// calling Ready.
+// TakeOver returns the machine of a replacement device, from the Stand messages of at least one neighbor, in any order.
+// cfg.Epoch must be 1..[MaxTakeovers], and cfg.Releases must be set. Store and show [Machine.State] before calling
+// Ready.
 func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 	switch {
 	case !cfg.Releases || cfg.Epoch < 1 || cfg.Epoch > MaxTakeovers:

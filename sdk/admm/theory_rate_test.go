@@ -56,7 +56,6 @@ func (p *study) loss(i int, x []float32, h int) float64 {
 	return r * r
 }
 
-// gradient returns |grad F(x)|^2.
 func (p *study) gradient(x []float64) (square float64) {
 	var g [studyD]float64
 	for i := range p.a {

@@ -90,7 +90,6 @@ func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i in
 	return net
 }
 
-// kickedRho is the penalty parameter of kicked networks.
 const kickedRho = 2.0
 
 // grows reports whether a kicked network's models grow over 60 rounds, after 30 rounds in which fast modes decay. At

@@ -121,7 +121,6 @@ func (w *wasteland) keep(i int, s State) {
 	w.disks[i] = w.disks[i][:min(2, len(w.disks[i]))]
 }
 
-// drive lets a member perform one action.
 func (w *wasteland) drive(i int) {
 	m := w.machines[i]
 	if m == nil {
@@ -236,7 +235,6 @@ func (w *wasteland) step() {
 	}
 }
 
-// check compares the ends of every edge.
 func (w *wasteland) check() {
 	d := w.cfgs[0].Estimator.Dim
 	for i, m := range w.machines {

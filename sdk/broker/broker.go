@@ -86,7 +86,6 @@ func parseMQTT(section json.RawMessage, dir string) (any, error) {
 	return n, n.check("mqtt", n.URL, dir)
 }
 
-// check resolves the paths, and reports their errors and those of the address.
 func (t *TLS) check(kind, address, dir string) error {
 	for _, path := range []*string{&t.Certificate, &t.CertificateKey, &t.CA} {
 		*path = fleetfile.Resolve(dir, *path)

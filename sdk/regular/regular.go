@@ -47,7 +47,6 @@ func Read(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// check returns an error if the file is not regular or is too long.
 func check(path string, info fs.FileInfo, limit int64) error {
 	switch mode := info.Mode(); {
 	case mode.IsRegular() && info.Size() <= limit:
