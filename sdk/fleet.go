@@ -31,9 +31,9 @@ type Fleet struct {
 	Run     string      `json:"run"`               // identifies the run, 1 to 64 bytes of printable UTF-8
 	Dim     int         `json:"dim"`               // d, the length of the parameter vector
 	X0      []float32   `json:"x0"`                // x_0, the common start, of length d; nil means zeros
-	Members []string    `json:"members"`           // the names of all clients, limited as Run; the index is the client's number
+	Members []string    `json:"members"`           // all clients, with names like Run; the index is a client's number
 	Edges   [][2]string `json:"edges"`             // pairs of members that exchange messages; the graph must be connected
-	Records []int       `json:"records,omitempty"` // the public number of records of each member, with Privacy.Unit record
+	Records []int       `json:"records,omitempty"` // each member's public number of records, for record-level privacy
 	Method  Method      `json:"method"`
 	Privacy Privacy     `json:"privacy"`
 	Wire    Wire        `json:"wire"`
@@ -69,7 +69,7 @@ type Method struct {
 
 	Consensus Consensus `json:"consensus,omitempty"` // in mixing and cool-down rounds
 	Shrink    float64   `json:"shrink,omitempty"`    // standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
-	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1; 0: none: see [admm.Config]
+	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1, or 0: see [admm.Config]
 }
 
 // Last returns the number of a member's last release, K*(1+Mixing) + C.

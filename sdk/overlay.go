@@ -28,8 +28,8 @@ type relays struct {
 	partners []int
 	theirs   map[int][]uint8 // by neighbor and member: the device whose offer it holds, as in trust.Secrets.Holds
 	sent     map[int][]uint8 // by neighbor and member: the offers sent since the last tick
-	asked    map[int]bool    // neighbors that received this node's report since the last tick
-	process  map[int]uint64  // of a neighbor, by its last probe
+	asked    map[int]bool    // neighbors that already have this node's report
+	process  map[int]uint64  // by neighbor: the process of its last probe
 	doubles  map[int]bool    // members whose two signed offers were logged
 }
 

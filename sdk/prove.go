@@ -109,8 +109,7 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	return nil
 }
 
-// compareLedger returns an error if this node's key signed a ledger head (checkpoint) that the ledger does not
-// continue.
+// compareLedger returns an error if the ledger does not continue a checkpoint that this node's key signed.
 func (r *run) compareLedger(by string, head signed.Head) error {
 	l, then := r.cfg.Ledger, head.Ledger()
 	if l == nil || head == (signed.Head{}) || then.ID != l.Head().ID {

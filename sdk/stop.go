@@ -54,7 +54,7 @@ func (n *Node) loadStops() {
 	n.showStops()
 }
 
-// keepStops stores checked stops and adds them to s. The caller holds n.mu.
+// keepStops stores checked stops, then adds them to the known ones. The caller holds n.mu.
 func (n *Node) keepStops(list ...signed.Relayed) error {
 	next, more := n.stops, false
 	for _, s := range list {

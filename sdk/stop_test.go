@@ -42,7 +42,7 @@ func endedAt(t *testing.T, f *sdk.Fleet, last int) [][]float32 {
 	return network.Models()
 }
 
-// wishes makes members request a stop right after one of their releases; 0 means before the run.
+// The early-stop requests by member: release is the one after which the member asks, 0 for before the run.
 type wishes map[int]struct{ release, last int }
 
 func (w wishes) ask(t *testing.T, n *sdk.Node, i, release int) {

@@ -309,7 +309,7 @@ func (w *world) rage() {
 const linger = 10
 
 // calmDown runs a world without faults to its end. Every node must leave after a Done from each neighbor. A node with
-// its final model may leave without one, after a while, only if another node had left before.
+// its final model may leave earlier, after a while, only if another node had left before.
 func (w *world) calmDown() {
 	w.calm = true
 	someLeft := slices.ContainsFunc(w.nodes, func(n node) bool { return n.gone })
