@@ -75,7 +75,6 @@ func declarations(t *testing.T, file string) (names []string) {
 	return names
 }
 
-// Every test named by the threat model exists.
 func TestThreatModelNamesTests(t *testing.T) {
 	text, err := os.ReadFile("../.github/SECURITY.md")
 	if err != nil {

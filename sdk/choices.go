@@ -43,7 +43,7 @@ const (
 // Wire selects what members send each other.
 type Wire struct {
 	Payload  Payload `json:"payload"`
-	GridBits int     `json:"grid_bits"` // W, 2 to 8: grid of sigma/2^W in private runs; 0: none, or 4 with PayloadAuto
+	GridBits int     `json:"grid_bits"` // W, 2 to 8: private releases on a grid of sigma/2^W; 0: none, or 4 with PayloadAuto
 }
 
 func (f *Fleet) wire() Wire {

@@ -345,7 +345,6 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// Two members with different fleets report to each other which section differs.
 func TestHelloNamesTheSection(t *testing.T) {
 	mine, theirs := privateRing(), privateRing()
 	theirs.Method.Tau, theirs.Privacy.Sigma = 3, 0.2

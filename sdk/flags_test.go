@@ -55,7 +55,6 @@ func TestNoFlagsInLibraries(t *testing.T) {
 	}
 }
 
-// Programs for users do not import the test kit.
 func TestProgramsImportNoTestKit(t *testing.T) {
 	for _, dir := range []string{"cmd", "examples", filepath.Join("transport", "nats", "cmd"), filepath.Join("transport", "mqtt", "cmd")} {
 		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, d fs.DirEntry, err error) error {

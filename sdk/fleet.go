@@ -31,7 +31,7 @@ type Fleet struct {
 	Run     string      `json:"run"`               // identifies the run, 1 to 64 bytes of printable UTF-8
 	Dim     int         `json:"dim"`               // d, the length of the parameter vector
 	X0      []float32   `json:"x0"`                // x_0, the common start, of length d; nil means zeros
-	Members []string    `json:"members"`           // all clients, with names like Run; the index is a client's number
+	Members []string    `json:"members"`           // client names, limited like Run; the index is the client's number
 	Edges   [][2]string `json:"edges"`             // pairs of members that exchange messages; the graph must be connected
 	Records []int       `json:"records,omitempty"` // each member's public number of records, for record-level privacy
 	Method  Method      `json:"method"`

@@ -140,7 +140,6 @@ func TestFleetHash(t *testing.T) {
 	}
 }
 
-// Equivalent fleets have the same hash.
 func TestFleetHashMeaning(t *testing.T) {
 	for name, change := range map[string]func(f *sdk.Fleet){
 		"edges turned":       func(f *sdk.Fleet) { f.Edges[0][0], f.Edges[0][1] = f.Edges[0][1], f.Edges[0][0] },
@@ -181,7 +180,6 @@ func TestFleetTask(t *testing.T) {
 	}
 }
 
-// Members that differ only in the task report that to each other, even if one of them has no task.
 func TestHelloNamesTheTask(t *testing.T) {
 	none, one, two := ring(), ring(), ring()
 	one.Task, two.Task = json.RawMessage(`{"pca": 3}`), json.RawMessage(`{"pca": 4}`)
@@ -198,7 +196,6 @@ func TestHelloNamesTheTask(t *testing.T) {
 	}
 }
 
-// Members with different adapters report both adapters to each other.
 func TestHelloNamesTheAdapter(t *testing.T) {
 	fleet := func(text string, of int) *sdk.Fleet {
 		f := ring()

@@ -353,7 +353,6 @@ func day(t *testing.T) context.Context {
 	return ctx
 }
 
-// A patience that a few lost heartbeats would exhaust is refused.
 func TestPatienceIsChecked(t *testing.T) {
 	f := ring()
 	for patience, good := range map[time.Duration]bool{0: true, -time.Hour: false, time.Minute: false, 2 * time.Minute: true} {

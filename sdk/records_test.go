@@ -113,7 +113,6 @@ func TestRecordNodesMatchSimulation(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// A fleet with record-level privacy reports each invalid setting with one clear error.
 func TestRecordFleetFaults(t *testing.T) {
 	for want, change := range map[string]func(f *sdk.Fleet){
 		"records is a list of 0, want the number of records of each of the 5 members": func(f *sdk.Fleet) { f.Records = nil },

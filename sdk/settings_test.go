@@ -90,7 +90,6 @@ func TestSettingsCheck(t *testing.T) {
 	}
 }
 
-// The defaults in the table are those that Suggest uses.
 func TestSettingsDefaults(t *testing.T) {
 	var f sdk.Fleet
 	var err error
@@ -169,7 +168,6 @@ func TestASettingIsNamedInFourFiles(t *testing.T) {
 	}
 }
 
-// A fleet must not contain a number that float32 cannot represent.
 func TestSettingsFitFloat32(t *testing.T) {
 	for _, s := range settings.All() {
 		for _, wrong := range []float64{1e39, -1e39, math.Inf(1), math.NaN()} {

@@ -114,7 +114,6 @@ func TestWaitingTellsNothingOfTheOracle(t *testing.T) {
 	}
 }
 
-// By default the lines go to the program's default logger.
 func TestLogsByDefault(t *testing.T) {
 	before := slog.Default()
 	defer slog.SetDefault(before)

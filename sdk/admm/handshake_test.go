@@ -238,7 +238,6 @@ func TestAnswersAreNotAnswered(t *testing.T) {
 	}
 }
 
-// Numbers out of range are refused and change nothing.
 func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, probing))
 	net.must(t, 2)

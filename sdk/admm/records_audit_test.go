@@ -267,7 +267,6 @@ func TestRecordAudit(t *testing.T) {
 	}
 }
 
-// The same audit detects mutations that would break the guarantee.
 func TestRecordAuditFindsPlantedErrors(t *testing.T) {
 	tracking := func(c *Config) { c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh }
 	base := recordGame{members: 3, dim: 1, form: tracking, loss: steep}

@@ -178,7 +178,6 @@ func TestRecordsSurviveCrashes(t *testing.T) {
 	})
 }
 
-// A replacement device releases only noise.
 func TestRecordsOfATakeoverAreSilent(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 1, Sigma: 0x1p-18}
 	cfg := configs(1, nil, perRecord(g, func(i int, c *Config) { c.Epoch = 1 }))[0]

@@ -204,7 +204,6 @@ func TestWorldsOfOneMember(t *testing.T) {
 	}
 }
 
-// Each mutation of the driver is detected.
 func TestWorldsFindFaults(t *testing.T) {
 	for _, fault := range siegeFaults {
 		t.Run(fault, func(t *testing.T) {

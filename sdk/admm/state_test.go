@@ -154,7 +154,6 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 	}
 }
 
-// A state that does not belong to this client is refused with all its mismatches.
 func TestRestoreRefuses(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, onAGrid(true)))
 	var states []State

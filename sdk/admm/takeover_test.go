@@ -80,7 +80,6 @@ func TestReplacedDeviceIsStopped(t *testing.T) {
 	}
 }
 
-// An invalid Start is refused, and leaves the edge unchanged.
 func TestWrongStarts(t *testing.T) {
 	start := func(change func(*Message)) Message {
 		m := Message{From: 2, To: 3, Kind: Start, Round: 6, Epoch: 1, Grid: make([]int32, 5)}
