@@ -17,8 +17,8 @@ import (
 // A lie returns the messages that a malicious member sends to a neighbor in place of m. It may modify the numbers of m.
 type lie func(to string, m admm.Message) []admm.Message
 
-// jump moves the first coordinate of a release by by grid steps, or by that number without a grid. On a grid, later
-// releases follow.
+// jump moves the first coordinate of a release by the given number of grid steps, or by that number without a grid. On
+// a grid, later releases follow.
 func jump(release int, by int32) lie {
 	return func(_ string, m admm.Message) []admm.Message {
 		switch {
