@@ -24,7 +24,7 @@ func (n *Node) Run(ctx context.Context) error {
 		return err
 	}
 	defer r.stop()
-	over := false // false if a store or an observer panics between a release and its record
+	over := false // stays false if a store or an observer panics, perhaps between a release and its record
 	defer func() {
 		if !over {
 			n.failed = errors.New("sdk: an earlier Run ended in a panic; make the node anew from what its store holds")
