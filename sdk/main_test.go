@@ -2,6 +2,7 @@ package sdk_test
 
 import (
 	"flag"
+	"log/slog"
 	"os"
 	"runtime"
 	"strconv"
@@ -25,5 +26,6 @@ func TestMain(m *testing.M) {
 	if p := flag.Lookup("test.parallel").Value; p.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		_ = p.Set(strconv.Itoa(8 * runtime.GOMAXPROCS(0)))
 	}
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // nodes without a Logger warn through it
 	os.Exit(m.Run())
 }

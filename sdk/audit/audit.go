@@ -16,12 +16,12 @@ import (
 
 // Report describes a correct certificate.
 type Report struct {
-	Head             signed.Statement // the member's last signed release; zero if it has made none
-	Countersigned    []string         // the neighbors that have signed that they hold Head
+	Head             signed.Statement // the member's last signed release; zero if it made none
+	Countersigned    []string         // neighbors that signed that they hold Head
 	NotCountersigned []string         // all other neighbors
 }
 
-// LedgerHead returns the ledger's head that the member has signed with its last release; nil if it had no ledger.
+// LedgerHead returns the state of the ledger that the member signed with its last release; nil if it had no ledger.
 func (r *Report) LedgerHead() *dpmech.Head {
 	if r.Head.Ledger == (signed.Head{}) {
 		return nil
@@ -30,16 +30,16 @@ func (r *Report) LedgerHead() *dpmech.Head {
 	return &head
 }
 
-// Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts the fleet and keys, which
-// returns a member's valid keys, and nothing else. The error names each wrong field.
+// Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts only the fleet and
+// keys, which returns a member's valid keys. The error names each wrong field.
 //
-// The certificate must pass [dpmech.Certificate.Verify], be about this fleet, run and a member, have the clip, noise, delta,
-// limit, mixing and cool-down of the fleet, and be signed by the member. Certificate computes again what is left of shared
-// noise. The member must have signed the head, which must be the last release that is counted. Every countersignature must be
-// of that head and by a neighbor.
+// The certificate must pass [dpmech.Certificate.Verify], be about this fleet, run and a member, have the clip, noise,
+// delta, limit, mixing and cool-down of the fleet, and be signed by the member. Certificate recomputes how much
+// pairwise noise remains. The member must have signed the head, which must be the last release that is counted. Every
+// countersignature must be of that head and by a neighbor.
 //
-// An audit does not prove that the member drew its noise. Without a countersignature it does not prove that the head was the
-// last release: the member may have set back its ledger, its chain of releases and its certificate together.
+// An audit does not prove that the member drew its noise. Without a countersignature it does not prove that the head
+// was the last release: the member may have rolled back its ledger, its chain of releases and its certificate together.
 func Certificate(f *sdk.Fleet, c *dpmech.Certificate, keys func(member string) []ed25519.PublicKey) (*Report, error) {
 	if err := f.Validate(); err != nil {
 		return nil, err
@@ -68,7 +68,6 @@ func Certificate(f *sdk.Fleet, c *dpmech.Certificate, keys func(member string) [
 	return &x.found, nil
 }
 
-// auditor is an audit in progress.
 type auditor struct {
 	fleet     *sdk.Fleet
 	c         *dpmech.Certificate
@@ -84,7 +83,7 @@ func (x *auditor) fault(field string, err error) {
 	}
 }
 
-// differ notes a field with another value than the audit wants.
+// differ records a field whose value differs from the expected one.
 func (x *auditor) differ(field string, found, want any) {
 	x.fault(field, fmt.Errorf("is %v, want %v", found, want))
 }
@@ -127,7 +126,7 @@ func (x *auditor) method() {
 	}
 }
 
-// releases compares releases with those of the fleet. With shared noise, some may have local noise alone.
+// releases compares releases with those of the fleet. With pairwise noise, some may have local noise alone.
 func (x *auditor) releases(field string, list []dpmech.Spend) {
 	p, next := x.fleet.Privacy, 1
 	for i, s := range list {
@@ -153,14 +152,14 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 	}
 }
 
-// curve compares the levels of shared noise in the certificate with those of the fleet's graph.
+// curve compares the levels of pairwise noise in the certificate with those of the fleet's graph.
 func (x *auditor) curve() error {
 	p := x.fleet.Privacy
 	want, err := x.fleet.Levels()
 	if err != nil {
 		return err
 	}
-	if x.c.AgainstAll == nil || p.Curve(x.fleet.Total(1), want).Others == 0 { // no shared noise, or none that helps
+	if x.c.AgainstAll == nil || p.Curve(x.fleet.Total(1), want).Others == 0 { // no pairwise noise, or none that helps
 		want = nil
 	}
 	var found []dpmech.Level
@@ -173,7 +172,6 @@ func (x *auditor) curve() error {
 	return nil
 }
 
-// limitText writes a limit for a comparison.
 func limitText(l *dpmech.Limit) string {
 	if l == nil {
 		return "null"
@@ -181,7 +179,6 @@ func limitText(l *dpmech.Limit) string {
 	return l.String()
 }
 
-// signatures checks who has signed what.
 func (x *auditor) signatures() {
 	c, head := x.c, &x.found.Head
 	own, scope := x.keys(c.Member), signed.NewScope(x.fleet.Run, x.fleet.Hash(), c.Member)
@@ -226,7 +223,6 @@ func (x *auditor) signatures() {
 	}
 }
 
-// countersigned checks a countersignature of the head.
 func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) error {
 	if !slices.Contains(x.neighbors, by.Member) {
 		return fmt.Errorf("found no neighbor, want one of %q", x.neighbors)
@@ -238,7 +234,7 @@ func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) 
 	return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)
 }
 
-// ledger returns an error unless the lifetime is of the ledger that the head names, in the same or a later state.
+// ledger checks that the lifetime is of the ledger that the head names, in the same or a later state.
 func (x *auditor) ledger() error {
 	named := x.found.LedgerHead()
 	switch {
@@ -254,7 +250,7 @@ func (x *auditor) ledger() error {
 	return nil
 }
 
-// stopped returns an error if too few members have asked for the certificate's early end or an earlier one.
+// stopped checks that enough members asked for the certificate's early end or an earlier one.
 func (x *auditor) stopped() error {
 	c, f := x.c, x.fleet
 	if c.EndedAfter == 0 {

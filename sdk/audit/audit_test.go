@@ -12,7 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// A certificate that is right says who holds the releases and who has not said so.
+// The report of a correct certificate lists the neighbors that hold the last release and those that did not
+// countersign.
 func TestCertificate(t *testing.T) {
 	w := newAudited(t, nil)
 	for _, x := range []struct{ by, not []string }{{nil, []string{"a", "c"}}, {[]string{"c"}, []string{"a"}},
@@ -36,7 +37,7 @@ func TestCertificate(t *testing.T) {
 	if a := (&Report{}); a.LedgerHead() != nil {
 		t.Error("a ledger's head where there is none")
 	}
-	// One more reservation than releases, as a crash leaves it, is counted and right.
+	// One more reservation than releases, the effect of a crash, is counted and correct.
 	early := w.unsealed(t, auditedRounds-1)
 	head := &w.heads[auditedRounds-2]
 	if err := signed.SealCertificate(early, memberKey("b"), head, w.held(head, "a")); err != nil {
@@ -46,7 +47,7 @@ func TestCertificate(t *testing.T) {
 		early.Rounds != auditedRounds-1 || a.Head != *head {
 		t.Errorf("%d releases and %d reserved: %v", early.Rounds, early.ReservedUnmade, err)
 	}
-	// So is a member that has made none, and one that has signed with a key of before.
+	// A certificate of a member without releases is also correct, and so is one signed with an old key.
 	none := w.unsealed(t, 0)
 	if err := signed.SealCertificate(none, memberKey("zb"), nil, nil); err != nil {
 		t.Fatal(err)
@@ -57,8 +58,8 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// A certificate of shared noise has the parameters of the fleet, and what they are worth follows from its graph. The
-// first releases of a device that has replaced another share none.
+// A certificate of pairwise noise has the fleet's parameters, and its effective noise follows from the fleet's graph.
+// The first releases of a replacement device have no pairwise noise.
 func TestCertificateOfSharedNoise(t *testing.T) {
 	share := func(f *sdk.Fleet) {
 		f.Edges = append(f.Edges, [2]string{"d", "a"})
@@ -74,7 +75,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 		good.Lifetime.Adversary != good.Adversary {
 		t.Errorf("certificate %+v", good)
 	}
-	// What the graph leaves to others than the colluders of the fleet is checked as well.
+	// The audit also checks the effective noise against adversaries other than the fleet's colluders.
 	for i := range good.Curve {
 		for what, change := range map[string]func(p *dpmech.Point){
 			"less": func(p *dpmech.Point) { p.Effective *= 1 - 1e-9 }, "more": func(p *dpmech.Point) { p.Effective *= 1 + 1e-9 },
@@ -114,7 +115,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
-	// A release that is left out is not hidden behind one that shares no noise.
+	// A release without pairwise noise does not hide a missing release.
 	gap := reread(t, good)
 	gap.Spends = slices.Delete(gap.Spends, 1, 2)
 	if _, err := Certificate(w.fleet, gap, pins); err == nil || !strings.Contains(err.Error(), "from round 4 on, want clip 1 and "+
@@ -123,8 +124,8 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 }
 
-// A certificate of a fleet that protects each record says so. One of the same releases that claims to protect the whole
-// data set is refused, in its releases and in those of the ledger.
+// With record-level privacy a certificate states that unit. The audit rejects one of the same releases that claims
+// client-level privacy, in its releases or in those of the ledger.
 func TestCertificateOfRecords(t *testing.T) {
 	w := newAudited(t, func(f *sdk.Fleet) {
 		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}
@@ -153,7 +154,7 @@ func TestCertificateOfRecords(t *testing.T) {
 	}
 }
 
-// recost makes the figures of a certificate follow from its releases again.
+// recost recomputes the figures of a certificate from its releases.
 func recost(c *dpmech.Certificate) {
 	sum := func(list []dpmech.Spend) (rho float64, rounds int) {
 		for _, s := range list {
@@ -180,11 +181,11 @@ func recost(c *dpmech.Certificate) {
 	c.Cost = dpmech.CostOf(dpmech.Total{Rho: rho, All: rho}, c.Delta)
 }
 
-// Whatever a member puts its own signature under, the fleet, its last release and its neighbors do not agree to.
+// A member signs a forged certificate: the fleet, its last release or its neighbors contradict it.
 func TestRefusesForgeries(t *testing.T) {
 	w := newAudited(t, nil)
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")
-	both := func(s dpmech.Spend) func(*dpmech.Certificate) { // in the certificate and in what it says of the ledger
+	both := func(s dpmech.Spend) func(*dpmech.Certificate) { // in the certificate and in its ledger
 		return func(c *dpmech.Certificate) {
 			c.Spends[0], c.Lifetime.Runs[1].Spends[0] = s, s
 			recost(c)
@@ -289,7 +290,6 @@ func TestRefusesForgeries(t *testing.T) {
 	}
 }
 
-// A certificate is refused that its member has not signed.
 func TestRefusesOtherSignatures(t *testing.T) {
 	w := newAudited(t, nil)
 	otherOne := w.sealed(t, "a")
@@ -342,7 +342,6 @@ func TestRefusesOtherSignatures(t *testing.T) {
 	}
 }
 
-// What cannot be sealed is not, and says why.
 func TestSealCertificateRefuses(t *testing.T) {
 	w := newAudited(t, nil)
 	for name, x := range map[string]struct {

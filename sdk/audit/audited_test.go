@@ -15,24 +15,22 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// audited is a fleet of four, in which "b" has the neighbors "a" and "c", a ledger of b's data, and the key of each
-// member.
+// audited is a fleet of four, in which "b" has the neighbors "a" and "c", with a ledger of b's data.
 type audited struct {
 	fleet  *sdk.Fleet
 	ledger *state.Ledger
-	heads  []signed.Statement // of b, release by release
-	blank  []int              // the rounds whose releases share no noise, though the others do
-	method sdk.Method         // with the end that the run has
+	heads  []signed.Statement // of b, one for each release
+	blank  []int              // rounds whose releases have no pairwise noise, though the others do
+	method sdk.Method         // with the actual end of the run
 }
 
 const auditedRounds = 5
 
-// memberKey returns a key that is always the same for a name.
 func memberKey(name string) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte(name[:1]), ed25519.SeedSize))
 }
 
-// pins returns the keys whose signatures count: an old one, and the one with which members sign.
+// pins returns the valid keys of a member: an old one, and the one with which members sign.
 func pins(member string) []ed25519.PublicKey {
 	if !slices.Contains([]string{"a", "b", "c", "d"}, member) {
 		return nil
@@ -41,13 +39,13 @@ func pins(member string) []ed25519.PublicKey {
 		memberKey(member).Public().(ed25519.PublicKey)}
 }
 
-// newAudited goes through the releases of b without a machine: what is signed does not depend on what was learned.
+// newAudited makes the releases of b without a machine: signatures do not depend on what was learned.
 func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited {
 	t.Helper()
 	return newEnded(t, change, 0, blank...)
 }
 
-// newEnded is newAudited of a run that has ended early, with a round of data as its last; 0 is the end as planned.
+// newEnded is newAudited of a run that ended early with the data round last; 0 is the planned end.
 func newEnded(t testing.TB, change func(f *sdk.Fleet), last int, blank ...int) *audited {
 	t.Helper()
 	f := &sdk.Fleet{
@@ -95,7 +93,6 @@ func (w *audited) reserve(t testing.TB, run string, from, to int) {
 	}
 }
 
-// release charges a release of b and signs it.
 func (w *audited) release(t testing.TB, round int) {
 	t.Helper()
 	if round <= w.method.Rounds {
@@ -120,7 +117,6 @@ func ledgerHead(t testing.TB, l *state.Ledger) signed.Head {
 	return head
 }
 
-// held returns the countersignatures of a release of b by members.
 func (w *audited) held(head *signed.Statement, members ...string) map[string][]byte {
 	all := map[string][]byte{}
 	for _, name := range members {
@@ -129,7 +125,7 @@ func (w *audited) held(head *signed.Statement, members ...string) map[string][]b
 	return all
 }
 
-// unsealed returns b's certificate of so many releases before anybody has signed it.
+// unsealed returns b's unsigned certificate of that many releases.
 func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 	t.Helper()
 	filter, err := dpmech.NewFilter(w.fleet.Privacy.Limit())
@@ -157,10 +153,8 @@ func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 	return c
 }
 
-// last returns the newest release of b.
 func (w *audited) last() *signed.Statement { return &w.heads[len(w.heads)-1] }
 
-// sealed returns b's certificate with the countersignatures of members.
 func (w *audited) sealed(t testing.TB, members ...string) *dpmech.Certificate {
 	t.Helper()
 	c := w.unsealed(t, auditedRounds)
@@ -170,7 +164,7 @@ func (w *audited) sealed(t testing.TB, members ...string) *dpmech.Certificate {
 	return c
 }
 
-// resign signs a certificate again after a change: what a member can do that cheats.
+// resign signs a certificate again after a change, as a cheating member can.
 func resign(t testing.TB, c *dpmech.Certificate) {
 	t.Helper()
 	message, err := c.SignedBytes()
@@ -180,7 +174,7 @@ func resign(t testing.TB, c *dpmech.Certificate) {
 	c.Signature = hex.EncodeToString(ed25519.Sign(memberKey("b"), message))
 }
 
-// reread returns a copy by way of a file's text.
+// reread returns a copy, through a file's text.
 func reread(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
 	t.Helper()
 	text, err := c.JSON()

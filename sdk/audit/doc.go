@@ -1,3 +1,3 @@
-// Package audit checks a member's privacy certificate against its fleet and the keys of the fleet's members. Whoever
-// has the fleet file can do it, without being a member.
+// Package audit checks a member's privacy certificate against its fleet and the members' public keys. Anybody with the
+// fleet file can run an audit.
 package audit

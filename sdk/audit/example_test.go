@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// Two nodes with keys sign what they release. At the end each says with a signature that it holds the other's last
-// release, and a certificate shows that: whoever has the fleet and the public keys can audit it.
+// Two nodes with keys sign their releases. At the end each countersigns the other's last release, and a certificate
+// shows that: anybody with the fleet and the public keys can audit it.
 func ExampleCertificate() {
 	fleet := &sdk.Fleet{
 		Run: "wards", Dim: 2, Members: []string{"east", "west"}, Edges: [][2]string{{"east", "west"}},
@@ -21,7 +21,7 @@ func ExampleCertificate() {
 		Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.5, Delta: 1e-5},
 	}
 	secret, public := map[string]ed25519.PrivateKey{}, map[string][]ed25519.PublicKey{}
-	for _, name := range fleet.Members { // on devices each makes its own, and the fleet file has the public halves
+	for _, name := range fleet.Members { // each device makes its own, and the fleet file has the public halves
 		pub, key, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
 			fmt.Println(err)

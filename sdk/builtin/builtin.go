@@ -17,20 +17,20 @@ func init() {
 
 // Oracle is a built-in model on a data set.
 type Oracle struct {
-	// FitOwn ("fit": "own") fits the preprocessing on this node's own data, and takes the model from this file. If it is
-	// false both come from the task in the fleet file, and of Spec only Source, NA, TestFraction, Whole and Seed are given.
+	// FitOwn ("fit": "own") fits the preprocessing on this node's own data, and takes the model from this file.
+	// Otherwise both come from the task in the fleet file, and Spec has only Source, NA, TestFraction, Whole and Seed.
 	FitOwn bool
 	Model  task.ModelSpec // empty unless FitOwn
-	Spec   task.Spec      // the data set, its paths resolved
-	Share  *Share         // nil: all of it is this node's
+	Spec   task.Spec      // data set, with resolved paths
+	Share  *Share         // nil: all of it belongs to this node
 }
 
-// Share is one part of a data set that is dealt out to several nodes, as the program's simulation does, with the seed
-// of the Spec. It is for trials in which all nodes have the same files.
+// Share is one part of a data set that is divided among several nodes, as in the program's simulation, with the seed of
+// the Spec. It is for trials in which all nodes have the same files.
 type Share struct {
 	Partition task.Partition `json:"partition"`
-	Of        int            `json:"of"`     // how many parts there are
-	Number    int            `json:"number"` // which one, 0 to Of-1
+	Of        int            `json:"of"`     // number of parts
+	Number    int            `json:"number"` // index of this part, 0 to Of-1
 }
 
 // Of returns a node's built-in model, or nil if its losses come from elsewhere.
@@ -42,7 +42,6 @@ func Of(node *fleetfile.Node) *Oracle {
 // String names the data.
 func (o *Oracle) String() string { return "a built-in model on " + o.Spec.Source }
 
-// oracleForm is the section of a node file.
 type oracleForm struct {
 	Builtin struct {
 		Fit string `json:"fit"`

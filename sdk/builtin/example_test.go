@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// All wrong values of a file are reported together.
+// All errors in a file are reported together.
 func Example() {
 	_, err := fleetfile.ParseNode([]byte(`{
 		"version": 1, "name": "a", "fleet": "fleet.json", "key": "node.key", "http": "0.0.0.0:80", "table": "round",
@@ -22,7 +22,7 @@ func Example() {
 	// fleetfile: table is "round", want dense or seeded
 }
 
-// A model that a fleet has trained says how likely a patient's event is, and which column has moved that most.
+// A trained model predicts the probability of a patient's event, and reports which column contributes most.
 func ExampleReadModel() {
 	file, err := builtin.ReadModel("testdata/model.json")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// change is a text in which one piece is replaced, and what is then wrong: one fault for each entry of want, no more.
+// change replaces one piece of a text, and lists the resulting errors: exactly one for each entry of want.
 type change struct {
 	old, new string
 	want     []string
@@ -14,7 +14,6 @@ type change struct {
 
 func one(old, new, want string) change { return change{old, new, []string{want}} }
 
-// check applies a change to a text and compares the faults.
 func (c change) check(t *testing.T, text string, parse func(string) error) {
 	t.Helper()
 	if strings.Count(text, c.old) < 1 && c.old != "" {
@@ -41,13 +40,11 @@ func (c change) check(t *testing.T, text string, parse func(string) error) {
 	}
 }
 
-// and adds a fault to those that are wanted.
 func (c change) and(want string) change {
 	c.want = append(slices.Clone(c.want), want)
 	return c
 }
 
-// mend replaces the last fault that is wanted.
 func (c change) mend(want string) change {
 	c.want = append(slices.Clone(c.want[:len(c.want)-1]), want)
 	return c

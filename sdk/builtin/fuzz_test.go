@@ -8,8 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Whatever the bytes are, reading them ends in an error or in a recipe that is valid, has a text of its own, and is the
-// same when that is read.
+// Arbitrary bytes yield an error or a valid recipe that survives a round trip through its text.
 func FuzzTask(f *testing.F) {
 	for _, r := range recipes() {
 		text, err := MarshalTask(r)
@@ -37,7 +36,7 @@ func FuzzTask(f *testing.F) {
 	})
 }
 
-// Whatever the bytes are, reading them ends in an error or in a node that names all it needs.
+// Arbitrary bytes yield an error or a node with all required fields.
 func FuzzNode(f *testing.F) {
 	f.Add([]byte(nodeText))
 	for _, oracle := range []string{`{"stream": ["./scorer", "x"], "workers": 2}`,

@@ -16,62 +16,61 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// maxModel bounds a model file in bytes, enough for about 20 million parameters.
+// maxModel bounds a model file in bytes, which allows about 20 million parameters.
 const maxModel = 256 << 20
 
-// Why a model file has no task.
+// Reasons why a model file has no task.
 const (
-	OwnFit  = "own fit" // each member prepares its data with what it has fitted on them
-	Program = "program" // the losses come from a program, which knows what the numbers mean
+	OwnFit  = "own fit" // each member fits the preparation on its own data
+	Program = "program" // losses come from a program, which knows what the numbers mean
 )
 
 // ErrNoTask is wrapped by the error of [Model.Predictor] if the file does not say how to prepare data.
 var ErrNoTask = errors.New("builtin: the model file does not say how to prepare data")
 
-// Model is the content of a model file: a member's model at some round, and what it takes to apply it.
+// Model is the content of a model file: a member's model at some round, and what is needed to apply it.
 type Model struct {
 	Run    string   `json:"run"`  // as in the fleet file
 	Fleet  [32]byte `json:"-"`    // [sdk.Fleet.Hash]
-	Member string   `json:"name"` // whose release it is
+	Member string   `json:"name"` // member that released it
 
-	Round      int  `json:"round"`       // the release, of Rounds in the whole run, cool-down included
+	Round      int  `json:"round"`       // this release, of Rounds in the whole run, cool-down included
 	Rounds     int  `json:"rounds"`      // at least 1
-	Averaged   bool `json:"averaged"`    // the mean of the releases so far in place of the last one
+	Averaged   bool `json:"averaged"`    // mean of the releases so far instead of the last release
 	NonPrivate bool `json:"non_private"` // the run had no privacy
 
-	// Task has the preparation of data and the kind of model. If it is nil, NoTask says why.
+	// Task describes the preparation of data and the kind of model. If it is nil, NoTask gives the reason.
 	Task   *task.Recipe `json:"-"`
 	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
-	// Threshold is that of a site's own copy. Personal says that the weights were fitted further on the site's own records, without
-	// noise: they may reveal these, and stay on the device that has them.
+	// Threshold belongs to a site's own copy. Personal means that the site fitted the weights further on its own
+	// records, without noise: they may reveal these records, so keep them on the site's device.
 	Threshold *Threshold `json:"threshold,omitempty"`
 	Personal  bool       `json:"personal,omitempty"`
 
-	// Certificate says what the run has leaked, an object in one line; nil if there is none.
+	// Certificate states the run's privacy cost, as an object in one line; nil if there is none.
 	Certificate json.RawMessage `json:"certificate,omitempty"`
-	Weights     []float32       `json:"model"` // finite; with a task, as many as Task.Dim
+	Weights     []float32       `json:"model"` // finite; with a task, Task.Dim of them
 }
 
-// Threshold is the least probability of class 1 of two with which that class is said. It was chosen by a site's own samples, which no
-// privacy guarantee covers.
+// Threshold is the minimum probability of class 1 of two at which the model predicts it. A site chose it with its own
+// samples, which no privacy guarantee covers.
 type Threshold struct {
 	Value   float64 `json:"value"`   // above 0, at most 1
-	Rule    string  `json:"rule"`    // how it was chosen, in words
-	Samples int     `json:"samples"` // on how many
+	Rule    string  `json:"rule"`    // how it was chosen, as text
+	Samples int     `json:"samples"` // number of samples it was chosen with
 }
 
-// modelForm is a model file.
 type modelForm struct {
 	Version int             `json:"version"`
 	Fleet   string          `json:"fleet"` // in hexadecimal digits
-	Done    bool            `json:"done"`  // Round is Rounds
+	Done    bool            `json:"done"`  // Round equals Rounds
 	Task    json.RawMessage `json:"task,omitempty"`
 	Sum     string          `json:"model_sha256"`
 	*Model
 }
 
-// ReadModel reads a model file of at most 256 MiB and reports all wrong values together.
+// ReadModel reads a model file of at most 256 MiB and reports all errors together.
 func ReadModel(path string) (*Model, error) {
 	data, err := fleetfile.ReadFile(path, maxModel, "a model file")
 	if err != nil {
@@ -102,12 +101,12 @@ func parseModel(data []byte) (*Model, error) {
 	if form.Task != nil {
 		if m.Task, err = parseTask(form.Task); err != nil {
 			errs.at("task", err)
-			m.NoTask = cmp.Or(m.NoTask, Program) // no consequence is reported
+			m.NoTask = cmp.Or(m.NoTask, Program) // avoids a consequential error
 		}
 	}
 	if m.Certificate != nil {
 		var line bytes.Buffer
-		_ = json.Compact(&line, m.Certificate) // the file is well formed
+		_ = json.Compact(&line, m.Certificate) // the file is well-formed
 		m.Certificate = line.Bytes()
 	}
 	sum := sdk.ModelHash(m.Weights)
@@ -118,7 +117,7 @@ func parseModel(data []byte) (*Model, error) {
 	return m, nil
 }
 
-// Validate reports all wrong values together. It names fields as the file does.
+// Validate reports all errors together. It names fields as the file does.
 func (m *Model) Validate() error {
 	var errs faults
 	for _, name := range []struct{ field, is string }{{"run", m.Run}, {"name", m.Member}} {
@@ -148,8 +147,8 @@ func (m *Model) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Marshal returns the file's text, from which [ParseModel] makes an equal Model. It refuses what ParseModel would
-// refuse.
+// Marshal returns the file's text, from which [ParseModel] makes an equal Model. It rejects what ParseModel would
+// reject.
 func (m *Model) Marshal() ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fleetfile.In("", err)
@@ -164,7 +163,7 @@ func (m *Model) Marshal() ([]byte, error) {
 	}
 	text, err := fleetfile.Encode(form)
 	if err == nil {
-		_, err = parseModel(text) // text that is not UTF-8
+		_, err = parseModel(text) // rejects text that is not UTF-8
 	}
 	if err != nil {
 		return nil, fleetfile.In("", err)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// models are one of each kind, with numbers whose digits matter.
+// models returns one model of each kind, with numbers whose digits matter.
 func models() []*Model {
 	weights := []float32{1.0 / 3, float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32}
 	return []*Model{
@@ -48,7 +48,7 @@ func TestModelRoundTrip(t *testing.T) {
 	}
 }
 
-// Each fault is found, with the others.
+// Each error is reported, together with the others.
 func TestModelFaults(t *testing.T) {
 	text, err := models()[0].Marshal()
 	if err != nil {
@@ -121,8 +121,7 @@ func bare() string {
 		"done": false, "averaged": false, "non_private": true, "model_sha256": "", "model": []}`
 }
 
-// Whatever the bytes are, reading them ends in an error or in a model that has a text of its own, and is the same when
-// that is read.
+// Arbitrary bytes yield an error or a model that survives a round trip through its text.
 func FuzzModel(f *testing.F) {
 	for _, m := range models() {
 		text, err := m.Marshal()

@@ -12,10 +12,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// judge is a model on held-back samples.
+// judge evaluates a model on held-back samples.
 type judge struct{ *task.Model }
 
-// Deviations judges a model that predicts a number.
+// Deviations evaluates a model that predicts a number.
 func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 	m, err := j.Errors(x)
 	if err != nil {
@@ -25,8 +25,8 @@ func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 		Samples: m.Samples}, nil
 }
 
-// ErrOwnFit is wrapped by the error that what a node with "fit": "own" fits on its own data is not the fleet's model.
-// That depends on the data, so nothing of the node may be visible to others yet.
+// ErrOwnFit is wrapped by the error for a node with "fit": "own" whose fit on its own data does not give the fleet's
+// model. The error depends on the data, so it must occur before others can observe the node.
 var ErrOwnFit = errors.New("what this node fits on its own data is not the fleet's model")
 
 // notOwn explains that fitting on a node's own data does not give the fleet's model.
@@ -35,8 +35,8 @@ func notOwn(err error) error {
 		`data of all members in the same way, whatever they are`, ErrOwnFit, err)
 }
 
-// Open loads and prepares the data while ctx lasts. Loading a data set cannot be canceled: an abandoned load ends with
-// the process.
+// Open loads and prepares the data until ctx ends. Loading cannot be canceled: an abandoned load continues until the
+// process ends.
 func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.Source, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -56,16 +56,16 @@ func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.So
 	}
 }
 
-// ofTrial states in a certificate that one of the other conditions does not hold.
+// ofTrial is the assumption that a certificate states for a [Share] with record-level privacy.
 const ofTrial = "a trial: if the preprocessing was fitted on the data that are dealt out, it was fitted on these records, and the " +
 	"guarantee does not hold for them"
 
-// OfPersons states in a certificate what a record is in a run that protects each person.
+// OfPersons is the statement in a certificate of what a record is in a run that protects each person.
 func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
-// of returns this node's part of a common data set, and given with the assumptions that it adds.
+// of returns this node's part of a common data set, and given plus the assumptions that the division adds.
 func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, []string, error) {
 	parts, err := s.Partition.Deal(all, s.Of, spec.Seed)
 	if err != nil {
@@ -78,8 +78,7 @@ func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, 
 	return all.Select(parts[s.Number]), given, nil
 }
 
-// checkPlaces checks that a run has two or more places exactly if its task names the column of persons; an empty name
-// is none.
+// checkPlaces checks that a run has two or more places exactly if its task names the column of persons ("" for none).
 func checkPlaces(places int, person string) error {
 	if (person != "") == (places >= 2) {
 		return nil
@@ -88,7 +87,6 @@ func checkPlaces(places int, person string) error {
 		"one person count (2 or more) and the column that says whose each row is, or neither", places, person)
 }
 
-// open builds the model over a node's data.
 func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 	recipe, err := Task(fleet.Fleet)
 	if err != nil {

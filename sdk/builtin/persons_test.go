@@ -11,7 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// A node's records are put into places by person, if the task says whose they are and the fleet how many places there are.
+// A node assigns records to places by person, if the task names the column of persons and the fleet the number of
+// places.
 func TestPersons(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "visits.csv")
 	if err := os.WriteFile(path, []byte("who,a,y\np,1,no\nq,2,yes\np,3,no\nr,4,yes\n"), 0o600); err != nil {
@@ -53,7 +54,6 @@ func TestPersons(t *testing.T) {
 	}
 }
 
-// dropped is the column of persons where it is not used.
 func dropped(person string) []string {
 	if person == "" {
 		return []string{"who"}

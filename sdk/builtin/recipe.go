@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// recipeForm is a recipe in a file, with its model's fields beside the others.
+// recipeForm is the JSON form of a recipe, with its model's fields at the same level as the others.
 type recipeForm struct {
 	*task.Recipe
 	task.ModelSpec
@@ -24,7 +24,7 @@ func Task(fleet *sdk.Fleet) (*task.Recipe, error) {
 	return ParseTask(fleet.Task)
 }
 
-// ReadTask reads a recipe file of at most 16 MiB and reports all wrong values together.
+// ReadTask reads a recipe file of at most 16 MiB and reports all errors together.
 func ReadTask(path string) (*task.Recipe, error) {
 	data, err := fleetfile.ReadFile(path, fleetfile.MaxFile, "a recipe")
 	if err != nil {
@@ -34,7 +34,7 @@ func ReadTask(path string) (*task.Recipe, error) {
 	return r, fleetfile.In(path, err)
 }
 
-// ParseTask is [ReadTask] for the content of a file, an object as under "task" in a fleet file.
+// ParseTask is [ReadTask] for the content of a file: an object in the form of "task" in a fleet file.
 func ParseTask(data []byte) (*task.Recipe, error) {
 	r, err := parseTask(data)
 	return r, fleetfile.In("", err)
@@ -63,7 +63,7 @@ func parseTask(data []byte) (*task.Recipe, error) {
 	return r, nil
 }
 
-// someOf returns a list, nil if it is empty.
+// someOf returns the list, or nil if it is empty.
 func someOf[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func someOf[T any](list []T) []T {
 }
 
 // MarshalTask returns the text of a valid recipe for [sdk.Fleet].Task, from which [ParseTask] makes an equal one. Each
-// column and each component of a projection has its own line.
+// column and each component of a projection takes one line.
 func MarshalTask(r *task.Recipe) ([]byte, error) {
 	err := r.Validate()
 	if err != nil {
@@ -80,7 +80,7 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 	}
 	text, err := fleetfile.Encode(recipeForm{r, r.Model})
 	if err == nil {
-		_, err = parseTask(text) // text that is not UTF-8
+		_, err = parseTask(text) // rejects text that is not UTF-8
 	}
 	if err != nil {
 		return nil, fleetfile.In("", err)
@@ -88,16 +88,16 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 	return text, nil
 }
 
-// ErrZeroStart is wrapped by the error that the model is a perceptron and x0 is zero.
+// ErrZeroStart is wrapped by the error for a perceptron whose x0 is zero.
 var ErrZeroStart = errors.New("x0 is zeros, want a start that is not: the gradient of a perceptron is zero at zero")
 
-// standsStill reports a perceptron that starts at zero.
+// standsStill reports whether the model is a perceptron that starts at zero.
 func standsStill(m task.ModelSpec, fleet *sdk.Fleet) bool {
 	based := fleet.Adapter != nil && fleet.Adapter.Base != nil
 	return m.Name == task.PerceptronModel && !based && !slices.ContainsFunc(fleet.X0, func(x float32) bool { return x != 0 })
 }
 
-// checkTask refuses a fleet's task that is no recipe, or one for another model.
+// checkTask rejects a fleet's task that is not a recipe, or is for another model.
 func checkTask(fleet *sdk.Fleet) error {
 	if fleet.Task == nil {
 		return nil
@@ -119,17 +119,15 @@ func checkTask(fleet *sdk.Fleet) error {
 	return errors.Join(errs...)
 }
 
-// faults are the errors of a file.
 type faults []error
 
-// want adds an error unless ok.
 func (f *faults) want(ok bool, format string, args ...any) {
 	if !ok {
 		*f = append(*f, fmt.Errorf(format, args...))
 	}
 }
 
-// at adds each error joined in err, with its place.
+// at adds each error joined in err, prefixed with its place.
 func (f *faults) at(place string, err error) {
 	for _, e := range fleetfile.Each(err) {
 		*f = append(*f, fmt.Errorf("%s: %w", place, e))

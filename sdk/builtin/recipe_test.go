@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// recipes are a small one, one in which everything is given, and one for images.
+// recipes returns a small recipe, one with every field, and one for images.
 func recipes() []*task.Recipe {
 	return []*task.Recipe{
 		{
@@ -50,7 +50,7 @@ func recipes() []*task.Recipe {
 	}
 }
 
-// withTask is a fleet of one with a recipe for its three parameters.
+// withTask returns a fleet of one member with a recipe for its three parameters.
 func withTask() *fleetfile.File {
 	text, err := MarshalTask(recipes()[0])
 	if err != nil {
@@ -71,8 +71,8 @@ func withTask() *fleetfile.File {
 	}
 }
 
-// A recipe comes back from its text as it was, to the last bit of every number, and each component has a line of its
-// own.
+// A recipe survives a round trip through its text, to the last bit of every number, and each component has its own
+// line.
 func TestTaskRoundTrip(t *testing.T) {
 	for _, r := range recipes() {
 		text, err := MarshalTask(r)
@@ -109,7 +109,7 @@ func TestTaskRoundTrip(t *testing.T) {
 	}
 }
 
-// A fleet file carries it, written for people; the fleet has the same hash however the file writes it.
+// A fleet file contains the recipe in readable form; the fleet's hash does not depend on how the file writes it.
 func TestFleetTask(t *testing.T) {
 	bare := withTask()
 	bare.Fleet.Task = nil
@@ -147,7 +147,7 @@ func TestFleetTask(t *testing.T) {
 	}
 }
 
-// Every fault of a recipe is told, with its place, be it in a fleet or alone.
+// Every error in a recipe is reported with its place, in a fleet and alone.
 func TestTaskFaults(t *testing.T) {
 	text, err := MarshalTask(recipes()[1])
 	if err != nil {

@@ -15,13 +15,12 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// hostileCells are what a cell of one record is replaced by.
+// hostileCells are replacements for a cell of one record.
 var hostileCells = []string{
 	"", "NA", "abc", `"`, `a"b`, `"open`, `"1,234"`, `"3,5"`, "1,234", ",", ";", ",,,,,,", "\t|", "no\x00\xff", "other", "yes", "2",
 	"1.5", "1e38", "-1e39", "NaN", "Inf", "2020-01-01", "12:30", "-", "\r", "\ufeff", "sep=;", strings.Repeat("9", 500),
 }
 
-// fleetOf returns a fleet that protects each record, with a recipe.
 func fleetOf(t *testing.T, recipe *task.Recipe, places int) *fleetfile.File {
 	t.Helper()
 	text, err := MarshalTask(recipe)
@@ -35,7 +34,6 @@ func fleetOf(t *testing.T, recipe *task.Recipe, places int) *fleetfile.File {
 	return &fleetfile.File{Fleet: f}
 }
 
-// writeLines writes a file with a line for each text.
 func writeLines(t *testing.T, lines ...string) (source string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "own.csv")
@@ -45,7 +43,7 @@ func writeLines(t *testing.T, lines ...string) (source string) {
 	return "csv:" + path
 }
 
-// losses returns the bits of all losses of a node at two models, asked one by one, which are those of a batch.
+// losses returns the bits of all losses of a node at two models, queried one by one; they equal those of a batch.
 func losses(t *testing.T, o *Oracle, fleet *fleetfile.File) (all [][2]uint64) {
 	t.Helper()
 	s, err := o.Open(t.Context(), fleet)
@@ -84,7 +82,7 @@ type recordCase struct {
 	sep  string
 }
 
-// lines returns a header and n rows: whose a row is, two numbers, a category, and the label or target.
+// lines returns a header and n rows: person, two numbers, a category, and the label or target.
 func (c recordCase) lines(n int) []string {
 	all := []string{strings.Join([]string{"who", "a", "b", "c", "y"}, c.sep)}
 	for i := range n {
@@ -98,7 +96,8 @@ func (c recordCase) lines(n int) []string {
 	return all
 }
 
-// Whatever one cell of one record, or its whole line, is replaced by: no other record of the node changes by a bit, or moves.
+// Replacing one cell of one record, or its whole line, changes no bit of the node's other records and moves none of
+// them.
 func TestReplacedRecordMovesNoOther(t *testing.T) {
 	for _, c := range []recordCase{
 		{"plain", task.Spec{Label: "y"}, ","},
@@ -120,7 +119,7 @@ func (c recordCase) replace(t *testing.T) {
 	if spec.OneHot = []string{"c"}; spec.Person == "" {
 		spec.Drop = []string{"who"}
 	} else {
-		places, first = 2, 1 // another person is no replaced record
+		places, first = 2, 1 // another person is not a replaced record
 	}
 	base := c.lines(11) // of each label and category, one person with two rows
 	spec.Source, spec.Whole = writeLines(t, base...), true
@@ -171,7 +170,7 @@ func (c recordCase) replace(t *testing.T) {
 	}
 }
 
-// A share of a common data set is dealt without a look at labels, and a task that would leave records out is refused.
+// A share of a common data set is chosen without regard to labels, and a task that would omit records is rejected.
 func TestRecordsShare(t *testing.T) {
 	source := writeLines(t, recordCase{sep: ","}.lines(20)...)
 	recipe, err := task.Fit(task.Spec{Source: source, Label: "y", Drop: []string{"who", "c"}, Whole: true},

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Up to 301 nodes the largest eigenvalue has the bits that it had when the first runs rested on it: a run that an old
-// version began goes on with the same beta. The hashes are of that version's results.
+// Up to 301 nodes the largest eigenvalue has the same bits as in the first version, whose results are hashed here: a
+// run that an old version began continues with the same beta.
 func TestLambdaMaxBits(t *testing.T) {
 	few, many := []int{1, 2, 3, 4, 5, 8, 9, 30, 31, 48, 49, 100, 121, 150, 201}, []int{299, 300, 301}
 	for _, c := range []struct {

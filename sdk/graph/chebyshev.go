@@ -2,25 +2,25 @@ package graph
 
 import "math"
 
-// Chebyshev is a schedule of rounds that bring a network together faster than the method's own consensus. In a step a
-// member moves by the sum of its flows f_ij over its neighbors j,
+// Chebyshev is a schedule of rounds that reach agreement faster than the method's own consensus. In a step a member
+// moves by the sum of its flows f_ij over its neighbors j,
 //
 //	f_ij <- carry*f_ij + weight*(x_j - x_i),    f_ij = -f_ji,
 //
-// so that the mean of all members stays. After n steps, disagreement in a mode of the Laplacian with eigenvalue lambda
-// is multiplied by a polynomial of degree n, at most 1 for 0 <= lambda <= High: Chebyshev's semi-iteration (Golub and
-// Varga, Numerische Mathematik 1961; for a network Montijano et al., IEEE Transactions on Automatic Control 2013). It
-// needs O(sqrt(High/Low)) rounds where a recursion without carry needs O(High/Low).
+// so that the mean of all members stays constant. After n steps, disagreement in a mode of the Laplacian with
+// eigenvalue lambda is multiplied by a polynomial of degree n, at most 1 for 0 <= lambda <= High: Chebyshev's
+// semi-iteration (Golub and Varga, Numerische Mathematik 1961; for a network Montijano et al., IEEE Transactions on
+// Automatic Control 2013). It needs O(sqrt(High/Low)) rounds where a recursion without carry needs O(High/Low).
 type Chebyshev struct {
-	High float64 // an upper bound of the Laplacian's eigenvalues, > 0
-	Low  float64 // the least eigenvalue that the polynomial is made for, 0 < Low <= High
-	// Floor is Low for rounds of mixing. Few steps do most if they leave the slowest modes to the method's own steps
-	// and the cool-down.
+	High float64 // upper bound of the Laplacian's eigenvalues, > 0
+	Low  float64 // least eigenvalue that the polynomial covers, 0 < Low <= High
+	// Floor replaces Low in rounds of mixing. A few steps are most effective if they leave the slowest modes to the
+	// method's own steps and the cool-down.
 	Floor float64
 }
 
-// Chebyshev returns the schedule for a connected graph of two or more nodes. Its bounds are rounded to 24 bits, so that
-// they do not depend on the last bit of a processor's cosine.
+// Chebyshev returns the schedule for a connected graph of two or more nodes. Its bounds are rounded to 24 bits, so they
+// do not depend on the last bit of a processor's cosine.
 func (g *Graph) Chebyshev() Chebyshev {
 	high := float64(float32(g.LambdaMax() * (1 + 0x1p-20)))
 	low := min(float64(float32(g.Lambda2())), high)
@@ -28,7 +28,7 @@ func (g *Graph) Chebyshev() Chebyshev {
 }
 
 // Mixing returns the coefficients of the t-th of n rounds of mixing, from 0. The polynomial of all n lies in 0..1: it
-// is a square, times 1 - lambda/High if n is odd. The method is stable with it for the same step sizes as without.
+// is a square, times 1 - lambda/High if n is odd. The method is stable for the same step sizes as without mixing.
 func (c Chebyshev) Mixing(t, n int) (carry, weight float64) {
 	if n%2 == 1 {
 		if t == 0 {
@@ -44,7 +44,7 @@ func (c Chebyshev) Cooldown(t int) (carry, weight float64) { return semi(t, c.Lo
 
 // semi returns the coefficients of the t-th step of a semi-iteration for the eigenvalues low..high.
 func semi(t int, low, high float64) (carry, weight float64) {
-	const settled = 200 // by then the coefficients have converged at every ratio in use
+	const settled = 200 // the coefficients have converged by then at every ratio in use
 	ratio, omega := (high-low)/(high+low), 1.0
 	for k := 1; k <= min(t, settled); k++ {
 		if omega = 1 / (1 - float64(ratio*ratio)*omega/4); k == 1 {
@@ -54,7 +54,7 @@ func semi(t int, low, high float64) (carry, weight float64) {
 	return omega - 1, float64(omega*2) / (low + high)
 }
 
-// Needed returns how many rounds of cool-down leave at most a share of any disagreement, 0 < share <= 1.
+// Needed returns the number of cool-down rounds that leave at most a share of any disagreement, 0 < share <= 1.
 func (c Chebyshev) Needed(share float64) int {
 	if c.High <= c.Low {
 		return 1

@@ -5,46 +5,45 @@ import (
 	"math"
 )
 
-// Conductance is the worst case of what is left of noise that neighbors cancel.
+// Conductance is the worst case of the noise that remains after neighbors cancel theirs.
 type Conductance struct {
-	Least   float64 // of all nodes' conductances to ground, at least 1; rounded down, never above the true one
-	Node    int     // the node that has it, if it is exact
-	Without []int   // the nodes taken away then, ascending; the Graph's own, not to be changed
-	Exact   bool    // Least is at most a share of 1e-4 below the true one; otherwise it is a lower bound
+	Least   float64 // minimum conductance of a node to ground, at least 1; rounded down, never above the true one
+	Node    int     // node with the minimum, if Exact
+	Without []int   // nodes removed for the minimum, ascending; owned by the Graph, must not be changed
+	Exact   bool    // Least is at most a share of 1e-4 below the true value; otherwise it is a lower bound
 }
 
 // Limits of Conductance.
 const (
 	maxRatio   = 1 << 12
-	maxDense   = 1024 // nodes of a matrix, which then has 8 MiB
-	exactWork  = 1e9  // numbers that an exact result may read, a second or so
+	maxDense   = 1024 // nodes of a matrix, which then takes 8 MiB
+	exactWork  = 1e9  // numbers that an exact result may read, about a second
 	negligible = 1e-4 // share of a resistance
 )
 
-// weakestOf are the parameters of a conductance.
 type weakestOf struct {
 	ratio     float64
 	colluders int
 }
 
-// Conductance returns the least conductance from any node to ground after any choice of colluders is taken away. Each
-// node is wired to ground with a conductance of 1, and each edge has ratio^2, with ratio in (0, 4096]. This is the
-// variance of the noise that hides a node from an adversary who sees all messages and knows what the colluders know, if
-// each node has its own noise of variance 1 and shares noise of variance ratio^2 with each neighbor. The graph keeps
+// Conductance returns the least conductance from any node to ground after any choice of colluders is removed. Each node
+// is wired to ground with a conductance of 1, and each edge has ratio^2, with ratio in (0, 4096]. This is the variance
+// of the noise that hides a node from an adversary who sees all messages and knows what the colluders know, if each
+// node has local noise of variance 1 and shares pairwise noise of variance ratio^2 with each neighbor. The graph caches
 // the result.
 //
 // The result is a lower bound with the same bits on every processor. By Rayleigh's law (Doyle and Snell, "Random walks
-// and electric networks", 1984) a conductance only falls when a part of the network is taken away, so the most
-// colluders are the worst. If all choices take about a second, the result is Exact: for 1 colluder in sparse graphs of
-// up to 1024 nodes and in dense ones of up to 300, for 2 in graphs of up to 150, for 3 in graphs of up to 50. Otherwise
-// it is the better of two bounds: that of the spectrum, which is close if every node has many neighbors, and that of a
-// tree. sdk/DEFAULTS.md has the cost of a bound.
+// and electric networks", 1984) removing a part of the network never raises a conductance, so the maximum number of
+// colluders is the worst case. If trying all choices takes about a second, the result is Exact: for 1 colluder in
+// sparse graphs of up to 1024 nodes and in dense ones of up to 300, for 2 in graphs of up to 150, for 3 in graphs of up
+// to 50. Otherwise it is the better of two bounds: that of the spectrum, which is tight if every node has many
+// neighbors, and that of a tree. sdk/DEFAULTS.md has the cost of a bound.
 func (g *Graph) Conductance(ratio float64, colluders int) (Conductance, error) {
 	if !(ratio > 0 && ratio <= maxRatio) || colluders < 0 {
 		return Conductance{}, fmt.Errorf("graph: conductance: found ratio %v and %d colluders, wanted a ratio in (0, %d] "+
 			"and 0 colluders or more", ratio, colluders, maxRatio)
 	}
-	g.keeping.Lock() // during the computation, so that members of one process share it
+	g.keeping.Lock() // during the computation, so that members in one process share it
 	defer g.keeping.Unlock()
 	of := weakestOf{ratio, colluders}
 	c, ok := g.kept[of]
@@ -65,14 +64,14 @@ func (g *Graph) weakest(w float64, colluders int) Conductance {
 		}
 	}
 	switch {
-	case len(g.neighbors[least]) <= colluders: // nothing is left of its edges
+	case len(g.neighbors[least]) <= colluders: // no edge remains
 		return Conductance{Least: 1, Node: least, Without: g.neighbors[least], Exact: true}
-	case len(g.neighbors[least]) == n-1: // a complete graph: all choices are alike
+	case len(g.neighbors[least]) == n-1: // complete graph: all choices are equivalent
 		return Conductance{Least: spectral(n-colluders, w, float64(n-colluders)), Without: g.neighbors[0][:colluders],
 			Exact: true}
 	}
 	bound := 0.0
-	for at := w; g.choicesWork(colluders) <= exactWork; at /= 16 { // by Rayleigh's law a smaller weight is a bound
+	for at := w; g.choicesWork(colluders) <= exactWork; at /= 16 { // by Rayleigh's law a smaller weight gives a bound
 		c := g.exactly(at, colluders)
 		if c.Exact && at == w {
 			return c
@@ -100,7 +99,7 @@ func (g *Graph) weakest(w float64, colluders int) Conductance {
 //
 // If c members leave a graph with second eigenvalue lambda, the rest has a second eigenvalue of at least lambda - c:
 // for a vector x on the rest with sum zero, x'*L*x, the sum of (x_u-x_v)^2 over all edges, is at least lambda*|x|^2,
-// and the edges that leave add at most c*x_u^2 for each node u.
+// and the removed edges contribute at most c*x_u^2 for each node u.
 func spectral(m int, w, lambda2 float64) float64 {
 	if !(lambda2 > 0) {
 		return 0
@@ -109,10 +108,10 @@ func spectral(m int, w, lambda2 float64) float64 {
 	return k / (1 + (k-1)/(1+float64(w*lambda2))) * (1 - 1e-12)
 }
 
-// surely returns lambda, or slightly less, if no eigenvalue of the Laplacian but that of the constant vector is below,
-// and 0 otherwise. The proof is a Cholesky factorization of L - lambda*I plus a multiple of the matrix of ones: a
-// matrix that differs from it by at most the trace times n+2 units in the last place has no negative eigenvalue (Rump,
-// "Verification of positive definiteness", BIT 46, 2006).
+// surely returns lambda, or slightly less, if no eigenvalue of the Laplacian other than that of the constant vector is
+// below it, and 0 otherwise. The proof is a Cholesky factorization of L - lambda*I plus a multiple of the matrix of
+// ones: a matrix that differs from it by at most the trace times n+2 units in the last place has no negative eigenvalue
+// (Rump, "Verification of positive definiteness", BIT 46, 2006).
 func (g *Graph) surely(lambda float64) float64 {
 	n := g.N()
 	a := square(n)
@@ -139,7 +138,7 @@ func (g *Graph) surely(lambda float64) float64 {
 	return lambda - float64(trace*float64(n+2)*0x1p-51)
 }
 
-// choicesWork returns about how many numbers exactly reads.
+// choicesWork estimates how many numbers exactly reads.
 func (g *Graph) choicesWork(colluders int) float64 {
 	n := float64(g.N())
 	if g.N() > maxDense {

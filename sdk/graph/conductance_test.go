@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// resistance returns the resistance from node i to ground without some nodes, by a dense elimination of all but i in
-// which nothing is subtracted: a node that goes leaves a mesh between its neighbors and ground, as a star of resistors
-// does. A step is off by a few units in the last place of every conductance, and by Rayleigh's law so is the result.
+// resistance returns the resistance from node i to ground without some nodes, by a dense elimination of all but i that
+// subtracts nothing: an eliminated node leaves a mesh between its neighbors and ground, as a star of resistors does. A
+// step is off by a few units in the last place of every conductance, and by Rayleigh's law so is the result.
 func resistance(g *Graph, w float64, i int, gone []bool) float64 {
 	n := g.N()
 	c := make([][]float64, n+1) // node n is ground
@@ -50,7 +50,6 @@ func resistance(g *Graph, w float64, i int, gone []bool) float64 {
 // rounding is more than the error of resistance on nine nodes.
 const rounding = 1e-13
 
-// reference tries everything.
 func reference(g *Graph, ratio float64, colluders int) float64 {
 	gone, worst := make([]bool, g.N()), 0.0
 	var try func(from, left int)
@@ -135,7 +134,7 @@ func TestConductanceOfAllChoices(t *testing.T) {
 	t.Logf("%d of %d are exact, the loosest bound is %.3f of the truth", exact, all, loose)
 }
 
-// graphs is how many random graphs are looked at: as many with SPADE_LONG, otherwise a quarter.
+// graphs returns how many random graphs to test: many with SPADE_LONG, otherwise a quarter.
 func graphs(many int) int {
 	if os.Getenv("SPADE_LONG") == "" {
 		many /= 4
@@ -143,7 +142,7 @@ func graphs(many int) int {
 	return many
 }
 
-// No bound is on the wrong side, whatever choice of colluders it is held against.
+// Every bound holds for every choice of colluders.
 func TestConductanceBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range graphs(240) {
@@ -177,7 +176,7 @@ func TestConductanceBounds(t *testing.T) {
 	}
 }
 
-// The error that release states covers what it computes, for the largest ratio too.
+// The error that release returns covers its actual error, even for the largest ratio.
 func TestConductanceRounding(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range graphs(200) {
@@ -203,12 +202,11 @@ func TestConductanceRounding(t *testing.T) {
 	}
 }
 
-// Rings and paths: resistors in series and in parallel.
 func TestConductanceOfRings(t *testing.T) {
 	for _, n := range []int{3, 4, 10, 60, 300} {
 		for _, ratio := range []float64{0.5, 1, 4, 32, 1024} {
 			w := ratio * ratio
-			end := make([]float64, n) // conductance of the end of a path of so many nodes and one
+			end := make([]float64, n) // conductance of the end of a path of that many nodes plus one
 			end[0] = 1
 			for k := 1; k < n; k++ {
 				end[k] = 1 + w*end[k-1]/(w+end[k-1])
@@ -247,13 +245,13 @@ func TestConductanceOfCompleteGraphs(t *testing.T) {
 	}
 }
 
-// More colluders or less shared noise hide less, more edges hide more.
+// More colluders or less pairwise noise hide less; more edges hide more.
 func TestConductanceIsMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for k := range graphs(40) {
 		n := 5 + r.IntN(13)
 		if k%10 == 0 {
-			n = 40 // from 4 or 5 colluders on not exact
+			n = 40 // with 4 or 5 colluders or more not exact
 		}
 		g := random(t, r, n, 0.2+r.Float64()/2)
 		ratio := math.Ldexp(1, r.IntN(6)-2)
@@ -293,7 +291,7 @@ func TestConductanceRefuses(t *testing.T) {
 	}
 }
 
-// Large graphs have a bound, in time.
+// Large graphs get a bound in bounded time.
 func TestConductanceOfLargeGraphs(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("SPADE_LONG=1 runs it")
@@ -308,7 +306,6 @@ func TestConductanceOfLargeGraphs(t *testing.T) {
 	}
 }
 
-// All members compute the same bits, on every processor.
 func TestConductanceGolden(t *testing.T) {
 	for _, c := range []struct {
 		spec      string
@@ -399,7 +396,7 @@ func BenchmarkConductance(b *testing.B) {
 	}
 }
 
-// described is mustParse, and knows random regular graphs.
+// described is mustParse, and also accepts random regular graphs.
 func described(t testing.TB, spec string, n int) *Graph {
 	t.Helper()
 	degree := 0

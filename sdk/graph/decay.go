@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// MixingTime returns in how many rounds, at least two, disagreement falls to a tenth in the long run, for a contraction
-// below 1.
+// MixingTime returns the number of rounds, at least two, in which disagreement falls to a tenth in the long run, for a
+// contraction below 1.
 func MixingTime(contraction float64) int {
 	return int(max(2, math.Ceil(math.Log(10)/-math.Log(contraction))))
 }
@@ -18,14 +18,14 @@ type Schedule struct {
 	Rounds   int // of learning, each with noise
 	Mixing   int // after each of them
 	Cooldown int
-	Shared   float64 // standard deviation of the noise that two neighbors share, in units of a node's own
-	Partners *Graph  // whose edges share noise; nil for the network's own
+	Shared   float64 // standard deviation of the noise of a pair of neighbors, in units of a node's local noise
+	Partners *Graph  // its edges share noise; nil for the network itself
 
 	Chebyshev *Chebyshev // for mixing and cool-down; nil for the method's own steps
 }
 
-// rate returns the coefficients of the t-th round of mixing after a round of learning, or of cool-down, from 0: zeros
-// for a step of the method's own.
+// rate returns the coefficients of the t-th round, from 0, of cool-down or of mixing after a round of learning; zeros
+// for the method's own step.
 func (s Schedule) rate(t int, cooldown bool) (carry, weight float64) {
 	switch {
 	case s.Chebyshev == nil || t < 0:
@@ -36,33 +36,33 @@ func (s Schedule) rate(t int, cooldown bool) (carry, weight float64) {
 	return s.Chebyshev.Mixing(t, s.Mixing)
 }
 
-// Decay is what noise does to a network, and what is left of it after a cool-down.
+// Decay describes the effect of noise on a network, and how much of it remains after a cool-down.
 type Decay struct {
 	// Step is the standard deviation of a coordinate of the difference between two successive releases, in units of the
-	// noise's: the geometric mean over the rounds, since code lengths go with the logarithm.
+	// noise's: the geometric mean over the rounds, because code lengths depend on the logarithm.
 	Step float64
 	// Mix[j] is the same for the j-th release without noise after one with noise.
 	Mix []float64
-	// Left[c] is the share of the last noise's disagreement that is left after the mixing and c rounds of cool-down.
+	// Left[c] is the share of the last noise's disagreement that remains after the mixing and c rounds of cool-down.
 	Left   []float64
-	Needed int // rounds after which the share stays below the one asked for; -1 if more than were tried
+	Needed int // rounds after which the share stays below the requested one; -1 if more than were tried
 }
 
-// decayWork bounds the numbers that Decay reads, a fraction of a second on all but huge networks.
+// decayWork bounds how many numbers Decay reads: a fraction of a second on all but huge networks.
 const decayWork = 3e7
 
 // Decay simulates the network on noise alone, with a = tau*beta*eta*mu: rounds of learning, as many as time allows,
 // then the schedule's cool-down or until disagreement is below a share, whichever is longer. Each release of learning
-// has noise of variance 1 and noise shared with neighbors: x <- x - a*p + noise with p = rho*L*x + dual and dual <-
-// dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper). Rounds of mixing and
-// cool-down are those of the schedule's Chebyshev, if it has one.
+// has noise of variance 1 and pairwise noise: x <- x - a*p + noise with p = rho*L*x + dual and dual <- dual +
+// (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper). Rounds of mixing and cool-down
+// are those of the schedule's Chebyshev, if it has one.
 func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uint64) Decay {
-	width := 1 + 2000/g.N() // numbers of a model, two thousand in all: an error of a few percent
+	width := 1 + 2000/g.N() // numbers of a model, about two thousand in all: an error of a few percent
 	x := make([]float64, g.N()*width)
 	dual, lap, shared := make([]float64, len(x)), make([]float64, len(x)), make([]float64, len(x))
 	noise := rng.New(seed, rng.Address{Purpose: rng.Noise})
 	partners := cmp.Or(schedule.Partners, g)
-	flow := make([]float64, len(x))                            // the sum of a node's flows
+	flow := make([]float64, len(x))                            // sum of a node's flows
 	round := func(noisy bool, carry, weight float64) float64 { // returns the mean square of the models' steps
 		clear(lap)
 		clear(shared)
@@ -134,7 +134,7 @@ func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uin
 		if !(s.Left[c] < share) {
 			above = c
 		}
-		// Modes swing as they shrink: what has stayed below for as long again is taken to stay.
+		// Modes oscillate as they shrink: a share that stayed below for as long again is assumed to stay there.
 		if c >= 2*above+8 {
 			s.Needed = above + 1
 			if c >= schedule.Cooldown {

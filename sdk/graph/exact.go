@@ -2,9 +2,9 @@ package graph
 
 import "slices"
 
-// exactly tries all choices of colluders. The resistances without all but the last are the diagonal of an inverse
-// matrix, and a change of low rank takes the last away. Each resistance is rounded up by more than its error. The
-// result is Exact if that is a share of at most negligible.
+// exactly tries all choices of colluders. For all colluders but the last it inverts a matrix, whose diagonal has the
+// resistances, and it removes the last by a low-rank update. It rounds each resistance up by more than its error. The
+// result is Exact if that is at most a share negligible.
 func (g *Graph) exactly(w float64, colluders int) Conductance {
 	n := g.N()
 	var c Conductance
@@ -52,8 +52,9 @@ func (g *Graph) exactly(w float64, colluders int) Conductance {
 	return c
 }
 
-// inverse returns the inverse of I + w*L for the graph whose nodes of gone have no edges, by elimination: the links of
-// an eliminated node become links between its neighbors and from them to ground, as a star of resistors becomes a mesh.
+// inverse returns the inverse of I + w*L for the graph in which the nodes of gone have no edges, by elimination: the
+// links of an eliminated node become links between its neighbors and from them to ground, as a star of resistors
+// becomes a mesh.
 //
 // Number (x, y) is off by at most error*sqrt(a_xx*a_yy). All numbers are positive, and nothing is subtracted. Rounding
 // in a step of the elimination acts as a change of conductors by a few units in the last place, and by Rayleigh's law
@@ -68,7 +69,7 @@ func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 			a[e[0]][e[1]] = w
 		}
 	}
-	links := make([][]int, n) // of a node to those after it, when it goes
+	links := make([][]int, n) // of a node to later ones, when it is eliminated
 	for k, row := range a {
 		sum := ground[k]
 		for j := k + 1; j < n; j++ {
@@ -90,7 +91,7 @@ func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 		row[k] = 1 / sum
 	}
 	error = float64(10 * n)
-	for k := n - 1; k >= 0; k-- { // row k of the inverse follows from those after it
+	for k := n - 1; k >= 0; k-- { // row k of the inverse follows from later rows
 		row, shares := a[k], make([]float64, len(links[k]))
 		for x, i := range links[k] {
 			shares[x] = row[i]
@@ -110,15 +111,15 @@ func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	return a, error * 0x1p-53
 }
 
-// release returns the diagonal of the inverse when node v is taken away too, for a as inverse returns it, and a bound
-// of the error as a share. First v is wired to ground, so that its potential is zero: b = a - a_v*a_v'/a_vv. Each
-// neighbor then still has a conductance of w to ground by way of v. These are taken away one by one (Sherman and
+// release returns the diagonal of the inverse when node v is removed too, for the result a of inverse, and a bound of
+// the error as a share. First v is wired to ground, so that its potential is zero: b = a - a_v*a_v'/a_vv. Each neighbor
+// then still has a conductance of w to ground through v. These conductances are removed one by one (Sherman and
 // Morrison, 1950), which is an elimination of S = I - w*b on the neighbors: the result is b_ii + w*b_i'*inverse(S)*b_i.
 //
 // Error. With m the largest number of a, a number of b is off by at most e = 4*error*m. Row x of S is diagonally
-// dominant, with an excess of the sum of all b_xz, the share of a current at x that reaches ground not by way of v.
-// With h the least of these sums less n*e, S is at least h*I. Its d rows are off by w*d*e, and by 8*d units in the last
-// place from the elimination; the form is off by that share of h. The numbers of b_i count as 2*w*d*e, since no
+// dominant, with an excess of the sum of all b_xz, the share of a current at x that reaches ground other than through
+// v. With h the least of these sums less n*e, S is at least h*I. Its d rows are off by w*d*e, and by 8*d units in the
+// last place from the elimination; the form is off by that share of h. The numbers of b_i count as 2*w*d*e, since no
 // potential exceeds that of i. Four times the first sum covers all.
 func (g *Graph) release(a [][]float64, error, w float64, v int, gone []bool) (resistances []float64, share float64) {
 	var near []int
@@ -146,7 +147,7 @@ func (g *Graph) release(a [][]float64, error, w float64, v int, gone []bool) (re
 	}
 	d := float64(len(near))
 	share = 4*float64(d*(float64(w*e)+0x1p-50))/h + 8*error
-	if !(h > 0 && share < 0.1) { // no resistance is more than 1
+	if !(h > 0 && share < 0.1) { // a resistance is at most 1
 		return slices.Repeat([]float64{1}, len(a)), 1
 	}
 	for x, u := range near {

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// Four hospitals in a ring: whom does node 0 talk to, and which round gain is safe with rho = 1?
+// Four hospitals in a ring: the neighbors of node 0, and a safe round gain for rho = 1.
 func Example() {
 	g, err := graph.Parse("ring", 4, 0)
 	if err != nil {
@@ -25,7 +25,7 @@ func Example() {
 	// gain at 40% of the limit: 0.266667
 }
 
-// Two pairs that do not know each other cannot train together.
+// Two pairs without an edge between them cannot train together.
 func ExampleNew_apart() {
 	_, err := graph.New(4, [][2]int{{0, 1}, {2, 3}})
 	fmt.Println(err)
@@ -33,7 +33,8 @@ func ExampleNew_apart() {
 	// graph: not connected: no path leads from node 0 to node 2 (2 of 4 nodes are within reach of node 0)
 }
 
-// How many rounds until disagreement has fallen tenfold? The slowest mode decides, at one end of the spectrum.
+// The number of rounds in which disagreement falls to a tenth. The slowest mode, at one end of the spectrum, determines
+// it.
 func ExampleContraction() {
 	g, err := graph.Parse("ring", 8, 0)
 	if err != nil {

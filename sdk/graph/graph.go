@@ -9,7 +9,7 @@ import (
 	"weak"
 )
 
-// Limits that protect the memory of a small device from a mistyped size.
+// Limits that protect the memory of a small device against a mistyped size.
 const (
 	maxNodes = 1 << 20
 	maxEdges = 1 << 22
@@ -17,7 +17,7 @@ const (
 
 const maxFaults = 20 // errors of an edge list that are reported together
 
-var errDisconnected = errors.New("not connected") // another draw of a random graph may be
+var errDisconnected = errors.New("not connected") // another draw of a random graph may be connected
 
 // Graph is a connected, undirected graph without self loops and repeated edges. It is immutable and safe for concurrent
 // use.
@@ -31,16 +31,16 @@ type Graph struct {
 	kept    map[weakestOf]Conductance
 }
 
-// recent are the latest graphs, while they are in use. A fleet's graphs, of messages and of shared noise, are built
-// again at each check of the fleet: all checks share one of each, and so its spectrum.
+// recent caches the latest graphs while they are in use. Each check of a fleet builds the fleet's graphs, of messages
+// and of pairwise noise, again: all checks share one of each, and so its spectrum.
 var recent struct {
 	sync.Mutex
 	graphs [2]weak.Pointer[Graph]
 }
 
-// New returns the graph with nodes 0..n-1 and the given edges, each a pair of nodes in either order. It refuses a node
-// outside 0..n-1, a self loop, an edge given twice (also reversed), n < 1 and a graph that is not connected, and names
-// edges by their index. New keeps no reference to edges.
+// New returns the graph with nodes 0..n-1 and the given edges, each a pair of nodes in either order. It rejects a node
+// outside 0..n-1, a self loop, an edge given twice (also reversed), n < 1 and a graph that is not connected. Its errors
+// name edges by index. New keeps no reference to edges.
 func New(n int, edges [][2]int) (*Graph, error) {
 	g, err := build(n, edges, nil)
 	if err != nil {
@@ -52,14 +52,14 @@ func New(n int, edges [][2]int) (*Graph, error) {
 // N returns the number of nodes.
 func (g *Graph) N() int { return len(g.neighbors) }
 
-// Edges returns the edges (i, j), i < j, in ascending order. The slice is the graph's own and must not be changed.
+// Edges returns the edges (i, j), i < j, in ascending order. The graph owns the slice, which must not be changed.
 func (g *Graph) Edges() [][2]int { return g.edges }
 
-// Neighbors returns the neighbors of node i, 0 <= i < N, in ascending order. The slice is the graph's own and must not
+// Neighbors returns the neighbors of node i, 0 <= i < N, in ascending order. The graph owns the slice, which must not
 // be changed.
 func (g *Graph) Neighbors(i int) []int { return g.neighbors[i] }
 
-// build is New for edges with names, such as a line of a file; name returns one by index.
+// build is New with names for edges, such as a line of a file; name returns the name of the k-th.
 func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	if name == nil {
 		name = func(k int) string { return fmt.Sprintf("edge %d", k) }
@@ -67,7 +67,7 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	if err := checkSize(n, int64(len(edges))); err != nil {
 		return nil, err
 	}
-	order := make([]int32, 0, len(edges)) // of the edges that may stay, by their ends and then their index
+	order := make([]int32, 0, len(edges)) // indexes of the valid edges, sorted by their ends and then by index
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	for k, e := range edges {
@@ -152,7 +152,7 @@ func (g *Graph) link(n int) {
 	g.kept = map[weakestOf]Conductance{}
 }
 
-// reach counts the nodes with a path to node 0, itself included, and returns the first one without.
+// reach counts the nodes with a path to node 0, including node 0, and returns the first node without one.
 func (g *Graph) reach() (count, missing int) {
 	seen := make([]bool, g.N())
 	seen[0] = true

@@ -8,7 +8,6 @@ import (
 	"testing"
 )
 
-// mustParse is Parse for descriptions that are right.
 func mustParse(t testing.TB, spec string, n int, seed uint64) *Graph {
 	t.Helper()
 	g, err := Parse(spec, n, seed)
@@ -18,8 +17,8 @@ func mustParse(t testing.TB, spec string, n int, seed uint64) *Graph {
 	return g
 }
 
-// checkShape holds a graph against the definition: edges ascending with i < j, neighbor lists ascending and exactly
-// the edges seen from both ends, every node within reach.
+// checkShape checks a graph against the definition: edges ascending with i < j, neighbor lists ascending and consistent
+// with the edges from both ends, every node connected.
 func checkShape(t *testing.T, g *Graph) {
 	t.Helper()
 	linked := map[[2]int]bool{}
@@ -71,7 +70,7 @@ func TestNew(t *testing.T) {
 	given[0] = [2]int{0, 0}
 	checkShape(t, g)
 
-	// Growing one neighbor list must not write into the next.
+	// Growing one neighbor list must not overwrite the next.
 	_ = append(g.Neighbors(0), 99)
 	checkShape(t, g)
 
@@ -124,7 +123,6 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Every kind against its definition, written out pair by pair.
 func TestParseKinds(t *testing.T) {
 	for _, c := range []struct {
 		spec   string

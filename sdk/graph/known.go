@@ -6,8 +6,8 @@ import (
 )
 
 // known returns the largest and the second eigenvalue of a single node, a path, a ring, a star, a complete graph or a
-// grid numbered by rows, and whether the graph is one (Brouwer and Haemers, "Spectra of Graphs", 2012, 1.4). Degrees
-// and the number of edges identify the first five up to the order of the nodes.
+// grid numbered by rows (Brouwer and Haemers, "Spectra of Graphs", 2012, 1.4). ok reports whether the graph is one of
+// these. Degrees and the number of edges identify the first five up to the order of the nodes.
 func (g *Graph) known() (top, second float64, ok bool) {
 	n, edges := g.N(), len(g.edges)
 	least, most := n, 0
@@ -31,7 +31,7 @@ func (g *Graph) known() (top, second float64, ok bool) {
 		}
 		return 4 - w, float64(w * (4 - w)), true
 	}
-	columns := g.neighbors[0][len(g.neighbors[0])-1] // next to node 0 are nodes 1 and columns
+	columns := g.neighbors[0][len(g.neighbors[0])-1] // the neighbors of node 0 are nodes 1 and columns
 	if rows := n / columns; rows > 1 && columns > 1 && slices.Equal(g.edges, gridEdges(rows, columns)) {
 		down, across := wave(rows), wave(columns)
 		return 8 - down - across, min(down, across), true

@@ -9,13 +9,13 @@ import (
 // Limits of the eigenvalue iterations. An eigenvalue's error is of the order of the residual's square over the gap to
 // the next one, far below tolerance unless eigenvalues are crowded.
 const (
-	maxSteps  = 300   // of a complete run, and at least of a run without a basis
+	maxSteps  = 300   // of a complete run; minimum of a run without a basis
 	tolerance = 1e-5  // residual, as a share of the largest eigenvalue, that ends the iteration
-	settled   = 1e-12 // residual below which further steps are of no use
+	settled   = 1e-12 // residual below which further steps have no effect
 	runWork   = 1e9   // numbers read in a run, a second or two
 )
 
-// times stores the product of the Laplacian with x in y. The sums go in the order of the neighbors.
+// times stores the product of the Laplacian with x in y. It adds in the order of the neighbors.
 func (g *Graph) times(y, x []float64) {
 	for i, near := range g.neighbors {
 		sum := float64(float64(len(near)) * x[i])
@@ -27,9 +27,9 @@ func (g *Graph) times(y, x []float64) {
 }
 
 // extreme returns the largest (top) or smallest eigenvalue theta, and the norm of L*y - theta*y for its approximate
-// unit eigenvector y: some eigenvalue is that close to theta, and by Rayleigh's principle theta is never beyond the
-// extreme one. Both are 0 for a single node. The method is Lanczos's with full reorthogonalization and a random start,
-// run to its end.
+// unit eigenvector y: some eigenvalue is within that distance of theta, and by Rayleigh's principle theta is never
+// beyond the extreme one. Both are 0 for a single node. The method is Lanczos's with full reorthogonalization and a
+// random start, run to its end.
 func (g *Graph) extreme(top bool) (theta, residual float64) {
 	if g.N() == 1 {
 		return 0, 0
@@ -63,8 +63,8 @@ func start(n int) []float64 {
 }
 
 // lanczos reduces the Laplacian, in an orthonormal basis, to the tridiagonal matrix with diagonal a and off-diagonal b,
-// one shorter. It stops early where the basis spans an invariant space. The matrix's eigenvalues are then eigenvalues
-// of the Laplacian.
+// which is one shorter. It stops early if the basis spans an invariant space; the matrix's eigenvalues are then
+// eigenvalues of the Laplacian.
 func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 	negligible := 1e-13 * g.bound()
 	v := start(g.N())
@@ -76,7 +76,7 @@ func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 		if len(a) == g.N()-1 {
 			return basis, a, b
 		}
-		for range 2 { // the second pass removes what rounding left of the first
+		for range 2 { // the second pass removes the rounding error of the first
 			center(w)
 			for _, u := range basis {
 				axpy(w, -dot(u, w), u)
@@ -92,16 +92,17 @@ func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 	}
 }
 
-// approach is extreme for large graphs: Lanczos's method without reorthogonalization, in time proportional to the graph
-// a step. Rounding then only adds copies of eigenvalues, and the residual from the last element of the matrix's
-// eigenvector holds (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear Algebra Appl. 34, 1980). It
-// ends at a residual of a share enough of the eigenvalue after at least maxSteps, at settled, or at its limit of work.
+// approach is extreme for large graphs: Lanczos's method without reorthogonalization, whose steps take time
+// proportional to the graph. Rounding then only adds copies of eigenvalues, and the residual from the last element of
+// the matrix's eigenvector remains valid (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear Algebra
+// Appl. 34, 1980). It ends at a residual of a share enough of the eigenvalue after at least maxSteps, at settled, or at
+// its limit of work.
 func (g *Graph) approach(top bool, enough float64) (theta, residual float64) {
 	bound := g.bound()
 	most := max(maxSteps, int(runWork)/(2*len(g.edges)+8*g.N()))
 	v, before, w := start(g.N()), make([]float64, g.N()), make([]float64, g.N())
 	var a, b []float64
-	next, beta := 16, 0.0 // step at which to look
+	next, beta := 16, 0.0 // step of the next check
 	for {
 		g.times(w, v)
 		axpy(w, -beta, before)
@@ -147,14 +148,12 @@ func scale(x []float64, c float64) {
 	}
 }
 
-// axpy adds c*x to y.
 func axpy(y []float64, c float64, x []float64) {
 	for i, xi := range x {
 		y[i] += float64(c * xi)
 	}
 }
 
-// center subtracts the mean.
 func center(x []float64) {
 	sum := 0.0
 	for _, xi := range x {

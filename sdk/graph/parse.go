@@ -18,7 +18,7 @@ const legal = "ring, complete, star, path, grid:RxC, er:P, regular:K or file:F"
 
 const mostEdges = 1 << 30 // bytes of a file of edges
 
-const erDraws = 100 // of a random graph, until one is connected
+const erDraws = 100 // attempts to draw a connected random graph
 
 // Parse returns the graph on n nodes that spec describes:
 //
@@ -31,7 +31,7 @@ const erDraws = 100 // of a random graph, until one is connected
 //	regular:K  each node with K others, 2 <= K < n, drawn from seed until connected; K is even if n is odd
 //	file:F     the text file F: one edge "i j" a line, nodes counted from 0, "#" starts a comment
 //
-// On one node, all kinds except a larger grid and regular give that node alone. Only er and regular use seed. Errors
+// On one node, all kinds except a larger grid and regular give that single node. Only er and regular use seed. Errors
 // name the lines of a file.
 func Parse(spec string, n int, seed uint64) (*Graph, error) {
 	g, err := parse(spec, n, seed)
@@ -113,7 +113,6 @@ func grid(arg string, n int) (*Graph, error) {
 	return build(n, gridEdges(rows, cols), nil)
 }
 
-// gridEdges returns the edges of a grid in ascending order.
 func gridEdges(rows, cols int) [][2]int {
 	var edges [][2]int
 	n := rows * cols
@@ -147,17 +146,17 @@ func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
 		"below ln(n)/n = %.3g most graphs are not connected", erDraws, n, vec.Log(float64(n))/float64(n))
 }
 
-// erEdges draws each pair with probability p, in time proportional to the drawn ones: the number of skipped pairs is
+// erEdges draws each pair with probability p, in time proportional to the number drawn: the number of skipped pairs is
 // geometric (Batagelj and Brandes, "Efficient generation of large random networks", Phys. Rev. E 71, 2005). Pairs run
 // (0,1), (0,2), (1,2), (0,3), ..., so the result is not in ascending order.
 func erEdges(s *rng.Stream, p float64, n int) [][2]int {
-	logQ := vec.Log(1 - p) // -Inf for p = 1: nothing is skipped
+	logQ := vec.Log(1 - p) // -Inf for p = 1: skips nothing
 	if logQ == 0 {
 		return nil // p is below 2^-53: expect no edge
 	}
 	var edges [][2]int
-	left := pairs(n) // pairs not yet decided on
-	i, j := -1, 1    // the pair decided on last
+	left := pairs(n) // undecided pairs
+	i, j := -1, 1    // last decided pair
 	for {
 		skip := vec.Log(1-s.Float64()) / logQ
 		if skip >= float64(left) {

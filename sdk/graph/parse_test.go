@@ -88,8 +88,9 @@ func TestErdosRenyiSeeds(t *testing.T) {
 	}
 }
 
-// A regular graph has as many neighbors everywhere, is a function of its seed, and has no eigenvalue near that of the constant
-// vector: Friedman's theorem puts the second one of nearly all of them at k - 2*sqrt(k-1) or above, less a little.
+// A regular graph has the same degree everywhere, is a function of its seed, and has no eigenvalue near that of the
+// constant vector: Friedman's theorem puts the second one of nearly all of them at k - 2*sqrt(k-1) or above, minus a
+// little.
 func TestRegular(t *testing.T) {
 	for _, c := range [][2]int{{4, 2}, {5, 2}, {4, 3}, {12, 4}, {12, 7}, {12, 10}, {31, 8}, {100, 3}, {101, 16}, {100, 78}, {500, 6}} {
 		n, k := c[0], c[1]
@@ -115,8 +116,8 @@ func TestRegular(t *testing.T) {
 	}
 }
 
-// All regular graphs of few nodes come about equally often: on six nodes with three
-// neighbors each there are 10 complete bipartite graphs, with one of which the walk begins, and 60 prisms.
+// All regular graphs of few nodes are about equally frequent: on six nodes with three neighbors each there are 10
+// complete bipartite graphs, with one of which the walk begins, and 60 prisms.
 func TestRegularFrequencies(t *testing.T) {
 	seen := map[string]int{}
 	const draws = 14000
@@ -133,7 +134,7 @@ func TestRegularFrequencies(t *testing.T) {
 	}
 }
 
-// At a P where most draws fall apart, the redraws must find a connected one, and it is not always the first.
+// At a P where most draws are disconnected, the redraws find a connected one, and it is not always the first.
 func TestErdosRenyiRedraws(t *testing.T) {
 	later := 0
 	for seed := range uint64(20) {
@@ -150,7 +151,7 @@ func TestErdosRenyiRedraws(t *testing.T) {
 	}
 }
 
-// Every pair is an edge equally often, independent of its place in the walk over the pairs: 40,000 draws put six
+// Every pair is an edge equally often, independent of its position in the walk over the pairs: 40,000 draws put six
 // standard deviations at 0.014 around P = 0.3, and all 45 pairs inside.
 func TestErdosRenyiFrequencies(t *testing.T) {
 	const n, draws, p = 10, 40_000, 0.3
@@ -227,7 +228,7 @@ func TestReadEdgesRefuses(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, reading it ends in an error or in a sound graph.
+// Reading an arbitrary file yields an error or a valid graph.
 func FuzzReadEdges(f *testing.F) {
 	f.Add("0 1\n1 2\n", 3)
 	f.Add("# c\n0 1 # d\r\n", 2)

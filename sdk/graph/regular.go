@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// drawn is the latest regular graph, while it is in use: each check of a fleet asks for the fleet's again.
+// drawn caches the latest regular graph while it is in use: each check of a fleet draws the fleet's graph again.
 var drawn struct {
 	sync.Mutex
 	n, k  int
@@ -34,7 +34,7 @@ func regularGraph(arg string, n int, seed uint64) (*Graph, error) {
 		return g, nil
 	}
 	for round := range uint32(erDraws) {
-		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: round, Step: 1}) // not the draws of er
+		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: round, Step: 1}) // differs from the draws of er
 		g, err := build(n, regularEdges(&s, n, k), nil)
 		if err == nil {
 			drawn.n, drawn.k, drawn.seed, drawn.graph = n, k, seed, weak.Make(g)
@@ -46,10 +46,10 @@ func regularGraph(arg string, n int, seed uint64) (*Graph, error) {
 	return nil, fmt.Errorf("none of %d draws was connected", erDraws)
 }
 
-// regularEdges starts from a ring in which each node is linked to its nearest, and exchanges the ends of two edges, if
-// that repeats no edge, ten times as often as there are edges: a walk towards the uniform law on regular graphs
-// (Cooper, Dyer and Greenhill, "Sampling regular graphs and a peer-to-peer network", Combinatorics, Probability and
-// Computing 16, 2007).
+// regularEdges starts from a ring in which each node is linked to its nearest. It then exchanges the ends of two edges,
+// if that repeats no edge, ten times as often as there are edges: a walk towards the uniform distribution of regular
+// graphs (Cooper, Dyer and Greenhill, "Sampling regular graphs and a peer-to-peer network", Combinatorics, Probability
+// and Computing 16, 2007).
 func regularEdges(s *rng.Stream, n, k int) (edges [][2]int) {
 	for i := range n {
 		for away := 1; away <= k/2; away++ {
@@ -59,7 +59,7 @@ func regularEdges(s *rng.Stream, n, k int) (edges [][2]int) {
 			edges = append(edges, [2]int{i, i + n/2})
 		}
 	}
-	if k == n-1 { // all pairs: nothing can be exchanged
+	if k == n-1 { // all pairs: no exchange is possible
 		return edges
 	}
 	linked := make(map[[2]int]bool, len(edges))

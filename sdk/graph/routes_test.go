@@ -10,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// sketch is a graph in the making.
 type sketch struct{ edges [][2]int }
 
 func (s *sketch) path(nodes ...int) {
@@ -44,7 +43,6 @@ func span(from, to int) (nodes []int) {
 	return nodes
 }
 
-// renumbered returns the graph with its nodes in a random order.
 func renumbered(t *testing.T, g *Graph, seed uint64) *Graph {
 	t.Helper()
 	s := rng.New(seed, rng.Address{Purpose: rng.Graph})
@@ -57,7 +55,7 @@ func renumbered(t *testing.T, g *Graph, seed uint64) *Graph {
 	return out.graph(t, g.N())
 }
 
-// The closed forms against the iteration that runs to its end, and graphs that are almost one of the kinds.
+// The closed forms agree with a complete iteration, and graphs that are almost one of the kinds are not taken for it.
 func TestKnownSpectra(t *testing.T) {
 	for _, spec := range []string{"ring", "path", "star", "complete", "grid:2x2", "grid:2x9", "grid:9x2", "grid:5x7", "grid:4x4"} {
 		sizes := []int{2, 3, 4, 5, 6, 7, 20, 31}
@@ -107,8 +105,8 @@ func TestKnownSpectra(t *testing.T) {
 	}
 }
 
-// hostile returns graphs of about n nodes that are hard for one route or another: eigenvalues small, crowded, far apart,
-// or of vectors that live in a corner.
+// hostile returns graphs of about n nodes that are hard for one route or another: eigenvalues that are small, crowded
+// or far apart, or whose vectors are concentrated in a corner.
 func hostile(t *testing.T, n int) map[string]*Graph {
 	s := rng.New(5, rng.Address{Purpose: rng.Graph})
 	all := map[string]*Graph{}
@@ -173,7 +171,7 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 			b.path(j, j+n/2)
 		}
 	})
-	add("cubic", 2*(n/2), func(b *sketch) { // a ring and a random matching, as far as it joins strangers
+	add("cubic", 2*(n/2), func(b *sketch) { // a ring and a random matching, less the links of the ring
 		half := span(0, 2*(n/2))
 		b.path(append(half, 0)...)
 		s.Shuffle(len(half), func(i, j int) { half[i], half[j] = half[j], half[i] })
@@ -188,7 +186,7 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 	return all
 }
 
-// Every route to the two numbers, against one that runs to its end: the largest is never too low, the second never too
+// Every route to the two eigenvalues against a complete iteration: the largest is never too low, the second never too
 // high, and both are close.
 func TestSpectrumRoutes(t *testing.T) {
 	for _, n := range []int{48, 150, 330}[:min(3, graphs(8))] {
@@ -196,7 +194,7 @@ func TestSpectrumRoutes(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
 				top, _ := g.extreme(true)
 				second, _ := g.extreme(false)
-				if n == 48 { // and against what shares nothing with either
+				if n == 48 { // and against an independent solver
 					values := jacobi(g)
 					top, second = values[g.N()-1], values[1]
 				}
@@ -217,7 +215,7 @@ func TestSpectrumRoutes(t *testing.T) {
 	}
 }
 
-// Large graphs, on either side of the second eigenvalue.
+// Large graphs: bounds on either side of the second eigenvalue.
 func TestSpectrumLarge(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("SPADE_LONG=1 runs it")
@@ -257,7 +255,7 @@ func TestSpectrumLarge(t *testing.T) {
 	}
 }
 
-// belowInTree counts the eigenvalues below x of a tree: the pivots below zero when leaves are taken off until none is left
+// belowInTree counts the eigenvalues of a tree below x: the negative pivots when leaves are removed until none is left
 // (Jacobs and Trevisan, "Locating the eigenvalues of trees", Linear Algebra Appl. 434, 2011).
 func belowInTree(g *Graph, x float64) (count int) {
 	parent, order := make([]int, g.N()), []int{0}
@@ -283,7 +281,7 @@ func belowInTree(g *Graph, x float64) (count int) {
 	return count
 }
 
-// Families with spectra of their own, renumbered so that none is recognised.
+// Families with known spectra, renumbered so that known does not recognize them.
 func TestSpectrumFamilies(t *testing.T) {
 	wave := func(k, n int) float64 { return 4 * math.Pow(math.Sin(math.Pi*float64(k)/float64(n)), 2) } // of a ring
 	check := func(name string, n int, top, second float64, draw func(b *sketch)) {
@@ -354,7 +352,7 @@ func TestSpectrumFamilies(t *testing.T) {
 	})
 }
 
-// The graph of a fleet is made again and again, and has its spectrum computed once.
+// A fleet's graph is built repeatedly, but its spectrum is computed once.
 func TestGraphsAreShared(t *testing.T) {
 	edges := [][2]int{{0, 1}, {1, 2}, {2, 3}}
 	first := (&sketch{edges}).graph(t, 4)

@@ -7,12 +7,12 @@ import "math"
 //
 //	M = [[1 - a*rho*lambda, -a], [rho*lambda/2, 1]]
 //
-// and all modes die out (every M is Schur stable) exactly when 0 < a*rho*LambdaMax < StabilityLimit: eq. (stability)
-// and lemma (stability) of the paper.
+// and all modes decay (every M is Schur stable) exactly when 0 < a*rho*LambdaMax < StabilityLimit: eq. (stability) and
+// lemma (stability) of the paper.
 const StabilityLimit = 8.0 / 3
 
-// Gain returns the round gain a = share*StabilityLimit/(rho*LambdaMax), for a share in (0, 1) and rho > 0, which the
-// caller checks. On a single node it returns 0.
+// Gain returns the round gain a = share*StabilityLimit/(rho*LambdaMax), or 0 on a single node. The caller checks that
+// share is in (0, 1) and rho > 0.
 func (g *Graph) Gain(share, rho float64) float64 {
 	if g.N() == 1 {
 		return 0
@@ -26,7 +26,7 @@ func (g *Graph) Gain(share, rho float64) float64 {
 // of size sqrt(1-g/2) for 0 < g < 2, and real otherwise. Contraction falls from 1 at g = 0 up to g = 2 and rises from
 // there, so over all modes of a graph it is largest at [Graph.Lambda2] or at [Graph.LambdaMax].
 func Contraction(a, rho, lambda float64) float64 {
-	t := 1 - a*rho*lambda/2 // the determinant, and half the trace
+	t := 1 - a*rho*lambda/2 // determinant and half the trace
 	if t >= 0 && t <= 1 {
 		return math.Sqrt(t)
 	}
@@ -42,9 +42,9 @@ func (g *Graph) Contraction(a, rho float64) float64 {
 }
 
 // LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. Up to rounding, it is not below the
-// eigenvalue, so that an error is on the side of stability. For N <= 301 it is above by less than 1e-9 of it. On larger
-// graphs it is exact for the five kinds that [Graph.Lambda2] names, and otherwise above by at most 1e-5, or a multiple
-// of that if eigenvalues are crowded, and never above the largest sum of degrees over an edge. It is computed once.
+// eigenvalue, so that an error favors stability. For N <= 301 it is above by less than 1e-9 of it. On larger graphs it
+// is exact for the five kinds that [Graph.Lambda2] names. Otherwise it is above by at most 1e-5, or a multiple of that
+// if eigenvalues are crowded, and never above the largest sum of degrees over an edge. It is computed once.
 //
 // Up to N = 301 the bits, and those of [Graph.Gain], are the same in every version, so that one version can continue
 // the run of another. On larger graphs the last digits may change.

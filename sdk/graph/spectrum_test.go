@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// closedForms lists graphs with their exact largest eigenvalue and algebraic connectivity.
+// closedForms returns graphs with their exact largest eigenvalue and algebraic connectivity.
 func closedForms() map[string][3]float64 { // "kind/n" to {n, max, second}
 	forms := map[string][3]float64{}
 	add := func(spec string, n int, top, second float64) {
@@ -36,7 +36,7 @@ func closedForms() map[string][3]float64 { // "kind/n" to {n, max, second}
 		add(fmt.Sprintf("grid:%dx%d", s[0], s[1]), s[0]*s[1],
 			path(s[0], s[0]-1)+path(s[1], s[1]-1), path(max(s[0], s[1]), 1))
 	}
-	// Beyond the size that runs to the end.
+	// Above the size of a complete run.
 	add("star", 500, 500, 1)
 	add("complete", 320, 320, 320)
 	return forms
@@ -52,7 +52,7 @@ func TestSpectrumClosedForms(t *testing.T) {
 	}
 }
 
-// checkSpectrum holds a graph to what the doc comments promise.
+// checkSpectrum checks the promises of the doc comments for a graph.
 func checkSpectrum(t *testing.T, g *Graph, top, second float64) {
 	t.Helper()
 	const rounding = 1e-13
@@ -68,7 +68,7 @@ func checkSpectrum(t *testing.T, g *Graph, top, second float64) {
 	}
 }
 
-// Random graphs against a solver that shares nothing with the one under test.
+// Random graphs against an independent solver.
 func TestSpectrumRandom(t *testing.T) {
 	for _, c := range []struct {
 		p string
@@ -82,7 +82,7 @@ func TestSpectrumRandom(t *testing.T) {
 	}
 }
 
-// Graphs made to mislead an eigenvalue iteration: the largest eigenvalue sits in one small corner, close to
+// Graphs that mislead an eigenvalue iteration: the largest eigenvalue is concentrated in one small corner, close to
 // another one far away.
 func TestSpectrumCorners(t *testing.T) {
 	// Two stars of a and b leaves at the ends of a long path.
@@ -110,15 +110,15 @@ func TestSpectrumCorners(t *testing.T) {
 	want := jacobi(small)
 	checkSpectrum(t, small, want[small.N()-1], want[1])
 
-	// The same corner at the end of a path too long to be seen whole: far away, nothing of the mode is left, so the
-	// short graph's eigenvalue is the long one's to more digits than are compared.
+	// The same corner at the end of a path too long for a complete run. Nothing of the mode is left far away, so both
+	// graphs have the same eigenvalue to more digits than are compared.
 	long := barbell(12, 11, 400)
 	if got, want := long.LambdaMax(), want[small.N()-1]; got < want*(1-1e-12) || got > want*(1+1e-4) {
 		t.Errorf("LambdaMax of the long graph = %.17g, want %.17g", got, want)
 	}
 }
 
-// The iteration's pieces on a matrix whose eigenvalues and vectors are known: 2 on the diagonal, -1 beside it.
+// The parts of the iteration on a matrix with known eigenvalues and vectors: 2 on the diagonal, -1 next to it.
 func TestTridiagonal(t *testing.T) {
 	const m = 25
 	a, b := make([]float64, m), make([]float64, m-1)
@@ -149,8 +149,8 @@ func TestTridiagonal(t *testing.T) {
 	}
 }
 
-// The limit itself: with the gain at 99.9 % of it every mode's matrix has spectral radius below 1, at 100.1 % the
-// top mode's has not.
+// With the gain at 99.9 % of the limit every mode's matrix has spectral radius below 1; at 100.1 % the top mode's does
+// not.
 func TestStabilityLimit(t *testing.T) {
 	for _, spec := range []string{"ring", "complete", "star", "path", "grid:3x3", "er:0.5"} {
 		for _, rho := range []float64{0.1, 1, 7} {
@@ -197,7 +197,7 @@ func TestSpectrumBits(t *testing.T) {
 	}
 }
 
-// jacobi returns all eigenvalues of the Laplacian in ascending order by plain cyclic rotations.
+// jacobi returns all eigenvalues of the Laplacian in ascending order, by plain cyclic rotations.
 func jacobi(g *Graph) []float64 {
 	n := g.N()
 	m := make([][]float64, n)
@@ -254,8 +254,8 @@ func BenchmarkLambdaMax(b *testing.B) {
 	}
 }
 
-// Contraction against the matrix itself: the size of M^n grows like the n-th power of the spectral radius. Where M has
-// one eigenvalue twice (g = 2) both are zero, and M^2 is.
+// Contraction against the matrix itself: the size of M^n grows like the n-th power of the spectral radius. If M has
+// one eigenvalue twice (g = 2), both are zero, and so is M^2.
 func TestContractionOfMatrix(t *testing.T) {
 	for _, c := range []struct{ a, rho float64 }{{1, 1}, {0.3, 2}, {1e-3, 50}} {
 		for _, g := range []float64{-0.5, 0.01, 0.5, 1, 1.9, 2.1, 2.6, 8.0 / 3, 2.7, 4} {
@@ -281,8 +281,8 @@ func TestContractionOfMatrix(t *testing.T) {
 	}
 }
 
-// The values that can be said by heart: nothing happens without gain, the limit is where it is 1 again, and at 2 the
-// mode is gone after two rounds. In between it falls and then rises.
+// Known values: the contraction is 1 without gain and at the limit, and 0 at g = 2, where the mode vanishes after two
+// rounds. In between it falls and then rises.
 func TestContractionShape(t *testing.T) {
 	for g, want := range map[float64]float64{0: 1, 1.5: 0.5, 2: 0, 8.0 / 3: 1, 3: 0.5 + math.Sqrt(0.75)} {
 		if got := Contraction(g, 1, 1); math.Abs(got-want) > 1e-15 {

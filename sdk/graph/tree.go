@@ -7,15 +7,15 @@ import (
 
 const treeWork = 5e8 // edges that the trees of all nodes together may read
 
-// treeBound returns a lower bound of every node's conductance after any gone nodes are taken away, fewer than any node
-// has neighbors: that of a tree at the node without the gone best of its branches. Taking a node away cuts at most one
-// branch off, and by Rayleigh's law the tree has no more than the graph.
+// treeBound returns a lower bound of every node's conductance after any gone nodes are removed, where gone is below the
+// least degree: that of a tree rooted at the node, without the gone best of its branches. Removing a node cuts off at
+// most one branch, and by Rayleigh's law the tree conducts no more than the graph.
 //
 // A tree grows by levels, and a node joins the smallest branch that it can. All numbers are positive, so the rounding
 // error is below 6 units in the last place for each node.
 func (g *Graph) treeBound(w float64, gone int) float64 {
 	n := g.N()
-	level, parent, branch := make([]int, n), make([]int, n), make([]int, n) // levels from 1; 0 outside of the tree
+	level, parent, branch := make([]int, n), make([]int, n), make([]int, n) // levels from 1; 0 outside the tree
 	size, k := make([]int, n), make([]float64, n)                           // k: conductance of a branch to ground
 	order := make([]int, 0, n)
 	least := math.Inf(1)
@@ -26,7 +26,7 @@ func (g *Graph) treeBound(w float64, gone int) float64 {
 		work := int(treeWork) / n
 		for x := 0; x < len(order); x++ {
 			u := order[x]
-			if work -= len(g.neighbors[u]); work < 0 && u != root { // any part of the tree will do
+			if work -= len(g.neighbors[u]); work < 0 && u != root { // any part of the tree suffices
 				break
 			}
 			for _, v := range g.neighbors[u] {
@@ -38,7 +38,7 @@ func (g *Graph) treeBound(w float64, gone int) float64 {
 					}
 					size[branch[v]]++
 					order = append(order, v)
-				case level[v] == level[u]+1 && u != root && size[branch[u]]+1 < size[branch[v]]: // it changes sides
+				case level[v] == level[u]+1 && u != root && size[branch[u]]+1 < size[branch[v]]: // it changes branches
 					size[branch[v]]--
 					size[branch[u]]++
 					parent[v], branch[v] = u, branch[u]

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-const tiny = 1e-100 // in place of a pivot that is zero
+const tiny = 1e-100 // replaces a pivot of zero
 
-// pivots returns the pivots of the factorization of the symmetric tridiagonal matrix with diagonal a and off-diagonal b
-// less x on the diagonal. As many are negative as there are eigenvalues below x (Sturm; Golub and Van Loan, "Matrix
+// pivots returns the pivots of the factorization of the symmetric tridiagonal matrix with diagonal a and off-diagonal
+// b, minus x on the diagonal. As many are negative as there are eigenvalues below x (Sturm; Golub and Van Loan, "Matrix
 // Computations", 8.4). A negligible number replaces a zero pivot.
 func pivots(a, b []float64, x float64) []float64 {
 	d := make([]float64, len(a))
@@ -48,8 +48,8 @@ func eigenvalue(a, b []float64, k int, bound float64) float64 {
 }
 
 // eigenvector returns an eigenvector, of any length, for an eigenvalue of the symmetric tridiagonal matrix with
-// diagonal a and off-diagonal b. The matrix less the eigenvalue is factored from both ends; where they meet with the
-// smallest remainder the component is set to 1 and the others follow (Parlett and Dhillon, "Fernando's solution to
+// diagonal a and off-diagonal b. It factors the matrix minus the eigenvalue from both ends. It sets the component with
+// the smallest remainder, where they meet, to 1; the others follow (Parlett and Dhillon, "Fernando's solution to
 // Wilkinson's problem", Linear Algebra Appl. 267, 1997).
 func eigenvector(a, b []float64, lambda float64) []float64 {
 	m := len(a)

@@ -12,23 +12,23 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Kept is what a device stores of a run's secrets: its private key, and the offers of others.
+// Kept holds the secrets of a run that a device stores: its private key and the offers of other members.
 type Kept struct {
 	Fleet   [32]byte // hash of the fleet
 	Member  string
 	Epoch   uint16 // of the device, see [signed.Statement]
-	From    int    // the first release that uses Private
+	From    int    // first release that uses Private
 	Public  [32]byte
 	Private *ecdh.PrivateKey              // nil after the last release that uses it
-	Peers   map[string][]signed.Statement // offers by their members' names, in ascending order of Round
+	Peers   map[string][]signed.Statement // offers by member name, in ascending order of Round
 }
 
-// Offer returns the device's offer without a signature.
+// Offer returns the device's unsigned offer.
 func (k *Kept) Offer() signed.Statement {
 	return signed.Statement{Epoch: k.Epoch, Kind: signed.Offer, Round: k.From, Value: k.Public}
 }
 
-// Secret returns the secret for the noise of a release, if both key pairs count by then. k may be nil.
+// Secret returns the secret for the noise of a release, if both key pairs apply to that release. k may be nil.
 func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 	if k == nil || k.Private == nil {
 		return s, false
@@ -42,8 +42,8 @@ func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 	return s, false
 }
 
-// Add adds another member's offer, in place of offers that begin as late or later. It keeps the two latest, as a replacement
-// device begins up to three releases ahead.
+// Add stores another member's offer. It replaces offers that start at the same release or later, and keeps the two
+// latest, because a replacement device starts up to three releases ahead.
 func (k *Kept) Add(neighbor string, o signed.Statement) {
 	list := slices.DeleteFunc(slices.Clone(k.Peers[neighbor]),
 		func(old signed.Statement) bool { return old.Round >= o.Round || old.Epoch == o.Epoch })
@@ -57,14 +57,13 @@ func (k *Kept) Add(neighbor string, o signed.Statement) {
 const lostSecrets = "if nothing was released yet, remove them; else bring them back, or empty the folder and let the device " +
 	"take the place of a lost one"
 
-// keptFields is the JSON form of [Kept].
 type keptFields struct {
 	Fleet   []byte                        `json:"fleet"`
 	Member  string                        `json:"member"`
 	Own     signed.Statement              `json:"own"`
 	Private []byte                        `json:"private,omitempty"`
 	Offered map[string][]signed.Statement `json:"offered,omitempty"`
-	Sum     []byte                        `json:"sha256,omitempty"` // of the form without a sum
+	Sum     []byte                        `json:"sha256,omitempty"` // of the form without Sum
 }
 
 // Encode returns the canonical JSON form, one line.
@@ -83,7 +82,7 @@ func (k *Kept) Encode() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// ParseKept reads what [Kept.Encode] wrote, and refuses everything else.
+// ParseKept parses the output of [Kept.Encode] and rejects everything else.
 func ParseKept(b []byte) (*Kept, error) {
 	var f keptFields
 	err := json.Unmarshal(b, &f)

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// private returns a private key of a test: one for each seed.
+// private returns a test's private key for a seed.
 func private(t testing.TB, seed byte) *ecdh.PrivateKey {
 	t.Helper()
 	k, err := ecdh.X25519().NewPrivateKey(bytes.Repeat([]byte{seed}, 32))
@@ -22,8 +22,8 @@ func private(t testing.TB, seed byte) *ecdh.PrivateKey {
 
 func public(k *ecdh.PrivateKey) [32]byte { return [32]byte(k.PublicKey().Bytes()) }
 
-// Both ends of an edge come to the same secret, which is another for every fleet, pair of names and key pair; and what
-// it is never changes, for the two ends may have different builds.
+// Both ends of an edge derive the same secret, which differs for every fleet, pair of names and key pair. The values
+// are pinned, because the ends may run different builds.
 func TestBothEndsAgree(t *testing.T) {
 	a, b, other := private(t, 1), private(t, 2), private(t, 3)
 	fleet := [32]byte{7}
@@ -67,7 +67,7 @@ func TestBothEndsAgree(t *testing.T) {
 	}
 }
 
-// A public key of low order would make a secret that everybody knows.
+// A public key of low order would yield a secret that everybody knows.
 func TestLowOrderIsRefused(t *testing.T) {
 	for _, text := range []string{
 		"0000000000000000000000000000000000000000000000000000000000000000",
@@ -89,7 +89,7 @@ func TestLowOrderIsRefused(t *testing.T) {
 	}
 }
 
-// What counts for a release is the latest offer from no later release on, on both sides.
+// The latest offers that start at or before a release determine its secret, on both sides.
 func TestOfferThatCounts(t *testing.T) {
 	k := &Kept{Member: "a", From: 4, Private: private(t, 1)}
 	first, second, third := private(t, 2), private(t, 3), private(t, 4)
@@ -111,16 +111,16 @@ func TestOfferThatCounts(t *testing.T) {
 	}
 	is(9, nil)
 	offer(0, 1, first)
-	is(3, nil) // the own key does not count yet
+	is(3, nil) // its own key does not apply yet
 	is(4, first)
 	offer(1, 8, second)
 	is(7, first)
 	is(8, second)
-	offer(2, 8, third) // of a device that replaced the one before at once
+	offer(2, 8, third) // of a device that replaced the previous one at once
 	is(7, first)
 	is(8, third)
 	offer(3, 12, second)
-	is(7, nil) // no more than two are kept
+	is(7, nil) // at most two are kept
 	is(8, third)
 	is(12, second)
 	if k.Peers["b"][0].Signature != [64]byte{1} {
@@ -128,7 +128,7 @@ func TestOfferThatCounts(t *testing.T) {
 	}
 }
 
-// sample is what a device keeps.
+// sample returns what a device stores.
 func sample(t testing.TB) *Kept {
 	k := &Kept{Fleet: [32]byte{1}, Member: "a \"quoted\" name", Epoch: 2, From: 9, Public: [32]byte{2}, Private: private(t, 1)}
 	k.Add("c", signed.Statement{Kind: signed.Offer, Round: 1, Value: [32]byte{3}})
@@ -137,7 +137,7 @@ func sample(t testing.TB) *Kept {
 	return k
 }
 
-// What is kept comes back, and nothing else than what was written is read.
+// ParseKept is the inverse of Encode and accepts nothing else.
 func TestKept(t *testing.T) {
 	for _, k := range []*Kept{sample(t), {Member: "a", From: 1, Private: private(t, 9)}, {Member: "a", From: 1}} {
 		text, err := k.Encode()

@@ -10,7 +10,7 @@ import (
 	"fmt"
 )
 
-// Secret is known to the two ends of an edge only.
+// Secret is known only to the two ends of an edge.
 type Secret [32]byte
 
 // Domain separation of keys and secrets.
@@ -19,7 +19,7 @@ const (
 	agreeTag = "spade-edge pair secret 1\n"
 )
 
-// Key returns the key of one release's noise: HMAC-SHA-256 of the secret over the fleet's hash and the release.
+// Key returns the noise key of one release: HMAC-SHA-256 of the fleet's hash and the release, keyed with the secret.
 func (s Secret) Key(fleet [32]byte, release int) (key [32]byte) {
 	mac := hmac.New(sha256.New, s[:])
 	mac.Write([]byte(keyTag))
@@ -29,7 +29,8 @@ func (s Secret) Key(fleet [32]byte, release int) (key [32]byte) {
 	return key
 }
 
-// Simulated returns the secret of an edge, its ends in either order, in a simulation. It protects nobody.
+// Simulated returns the secret of an edge in a simulation. The order of i and j has no effect. The secret protects
+// nobody.
 func Simulated(seed uint64, i, j int) Secret {
 	b := []byte("spade-edge simulated secret 1\n")
 	for _, x := range []uint64{seed, uint64(min(i, j)), uint64(max(i, j))} {
@@ -41,9 +42,9 @@ func Simulated(seed uint64, i, j int) Secret {
 // NewPrivate returns a fresh private key.
 func NewPrivate() (*ecdh.PrivateKey, error) { return ecdh.X25519().GenerateKey(rand.Reader) }
 
-// Agree returns the secret of an edge, the same at both ends, from own, the private key of the member called name, and public,
-// the neighbor's key. The secret is bound to the fleet's hash, which includes the run, to both names and to both public keys.
-// A public key of low order is an error.
+// Agree returns the secret of an edge, the same at both ends. own is the private key of the member called name, public
+// the neighbor's key. The secret is bound to the fleet's hash, which covers the run, to both names and to both public
+// keys. A public key of low order is an error.
 func Agree(own *ecdh.PrivateKey, name string, public [32]byte, neighbor string, fleet [32]byte) (s Secret, err error) {
 	theirs, err := ecdh.X25519().NewPublicKey(public[:])
 	if err != nil {

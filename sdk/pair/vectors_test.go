@@ -11,7 +11,6 @@ import (
 	"testing"
 )
 
-// wycheproof reads a file of edge cases that others wrote.
 func wycheproof(t *testing.T, name string, groups any) {
 	text, err := os.ReadFile("../../../shared/vectors/wycheproof_" + name + ".json")
 	if err != nil {
@@ -31,8 +30,8 @@ func fromHex(t *testing.T, s string) []byte {
 	return b
 }
 
-// Wycheproof's edge cases of X25519 through Agree: public keys of which everybody knows the secret are refused, and all
-// others give the secret that follows from Wycheproof's.
+// Wycheproof's edge cases of X25519 through Agree: it rejects public keys with a known secret, and for all others
+// returns the secret that follows from Wycheproof's.
 func TestVectorsOfX25519(t *testing.T) {
 	var groups []struct {
 		Tests []struct {
@@ -73,7 +72,7 @@ func TestVectorsOfX25519(t *testing.T) {
 	}
 }
 
-// Wycheproof's edge cases of HKDF with SHA-256, of which Agree makes its secrets and sealed frames their keys.
+// Wycheproof's edge cases of HKDF with SHA-256, which derives the secrets of Agree and the keys of sealed frames.
 func TestVectorsOfHKDF(t *testing.T) {
 	var groups []struct {
 		Tests []struct {

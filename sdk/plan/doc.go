@@ -1,17 +1,17 @@
-// Package plan chooses the settings of a run, says what the run will be worth, and checks a device before it takes part.
+// Package plan chooses the settings of a run, forecasts its value, and checks a device before it takes part.
 //
-// [Suggest] fills in the method and the privacy of a [sdk.Fleet] from public numbers: dimension, samples, budget, and, where
-// neighbors share noise, the graph. [Forecast] then estimates how much of the noise-free gain the run keeps, and what would
-// bring more. [Hopeless] refuses a run that would spend a privacy budget for next to nothing.
+// [Suggest] fills in the method and the privacy of a [sdk.Fleet] from public numbers: dimension, samples, budget and,
+// with pairwise noise, the graph. [Forecast] estimates how much of the noise-free gain the run keeps, and what would
+// improve it. [Hopeless] rejects a run that would spend a privacy budget for almost nothing.
 //
 //	known := plan.Known{Dim: 31, Samples: samples, Open: true, Privacy: sdk.Privacy{EpsilonLimit: 4}}
 //	fleet.Method, fleet.Privacy, err = plan.Suggest(known)
 //	...
 //	outlook, err := plan.Forecast(fleet, samples[0])
 //
-// Each member, on its device, then calls [Preflight] with its own [sdk.Config]: it reports what would stop the node, and asks
-// the oracle a few losses.
+// Each member then calls [Preflight] on its device with its own [sdk.Config]. It reports what would stop the node, and
+// asks the oracle for a few losses.
 //
-// A node does not need this package: link it where fleets are made or checked. sdk/DEFAULTS.md has the measurements behind each
-// choice.
+// A node does not need this package: link it where fleets are made or checked. sdk/DEFAULTS.md has the measurements
+// behind each choice.
 package plan

@@ -9,44 +9,45 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// Outlook says what a private run will be worth, from public numbers alone. Its scale is the gain: 0 is a model that always
-// gives the most frequent answer, and 1 is the same run without noise.
+// Outlook forecasts the value of a private run from public numbers. A gain of 0 is a model that always gives the most
+// frequent answer, and 1 is the same run without noise.
 type Outlook struct {
-	Signal float64 `json:"signal"` // what is learned, as a multiple of the noise in the members' mean
-	Gain   float64 `json:"gain"`   // half of such runs gained more
-	// Nine of ten such runs gained from Low to High. Below 0 is worse than the most frequent answer.
+	Signal float64 `json:"signal"` // learned signal, as a multiple of the noise in the members' mean
+	Gain   float64 `json:"gain"`   // median gain of such runs
+	// Nine of ten such runs gained from Low to High. A gain below 0 is worse than the most frequent answer.
 	Low  float64 `json:"gain_low"`
 	High float64 `json:"gain_high"`
 
-	// What would bring the gain to [Enough]: so many members or so large an epsilon, if all else stayed, or shared noise with
-	// [MostColluders] and the settings of [Suggest]. All are zero if the gain is enough; Share is false where neighbors share
-	// noise already.
+	// Changes that would raise the gain to [Enough], all else equal: this number of members, this epsilon, or pairwise
+	// noise with [MostColluders] and the settings of [Suggest]. All are zero if the gain is enough; Share is false with
+	// pairwise noise.
 	Members int     `json:"members_for_enough,omitempty"`
 	Epsilon float64 `json:"epsilon_for_enough,omitempty"`
 	Share   bool    `json:"sharing_for_enough,omitempty"`
-	// Halved is what Gain would be with half the parameters, by the same settings; nil if the gain is enough, or there are few.
+	// Halved is the gain with half the parameters and the same settings; nil if the gain is enough, or there are few
+	// parameters.
 	Halved *float64 `json:"gain_with_half_the_parameters,omitempty"`
-	// Records says that the same epsilon for each record, in place of each client, would bring more.
+	// Records reports that the same epsilon for each record, instead of each client, would raise the gain.
 	Records bool `json:"records_bring_more,omitempty"`
 }
 
 const (
-	// Enough is the gain below which an [Outlook] says what would bring more.
+	// Enough is the gain below which an [Outlook] lists what would raise it.
 	Enough = 0.8
-	// hopeless is the gain below which a run would spend a privacy budget for next to nothing.
+	// hopeless is the gain below which a run spends a privacy budget for almost nothing.
 	hopeless = 0.25
-	// reach bounds how far it helps a model to go: with unit features, scores further out are certain enough.
+	// reach bounds the useful movement of a model: with unit features, scores further out are certain enough.
 	reach = 2.25
-	// manyParameters are so many that columns may be left out.
+	// manyParameters is the minimum number at which leaving out columns is an option.
 	manyParameters = 16
-	// mostShare is how much more noise as many colluders make as [MostColluders] allows than one.
+	// mostShare bounds the noise that [MostColluders] accepts, relative to one colluder.
 	mostShare = 1.1
-	// aim is how many queries a parameter and round a member must make for its update to be signal in equal parts.
+	// aim is the number of queries per parameter and round at which a member's update is half signal, half noise.
 	aim = 10.0
 )
 
-// gains are what runs with such a signal gained, as `forecast.py fit` in .ci/validate prints it: what one in twenty runs did
-// not reach, the median, and what one in twenty exceeded. Between them the lines are straight over the signal's logarithm.
+// gains lists the gains of runs by signal, as `forecast.py fit` in .ci/validate prints it: the 5 % quantile, the median
+// and the 95 % quantile. Interpolate linearly in the signal's logarithm.
 type gains []struct{ signal, low, gain, high float64 }
 
 var (
@@ -76,7 +77,6 @@ var (
 	}
 )
 
-// at returns what runs with a signal gain.
 func (g gains) at(signal float64) (low, gain, high float64) {
 	k := 0
 	for k < len(g) && g[k].signal <= signal {
@@ -90,7 +90,7 @@ func (g gains) at(signal float64) (low, gain, high float64) {
 	return a.low + t*(b.low-a.low), a.gain + t*(b.gain-a.gain), a.high + t*(b.high-a.high)
 }
 
-// signal returns the least signal in the table's range that gains at least so much.
+// signal returns the least signal in the table's range with a median gain of at least gain.
 func (g gains) signal(gain float64) float64 {
 	k := 1
 	for k < len(g)-1 && g[k].gain < gain {
@@ -100,7 +100,6 @@ func (g gains) signal(gain float64) float64 {
 	return a.signal * math.Pow(b.signal/a.signal, min(max(0, (gain-a.gain)/(b.gain-a.gain)), 1))
 }
 
-// gainsOf returns the table of a unit.
 func gainsOf(u sdk.Unit) gains {
 	if u == sdk.UnitRecord {
 		return recordGains
@@ -108,8 +107,8 @@ func gainsOf(u sdk.Unit) gains {
 	return clientGains
 }
 
-// Forecast says what a private run of a fleet will be worth, to members with so many samples each; 0 samples mean more than
-// enough. It fails if the fleet is not valid or not private.
+// Forecast forecasts the value of a fleet's private run for members with samples each; 0 means more than enough. It
+// fails if the fleet is invalid or not private.
 func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 	g, err := f.Graph()
 	if err != nil {
@@ -158,11 +157,11 @@ func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 	return r, nil
 }
 
-// ErrHopeless says that a privacy budget would be spent for next to nothing.
+// ErrHopeless is wrapped by the error of [Hopeless].
 var ErrHopeless = errors.New("a privacy budget would be spent for next to nothing")
 
-// Hopeless returns an error that wraps [ErrHopeless] if a private run would gain less than a quarter of what the same run
-// gains without noise, however many samples its members have: see [Forecast].
+// Hopeless returns an error that wraps [ErrHopeless] if a private run would gain less than a quarter of the gain
+// without noise, however many samples its members have: see [Forecast].
 func Hopeless(f *sdk.Fleet) error {
 	if f.Privacy.NonPrivate || f.Validate() != nil {
 		return nil
@@ -174,7 +173,7 @@ func Hopeless(f *sdk.Fleet) error {
 	return nil
 }
 
-// signalOf returns how far all clipped updates in a row take the mean of all members, as a multiple of the local noise in it.
+// signalOf returns how far all clipped updates in a row move the members' mean, as a multiple of the local noise in it.
 func signalOf(f *sdk.Fleet, samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
 	if p := f.Privacy; p.Unit == sdk.UnitRecord {

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// clique returns a private fleet of n members, each linked to all others.
+// clique returns a private fleet of n members on a complete graph.
 func clique(n int, change func(f *sdk.Fleet)) *sdk.Fleet {
 	f := &sdk.Fleet{
 		Run: "forecast", Dim: 6,
@@ -32,8 +32,8 @@ func clique(n int, change func(f *sdk.Fleet)) *sdk.Fleet {
 	return f
 }
 
-// Nine of ten runs in .ci/validate/forecast.csv gained what the forecast says. The table in the code is fitted on the first
-// half of them, so the second half tests it.
+// Nine of ten runs in .ci/validate/forecast.csv gained what the forecast says. The table in the code is fitted on the
+// first half of them; this test uses the second half.
 func TestForecastIntervals(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../../.ci/validate/forecast.csv")
@@ -66,7 +66,7 @@ func TestForecastIntervals(t *testing.T) {
 	}
 }
 
-// What would do, does.
+// Each remedy that a forecast lists works.
 func TestForecastCures(t *testing.T) {
 	few := clique(16, func(f *sdk.Fleet) { f.Dim = 40; f.Privacy.EpsilonLimit = 8 })
 	r, err := plan.Forecast(few, 500)
@@ -106,7 +106,7 @@ func TestForecastCures(t *testing.T) {
 	}
 }
 
-// With half the parameters the forecast is what it says; a good run and one with few parameters say nothing of it.
+// Halved equals the forecast with half the parameters. It is nil for a good run and for one with few parameters.
 func TestForecastHalved(t *testing.T) {
 	for _, each := range []bool{false, true} {
 		of := func(n, dim int) *plan.Outlook {
@@ -137,7 +137,7 @@ func TestForecastHalved(t *testing.T) {
 	}
 }
 
-// All members call the same runs hopeless, whatever data they have.
+// Whether a run is hopeless does not depend on a member's data.
 func TestHopeless(t *testing.T) {
 	for want, f := range map[error]*sdk.Fleet{
 		nil:              clique(8, nil),

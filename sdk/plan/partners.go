@@ -10,15 +10,15 @@ import (
 
 // Numbers of partners that [Suggest] chooses.
 const (
-	everybody  = 128 // members of a fleet in which each shares noise with all others
-	spare      = 12  // partners beside twice as many as may collude or be absent
-	nearlyAll  = 0.7 // share of all others from which on it is all of them
-	worthwhile = 0.9 // the most noise with partners, of that without
+	everybody  = 128 // largest fleet in which each member shares noise with all others
+	spare      = 12  // partners beyond twice the number that may collude or be absent
+	nearlyAll  = 0.7 // at this share of all others, choose all of them
+	worthwhile = 0.9 // largest acceptable noise with partners, relative to that without
 )
 
-// pairUp chooses who shares noise with whom. Where most neighbors of a member may collude, little noise is left on the graph of
-// who talks to whom. On a random graph with a few more than twice as many edges at each member as may be lost, nearly all is
-// left, and the bound that proves it is close; see sdk/DEFAULTS.md.
+// pairUp chooses which members share noise. If most neighbors of a member may collude, little pairwise noise protects
+// it on the communication graph. A random graph whose nodes have a few more than twice as many edges as may be lost
+// keeps nearly all of it, and its proven bound is tight; see sdk/DEFAULTS.md.
 func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	if k.Graph == nil {
 		return nil
@@ -45,13 +45,13 @@ func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	return err
 }
 
-// mayPair reports whether it is open with whom members share noise, and partners are possible.
+// mayPair reports whether the choice of partners is open and partners are possible.
 func (k *Known) mayPair() bool {
 	return k.Graph != nil && k.Privacy.Partners == 0 && !slices.Contains(k.Fixed, "privacy.partners") && k.Privacy.Sigma == 0 &&
 		k.Graph.N() > 3 && k.Graph.N() <= settings.MaxPartnered
 }
 
-// unit returns the own noise of members whose effective sigma is 1.
+// unit returns the local noise of members whose effective sigma is 1.
 func (k *Known) unit(p sdk.Privacy) (float64, error) {
 	noise, err := p.NoiseGraph(k.Graph, k.Method.Seed)
 	if err == nil {
@@ -61,9 +61,10 @@ func (k *Known) unit(p sdk.Privacy) (float64, error) {
 	return p.Sigma, err
 }
 
-// MostColluders returns the largest number of colluders that costs little: for the same claim the noise in the mean of all
-// members is at most a tenth more than with one colluder, and every member shares noise with one more than may collude or be
-// absent. It depends on Graph and Method.Seed, and on Absent and Partners of Privacy. It fails if not even one is possible.
+// MostColluders returns the largest number of colluders that costs little: for the same guarantee, the noise in the
+// members' mean is at most a tenth above that for one colluder, and every member shares noise with at least one more
+// than may collude or be absent. The result depends on Graph, Method.Seed, and Absent and Partners of Privacy. It fails
+// if one colluder is too many.
 func MostColluders(k Known) (int, error) {
 	p := sdk.Privacy{Absent: k.Privacy.Absent, Partners: k.Privacy.Partners, Colluders: 1}
 	one, err := k.unit(p)
@@ -76,7 +77,7 @@ func MostColluders(k Known) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	search := func(partners int) (int, error) { // among graphs with so many
+	search := func(partners int) (int, error) { // among graphs with that many partners
 		p.Partners = partners
 		noise, err := p.NoiseGraph(k.Graph, k.Method.Seed)
 		if err != nil {

@@ -11,23 +11,23 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// PreflightReport says why a node cannot be made or come to its end, and what its run will be worth.
+// PreflightReport lists what prevents a node from starting or finishing, and forecasts the value of its run.
 type PreflightReport struct {
 	sdk.Check
-	Oracle error // the query failed, did not end in time, or gave a loss that cannot be used
+	Oracle error // the query failed, timed out, or returned an unusable loss
 
-	Forecast *Outlook      // what the run will be worth; nil if it is not private, or the settings are wrong
-	Answered time.Duration // how long the query took
-	// Saddle is the size of a set of parameters of which either half, moved from a start at zeros, changes no loss, and all of
-	// which together change one; 0 if none was found. Their gradient at zero is zero, as in hidden layers: the run then needs an
-	// X0. It comes from the data: for the device alone.
+	Forecast *Outlook      // nil if the run is not private, or the settings are wrong
+	Answered time.Duration // duration of the query
+	// Saddle is the size of a set of parameters that change a loss together although neither half of them does, when
+	// moved from zero; 0 if none was found. Their gradient at zero is zero, as in hidden layers, so the run needs an
+	// X0. Saddle depends on the data: keep it on the device.
 	Saddle int
 }
 
-// Preflight is [sdk.Config.Check] with a forecast, and asks the oracle once, until ctx ends; where each record is protected, for
-// up to 16 records, as the first ones may have no loss. If it answers and the run starts at zeros, a search for a saddle
-// follows, of at most 5 seconds. It writes nothing: the node may be running. Only Fleet and Name are required. In place of the
-// Store read returns what it keeps, or an fs.ErrNotExist.
+// Preflight is [sdk.Config.Check] with a forecast and one query of the oracle, until ctx ends. With record-level
+// privacy it queries up to 16 records, because the first ones may have no loss. If the query succeeds and the run
+// starts at zeros, Preflight searches for a saddle for at most 5 seconds. It writes nothing: the node may be running.
+// Only Fleet and Name are required. read replaces the Store: it returns the stored snapshot, or an fs.ErrNotExist.
 func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot, error)) *PreflightReport {
 	r := &PreflightReport{Check: *cfg.Check(read)}
 	f := cfg.Fleet
@@ -41,7 +41,7 @@ func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot
 		began := time.Now()
 		r.Oracle = tryOracle(ctx, cfg.Oracle, f, 0)
 		for h := 1; r.Oracle != nil && f.Privacy.Unit == sdk.UnitRecord && h < min(cfg.Samples, 16); h++ {
-			r.Oracle = tryOracle(ctx, cfg.Oracle, f, h) // a record that cannot be read has no loss
+			r.Oracle = tryOracle(ctx, cfg.Oracle, f, h) // an unreadable record has no loss
 		}
 		r.Answered = time.Since(began)
 		if r.Oracle == nil && !slices.ContainsFunc(f.X0, func(v float32) bool { return v != 0 }) {
@@ -51,7 +51,7 @@ func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot
 	return r
 }
 
-// tryOracle asks for the loss of a sample at the start, and waits for it no longer than ctx lasts.
+// tryOracle queries the loss of a sample at the start of the run, until ctx ends.
 func tryOracle(ctx context.Context, oracle sdk.Oracle, f *sdk.Fleet, sample int) error {
 	x := f.X0
 	if x == nil {

@@ -20,7 +20,7 @@ func asks(loss float64, err error) sdk.OracleFunc {
 	return func(context.Context, []float32, int) (float64, error) { return loss, err }
 }
 
-// Preflight says why an oracle cannot be used, and does not wait for one that never answers.
+// Preflight reports why an oracle is unusable, and does not wait for one that never answers.
 func TestPreflightOracle(t *testing.T) {
 	for name, c := range map[string]struct {
 		oracle sdk.OracleFunc
@@ -48,7 +48,7 @@ func TestPreflightOracle(t *testing.T) {
 	}
 }
 
-// Where each record is protected, a record without a loss does not stop a node, as long as one of the first 16 has one.
+// With record-level privacy, a record without a loss does not stop a node if one of the first 16 has one.
 func TestPreflightRecords(t *testing.T) {
 	f := clique(2, func(f *sdk.Fleet) { f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{40, 40} })
 	for first, sound := range map[int]bool{0: true, 15: true, 16: false} {
@@ -65,7 +65,7 @@ func TestPreflightRecords(t *testing.T) {
 	}
 }
 
-// The report has what [sdk.Config.Check] finds and, of a private run, the forecast.
+// The report has the findings of [sdk.Config.Check] and, for a private run, the forecast.
 func TestPreflightChecks(t *testing.T) {
 	f := clique(8, func(f *sdk.Fleet) { f.Privacy.EpsilonLimit = 1 })
 	kept := func() (*state.Snapshot, error) { return &state.Snapshot{Member: "4"}, nil }

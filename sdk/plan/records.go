@@ -10,13 +10,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// A run that protects each record. What noise leaves of all updates in a row depends on neither the number of rounds nor the
-// step, but on the records, the members and the budget: see signal. So few rounds with a good slope of each record, from many
-// queries, do best. sdk/DEFAULTS.md says what was tried.
+// Record-level privacy. The signal of all updates in a row, relative to the noise, depends on the records, the members
+// and the budget, but not on the number of rounds or the step: see recordSignal. So few rounds with many queries of
+// each record work best. sdk/DEFAULTS.md lists what was tried.
 
-// suggestRecords is what [Suggest] does where each record is protected, once estimator, Rho, Gain and Delta are chosen.
+// suggestRecords is [Suggest] for record-level privacy, once estimator, Rho, Gain and Delta are chosen.
 func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Privacy, error) {
-	if k.Open && m.Estimator == sdk.EstimatorPaper { // the table does not fit, and fresh slopes are too noisy
+	if k.Open && m.Estimator == sdk.EstimatorPaper { // the paper's table does not fit, and fresh slopes are too noisy
 		m.Estimator = sdk.EstimatorCentered
 	}
 	def(&m.Tau, RecordTau(k.Dim))
@@ -27,7 +27,7 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 		m.Rounds = int(min(k.Queries/(int64(slices.Max(k.Samples))*int64(m.Tau)), math.MaxInt32))
 	}
 	free := m.Rounds == 0
-	def(&m.Rounds, RecordRounds) // until the signal is known, which does not depend on the rounds
+	def(&m.Rounds, RecordRounds) // temporary, until the signal is known, which does not depend on the rounds
 	err := setting.Rounds.Check("plan: suggest", "method.rounds", float64(m.Rounds))
 	if len(m.Mu) == 0 {
 		m.Mu = admm.Schedule{round3(recordMu(k.Dim, k.Hidden))}
@@ -37,7 +37,7 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 		def(&p.EpsilonLimit, 8)
 	}
 	if k.Columns {
-		choose(k, "method.shrink", &m.Shrink, 0.5) // of 0.5, 0.75, 1 and 1.5 the one that costs dense models least, see DEFAULTS.md
+		choose(k, "method.shrink", &m.Shrink, 0.5) // cheapest for dense models of 0.5, 0.75, 1 and 1.5: DEFAULTS.md
 	}
 	mean, radius := admm.NewRecords(k.Samples, 1).Mean/float64(max(1, p.Places)), recordRadius(m.Mu[0], k.Dim)
 	if len(m.Eta) == 0 && err == nil {
@@ -65,15 +65,16 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 	return m, p, err
 }
 
-// RecordRounds is the number of rounds that [Suggest] chooses where each record is protected, or 20 where noise leaves much.
+// RecordRounds is the number of rounds that [Suggest] chooses for record-level privacy; with a strong signal it chooses
+// 20.
 const RecordRounds = 10
 
-// RecordTau returns the number of queries of each record in a round: twice as many as there are Walsh directions for dim
+// RecordTau returns the number of queries of each record in a round: twice the number of Walsh directions for dim
 // parameters, from 16 to 64.
 func RecordTau(dim int) int { return min(max(16, 2<<bits.Len(uint(dim-1))), 64) }
 
-// recordMu returns the smoothing radius: a query moves the score of a record with features of mean square 1 by about 1, and by
-// about 2 where the model has a hidden layer, as its parameters share what moves a score.
+// recordMu returns the smoothing radius. A query moves the score of a record with features of mean square 1 by about 1,
+// or by about 2 with a hidden layer, whose parameters share the movement.
 func recordMu(dim int, hidden bool) float64 {
 	reach := 1.0
 	if hidden {
@@ -82,19 +83,19 @@ func recordMu(dim int, hidden bool) float64 {
 	return reach / math.Sqrt(float64(dim))
 }
 
-// recordRadius returns R, to which the slope of each record is clipped: about a quarter of a slope at the start, so that
-// nearly all records are clipped and weigh the same.
+// recordRadius returns R, the clip of each record's slope: about a quarter of a slope at the start, so that nearly all
+// records are clipped and count equally.
 func recordRadius(mu float64, dim int) float64 { return mu * math.Sqrt(float64(dim)) / 15 }
 
-// recordSignal returns what the clipped records of all members add up to in all rounds if they agree, as a multiple of the
-// noise in the members' mean. mean is the mean number of records of a member, and ratio the radius of one record's share of a
-// release (R_s) over the standard deviation of a member's own noise.
+// recordSignal returns the sum of all members' clipped records over all rounds if they agree, as a multiple of the
+// noise in the members' mean. mean is the mean number of records of a member, and ratio the radius of one record's
+// share of a release (R_s) over the standard deviation of a member's local noise.
 func recordSignal(mean float64, members, dim, rounds int, ratio float64) float64 {
 	return mean * math.Sqrt(float64(rounds)*float64(members)/float64(dim)) * ratio
 }
 
-// recordFar returns how far all clipped updates in a row should take the model for a recordSignal, from 2 to 50.
+// recordFar returns how far all clipped updates in a row should move the model for a recordSignal, from 2 to 50.
 func recordFar(signal float64) float64 { return min(max(2, signal*signal/40), 50) }
 
-// agree is how far the records of real data sets agree at the start, as a share of what they would add up to if they all did.
+// agree is the agreement of the records of real data sets at the start, as a share of the sum if all agreed.
 const agree = 0.1

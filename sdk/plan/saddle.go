@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	saddleSamples  = 4  // of which losses are compared
-	saddleDescents = 16 // searches for parameters that matter together only
+	saddleSamples  = 4  // number of samples whose losses are compared
+	saddleDescents = 16 // number of searches for parameters that matter only together
 	saddlePatience = 5 * time.Second
 )
 
-// saddle looks for parameters that change a loss if all of them leave zero, and none if either half of them does. A model
-// that is smooth there has a gradient of zero in them: a start at zero is a saddle, as of hidden layers, whose weights are
-// multiplied with each other. It returns how many there are, 0 if none were found in time. The losses come from the data:
-// what is found is for the device alone.
+// saddle searches for parameters that change a loss if all of them leave zero, but not if only one half does. A smooth
+// model has a zero gradient in them, so a start at zero is a saddle, as in hidden layers, whose weights are multiplied
+// with each other. saddle returns the size of the set, 0 if it found none in time. It depends on the data: keep it on
+// the device.
 func saddle(ctx context.Context, oracle sdk.Oracle, dim, samples int) int {
 	ctx, cancel := context.WithTimeout(ctx, saddlePatience)
 	defer cancel()
-	found := make(chan int, 1) // an oracle may go on after ctx has ended
+	found := make(chan int, 1) // an oracle may continue after ctx ends
 	go func() {
 		p := &saddleProbe{ctx: ctx, oracle: oracle, x: make([]float32, dim), at: make([]float32, dim), random: rand.New(rand.NewPCG(1, 2))}
 		found <- p.search(samples)
@@ -39,9 +39,9 @@ func saddle(ctx context.Context, oracle sdk.Oracle, dim, samples int) int {
 type saddleProbe struct {
 	ctx    context.Context
 	oracle sdk.Oracle
-	x      []float32 // zeros between two questions
-	at     []float32 // where a parameter is moved
-	first  []float64 // the losses at zero, NaN of a sample without one
+	x      []float32 // all zeros between two calls of matters
+	at     []float32 // value of a moved parameter
+	first  []float64 // losses at zero, NaN for a sample without one
 	random *rand.Rand
 	failed bool // the oracle failed
 }
@@ -54,8 +54,8 @@ func (p *saddleProbe) loss(sample int) float64 {
 	return loss[0]
 }
 
-// search halves sets of parameters that matter until one is left, which then matters alone and is left out of the next
-// search, or until neither half matters.
+// search halves sets of parameters that matter until one parameter is left, which matters alone and is excluded from
+// the next search, or until neither half matters.
 func (p *saddleProbe) search(samples int) int {
 	var all []int
 	for j := range p.at {
@@ -68,7 +68,7 @@ func (p *saddleProbe) search(samples int) int {
 	for h := range min(samples, saddleSamples) {
 		p.first = append(p.first, p.loss(h))
 	}
-	p.failed = false // a sample without a loss is passed over
+	p.failed = false // skip a sample without a loss
 	for range saddleDescents {
 		set := slices.Clone(all)
 		if !p.matters(set) {
@@ -93,7 +93,7 @@ func (p *saddleProbe) search(samples int) int {
 	return 0
 }
 
-// matters reports whether a loss changes if some parameters are moved.
+// matters reports whether moving a set of parameters changes a loss.
 func (p *saddleProbe) matters(set []int) bool {
 	for _, j := range set {
 		p.x[j] = p.at[j]

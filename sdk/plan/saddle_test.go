@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// hidden is a network of one hidden layer with tanh units: of each unit its weights and, with bias, one more, then of each
-// output those of the units and, with bias, one more.
+// hidden is a network with one hidden layer of tanh units. Its parameters are, for each unit, its weights and, with
+// bias, one more, then for each output the weights of the units and, with bias, one more.
 func hidden(in, units, out int, bias bool) (dim int, loss sdk.OracleFunc) {
 	one := 0
 	if bias {
@@ -52,7 +52,7 @@ func hidden(in, units, out int, bias bool) (dim int, loss sdk.OracleFunc) {
 	}
 }
 
-// sparse is a linear model of several classes of which a sample has few columns that are not zero.
+// sparse is a linear model of several classes whose samples have few nonzero columns.
 func sparse(columns, classes, few int) (dim int, loss sdk.OracleFunc) {
 	return columns * classes, func(_ context.Context, x []float32, sample int) (float64, error) {
 		random := rand.New(rand.NewPCG(9, uint64(sample)))
@@ -123,7 +123,7 @@ func TestSaddle(t *testing.T) {
 			t.Errorf("%s: a saddle of %d at a start that is not zero", s.name, r.Saddle)
 		}
 	}
-	// One that never answers again is not waited for.
+	// saddle does not wait for an oracle that stops answering.
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	block := make(chan struct{})

@@ -15,33 +15,34 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Known is what [Suggest] starts from: public numbers, and the settings that are fixed; those at zero are open.
+// Known is the input of [Suggest]: public numbers and fixed settings. Settings at zero are open.
 type Known struct {
 	Dim     int   // d, at least 1
 	Samples []int // m_i of each member, at least 1 each
-	Hidden  bool  // the model has a hidden layer and a random start: it takes longer queries and larger steps
-	Columns bool  // each parameter is the weight of a column of a table, and many columns may tell nothing
-	Uneven  bool  // features are pixels or principal components: much of their variance is in few directions
+	Hidden  bool  // the model has a hidden layer and a random start: it needs longer queries and larger steps
+	Columns bool  // each parameter is the weight of a table column, and many columns may be irrelevant
+	Uneven  bool  // features are pixels or principal components: few directions have most of the variance
 
-	// Either sets Rounds, and with Tau open chooses the paper's non-private schedule (eq. (nonprivate-schedule)).
+	// Either sets Rounds, and with Tau open selects the paper's non-private schedule (eq. (nonprivate-schedule)).
 	Steps   int   // T, the local steps of a member in the whole run
-	Queries int64 // what a member may ask its oracle
+	Queries int64 // maximum number of oracle queries of a member
 
-	Neighbors int // the fewest that a member has; 0 if unknown
+	Neighbors int // minimum over the members; 0 if unknown
 
 	Method  sdk.Method
-	Privacy sdk.Privacy // EpsilonLimit is the budget from which Sigma follows
-	Fixed   []string    // settings that stay zero, by the Name of package settings: "method.cooldown"
+	Privacy sdk.Privacy // EpsilonLimit is the budget that determines Sigma
+	Fixed   []string    // settings that stay zero, by their Name in package settings: "method.cooldown"
 	Open    bool        // Method.Estimator and Directions are open as well
 
-	// Graph, if set, makes members share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the budget, or
-	// are all fixed. The budget then holds against outsiders and any Privacy.Colluders members, if at most Absent vanish.
+	// Graph, if set, makes members share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the
+	// budget, or all of them are fixed. The budget then holds against outsiders and any Privacy.Colluders members, if
+	// at most Absent vanish.
 	Graph *graph.Graph
-	noise *graph.Graph // who then shares noise with whom
+	noise *graph.Graph // which members share noise
 }
 
-// robust returns what Method.Robust is by default, or 0: what costs an honest run at most 0.3 points (sdk/ROBUST.md). Without the
-// noise of a client, members with few neighbors and few classes cut each other off.
+// robust returns the default of Method.Robust, which costs an honest run at most 0.3 points (sdk/ROBUST.md); 0 for
+// none. Without client-level noise, members with few neighbors and few classes exclude each other.
 func (k Known) robust() float64 {
 	n, p := len(k.Samples), k.Privacy
 	switch {
@@ -58,20 +59,21 @@ func (k Known) robust() float64 {
 // Scheduled reports whether [Suggest] chooses the non-private schedule.
 func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Method.Tau == 0 }
 
-// Suggest chooses the settings that are open. The error wraps [dpmech.ErrBudget] if the budget covers no release.
+// Suggest chooses the open settings. The error wraps [dpmech.ErrBudget] if the budget does not cover a single release.
 //
 //   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed. Rho: 1. Gain: 0.75. Delta: 1e-5.
 //   - Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would exceed DefaultMemoryLimit.
-//   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0. Consensus: Chebyshev with noise, without Robust.
-//   - Robust: if members share no noise and each has five Neighbors or more, 1.5 with eight members or more and the noise of a
-//     client, else 2 if each has eight Neighbors or all others, else 0.
-//   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits. Of a schedule for T steps tau is T^(1/3), mu
-//     falls with T^(-1/6) and eta with T^(-1/2).
-//   - Sigma: the least noise within EpsilonLimit, or within 8. Shrink: 0.5 with Columns and Unit record, else 0.
-//   - With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks on the
-//     graph, and Clip from signal against noise. Partners: 0, unless that takes a tenth more noise.
+//   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0.
+//   - Consensus: Chebyshev with noise, without Robust.
+//   - Robust: without pairwise noise and with five Neighbors or more, 1.5 with eight members or more and client-level
+//     noise, else 2 if each member has eight Neighbors or all others, else 0.
+//   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits. In a schedule of T steps tau is
+//     T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
+//   - Sigma: the least noise within EpsilonLimit, or within 8. Shrink: 0.5 with Columns and record-level privacy, else 0.
+//   - With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks
+//     on the graph, and Clip from signal against noise. Partners: 0, unless that takes a tenth more noise.
 //
-// sdk/DEFAULTS.md says what was tried.
+// sdk/DEFAULTS.md lists what was tried.
 func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
@@ -117,15 +119,15 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if scheduled {
 		fall = math.Pow(float64(steps), 1.0/6)
 	}
-	// Mu is reach/sqrt(d). The noise of eta's steps, about eta*sqrt(steps/queries), is a share of it. All clipped updates in
-	// a row reach further times it. If features have mean square 1, a query moves a score by about mu*sqrt(d), and a sigmoid
-	// is about linear up to 1.5. DEFAULTS.md has the measurements.
+	// Mu is reach/sqrt(d). share relates the noise of eta's steps, about eta*sqrt(steps/queries), to mu. All clipped
+	// updates in a row move the model by further*mu*sqrt(d). If features have mean square 1, a query moves a score by
+	// about mu*sqrt(d), and a sigmoid is about linear up to 1.5. DEFAULTS.md has the measurements.
 	reach, share, further := 1.5, 0.4, 1.5
 	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
 	}
 	switch tracking := m.Estimator == sdk.EstimatorTracking; {
-	case tracking && k.lopsided(p): // a long way in directions of little variance
+	case tracking && k.lopsided(p): // far in directions of little variance
 		share = 9
 	case tracking && p.NonPrivate: // less noise
 		share = 3
@@ -146,19 +148,20 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	return m, p, err
 }
 
-// lopsided reports whether a run goes a long way in directions of little variance: without noise, or with noise that cancels.
+// lopsided reports whether a run moves far in directions of little variance: without noise, or with noise that cancels.
 func (k Known) lopsided(p sdk.Privacy) bool {
 	return k.Uneven && (p.NonPrivate || k.Graph != nil && !k.Hidden)
 }
 
-// protect sets clip, noise and mixing. far is how far all clipped updates in a row should reach.
+// protect sets clip, noise and mixing. far is the target movement of all clipped updates in a row.
 func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 	rounds := float64(m.Rounds)
 	if p.Sigma == 0 {
 		def(&p.EpsilonLimit, 8)
 	}
 	if p.Clip == 0 && p.Sigma == 0 && k.Graph != nil && !k.Hidden {
-		// noise in the final model moves a score by far/signal; a linear model is as good near its start as far from it
+		// Noise in the final model moves a score by far/signal; a linear model works equally well near and far from its
+		// start.
 		one := *p
 		one.Clip = 1
 		if err = spend(&one, m.Rounds, k.noise); err != nil {
@@ -183,7 +186,7 @@ func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 	return err
 }
 
-// spend sets the noise of a run, which its neighbors share if there is a graph, to what the budget asks for.
+// spend sets the noise that the budget requires; with a graph, neighbors share it.
 func spend(p *sdk.Privacy, rounds int, g *graph.Graph) (err error) {
 	p.Sigma, err = dpmech.SigmaFor(p.Clip, rounds, p.EpsilonLimit, p.Delta, p.Accounting)
 	if err == nil && g != nil {
@@ -192,8 +195,8 @@ func spend(p *sdk.Privacy, rounds int, g *graph.Graph) (err error) {
 	return err
 }
 
-// share splits p.Sigma into local noise and pairwise noise, a power of two of that and at most 2*p.Sigma, as it disturbs the
-// queries until it is gone. Each doubling of the pairwise noise must save a tenth of the local one.
+// share splits p.Sigma into local noise and pairwise noise, which is a power of two times the local noise and at most
+// 2*p.Sigma, because it disturbs the queries until it cancels. Each doubling must save a tenth of the local noise.
 func share(p *sdk.Privacy, g *graph.Graph) error {
 	need := p.Sigma
 	for n := 0; n <= 10; n++ {
@@ -203,7 +206,7 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 			return fmt.Errorf("plan: suggest: %w", err)
 		}
 		root := math.Sqrt(c.Least)
-		sigma := rounded(need/root*(1+5e-6), 6) // up
+		sigma := rounded(need/root*(1+5e-6), 6) // rounded up
 		if n > 0 && (ratio*sigma > 2*need || sigma > 0.9*p.Sigma) {
 			return nil
 		}
@@ -212,15 +215,16 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 	return nil
 }
 
-// settle chooses the rounds in which shared noise cancels: after each release, by the method's own steps, as many as
-// disagreement takes to fall to a tenth, at most nine, or fewer by Chebyshev's, and at the end until a tenth of the mean's
+// settle chooses the rounds in which pairwise noise cancels: after each release as many of the method's own steps as
+// disagreement takes to fall to a tenth, at most nine, or fewer Chebyshev steps; at the end until a tenth of the mean's
 // noise is left.
 func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 	g := k.Graph
 	if g.N() == 1 {
 		return
 	}
-	apart := max(1, 10*math.Sqrt(2*float64(len(k.noise.Edges())))*p.PairSigma/p.Sigma) // members, against a tenth of the mean's noise
+	// apart is the members' disagreement, relative to a tenth of the mean's noise.
+	apart := max(1, 10*math.Sqrt(2*float64(len(k.noise.Edges())))*p.PairSigma/p.Sigma)
 	if m.Consensus == sdk.ConsensusChebyshev {
 		c := g.Chebyshev()
 		mixing := 4
@@ -241,11 +245,11 @@ func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 	choose(k, "method.cooldown", &m.Cooldown, max(30, int(math.Ceil(float64(tenfold)*math.Log10(apart)))))
 }
 
-// round3 rounds a number to three significant digits, so that a suggestion can be typed.
+// round3 rounds to three significant digits, so that people can type a suggestion.
 func round3(x float64) float64 { return rounded(x, 3) }
 
 func rounded(x float64, digits int) float64 {
-	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64) // a number's own text is always a number
+	y, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64) // the text of a number always parses
 	return y
 }
 
@@ -253,10 +257,10 @@ func rounded(x float64, digits int) float64 {
 func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 	samples := slices.Max(k.Samples)
 	batch, table := int64(batchOf(*m, samples)), int64(samples)
-	if m.Estimator == sdk.EstimatorTracking { // which asks nothing to fill it
+	if m.Estimator == sdk.EstimatorTracking { // tracking fills its table without queries
 		table = 0
 	}
-	pays := func(tau int64) int64 { return k.Queries / (table + tau*batch) } // rounds
+	pays := func(tau int64) int64 { return k.Queries / (table + tau*batch) } // affordable rounds
 	switch {
 	case k.Steps > 0:
 		def(&m.Tau, max(1, int(math.Round(math.Cbrt(float64(k.Steps))))))
@@ -266,7 +270,7 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 		}
 		m.Rounds = k.Steps / m.Tau
 	case k.Queries > 0:
-		if m.Tau == 0 { // tau = T^(1/3) and K = T^(2/3): the least tau with as many rounds as its square, or fewer
+		if m.Tau == 0 { // tau = T^(1/3) and K = T^(2/3): the least tau with at most tau^2 rounds
 			for m.Tau = 1; int64(m.Tau)*int64(m.Tau) < pays(int64(m.Tau)); m.Tau++ {
 			}
 		}
@@ -290,18 +294,18 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 		}
 	}
 	def(&m.Rounds, 50)
-	if k.Graph != nil { // queries leave nothing, so that a run whose noise is small asks many
+	if k.Graph != nil { // queries reveal nothing, so a run with little noise makes many
 		def(&m.Tau, int(min(max(4096/batch, 2), 64)))
 	}
 	if m.Estimator == sdk.EstimatorTracking {
-		def(&m.Tau, 3) // as many queries as with the others' 2
+		def(&m.Tau, 3) // as many queries as other estimators with 2
 	}
 	def(&m.Tau, 2)
 	return errors.Join(setting.Rounds.Check("plan: suggest", "method.rounds", float64(m.Rounds)),
 		setting.Tau.Check("plan: suggest", "method.tau", float64(m.Tau)))
 }
 
-// batchOf returns how many queries a member with so many samples makes in a local step.
+// batchOf returns how many queries a member with that many samples makes in a local step.
 func batchOf(m sdk.Method, samples int) int {
 	if m.Batch > 0 {
 		return min(m.Batch, samples)
@@ -309,14 +313,13 @@ func batchOf(m sdk.Method, samples int) int {
 	return samples
 }
 
-// choose gives a setting that is open and may be zero its default.
+// choose sets the default of an open setting for which zero is valid.
 func choose[T comparable](k Known, name string, setting *T, value T) {
 	if !slices.Contains(k.Fixed, name) {
 		def(setting, value)
 	}
 }
 
-// def gives a setting its default.
 func def[T comparable](setting *T, value T) {
 	if *setting == *new(T) {
 		*setting = value

@@ -14,8 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// What is suggested is what the program has always chosen: the numbers are those that "spade-edge plan" printed before
-// Suggest was.
+// Suggest returns the settings that "spade-edge plan" printed before Suggest existed.
 func TestSuggest(t *testing.T) {
 	equal := func(members, samples int) []int { return slices.Repeat([]int{samples}, members) }
 	for name, c := range map[string]struct {
@@ -69,8 +68,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// With as many colluders as cost little, the mean has at most a tenth more noise than with one; with one more, it has more,
-// or a member could be alone among them.
+// With MostColluders colluders, the mean has at most a tenth more noise than with one. With one more it has more, or a
+// member could be alone among colluders.
 func TestMostColluders(t *testing.T) {
 	for kind, want := range map[string]int{"complete": 6, "ring": 6, "er:0.3": 6} {
 		g, err := graph.Parse(kind, 31, 1)
@@ -101,8 +100,8 @@ func TestMostColluders(t *testing.T) {
 	}
 }
 
-// The bound on neighbors is on by default only where an honest run was measured to lose at most 0.3 points by it, and goes with
-// the method's own steps.
+// Robust has a default only if an honest run was measured to lose at most 0.3 points by it, and only with the method's
+// own steps.
 func TestSuggestRobust(t *testing.T) {
 	g, err := graph.Parse("complete", 12, 1)
 	if err != nil {
@@ -144,7 +143,7 @@ func TestSuggestRobust(t *testing.T) {
 	}
 }
 
-// With a graph, settings follow from public numbers alone: what is drawn against noise decides how far a run goes.
+// With a graph, settings follow from public numbers alone, and the signal relative to the noise determines the clip.
 func TestSuggestShared(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind                  string
@@ -206,8 +205,8 @@ func TestSuggestShared(t *testing.T) {
 	}
 }
 
-// Others than neighbors share noise where that saves a tenth of it or more, or where nothing would be left: on a ring, a star,
-// or with as many colluders as neighbors. A random graph with many edges does without, and so does who says so.
+// Members that are not neighbors share noise if that saves at least a tenth of it, or if no noise would be left
+// otherwise: on a ring, on a star, or with as many colluders as neighbors. A dense random graph needs no partners.
 func TestSuggestPartners(t *testing.T) {
 	for _, c := range []struct {
 		kind                                string
@@ -238,7 +237,7 @@ func TestSuggestPartners(t *testing.T) {
 		if left, err := p.Effective(noise); err != nil || left != p.EffectiveSigma && p.EffectiveSigma > left*(1+1e-9) {
 			t.Errorf("%+v: effective sigma %v, and %v is left, %v", c, p.EffectiveSigma, left, err)
 		}
-		if c.want > 0 && c.ask == 0 { // what it would have been
+		if c.want > 0 && c.ask == 0 { // compare with the run without partners
 			known.Fixed = []string{"privacy.partners"}
 			if _, same, err := plan.Suggest(known); err != nil || p.Sigma/p.Clip > 0.9*same.Sigma/same.Clip {
 				t.Errorf("%+v: noise %v of the clip, and %v without partners, %v", c, p.Sigma/p.Clip, same.Sigma/same.Clip, err)
@@ -247,7 +246,6 @@ func TestSuggestPartners(t *testing.T) {
 	}
 }
 
-// What is chosen where the estimator is open too.
 func TestSuggestOpen(t *testing.T) {
 	np := sdk.Privacy{NonPrivate: true}
 	for name, c := range map[string]struct {

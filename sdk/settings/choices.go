@@ -2,11 +2,11 @@ package settings
 
 import "github.com/spade-dfl/spade-edge/zoest/setting"
 
-// Consensus says how the models of members come together in rounds without data.
+// Consensus selects how the members' models converge in rounds without data.
 type Consensus int
 
 const (
-	ADMM      Consensus = iota // the steps of the method, without an update
+	ADMM      Consensus = iota // steps of the method, without an update
 	Chebyshev                  // graph.Chebyshev: far fewer rounds
 )
 
@@ -15,28 +15,28 @@ var consensuses = setting.Choice{Of: "sdk: consensus", Names: []string{"admm", "
 // String returns the name in files: admm or chebyshev.
 func (c Consensus) String() string { return consensuses.Name(int(c)) }
 
-// MarshalText returns the name, and an error if c is unknown.
+// MarshalText returns the name, or an error if c is unknown.
 func (c Consensus) MarshalText() ([]byte, error) { return consensuses.Text(int(c)) }
 
-// UnmarshalText reads a name.
+// UnmarshalText parses a name.
 func (c *Consensus) UnmarshalText(name []byte) error { return consensuses.Parse((*int)(c), name) }
 
-// Payload says what crosses the wire. The models have the same bits.
+// Payload selects what members transmit. The models have the same bits.
 type Payload int
 
 const (
-	Auto    Payload = iota // Release in a private run and with Chebyshev, Message in another
+	Auto    Payload = iota // Release in a private run and with Chebyshev, else Message
 	Message                // m_ij of eq. (message), one for each neighbor
 	Release                // the released state itself, the same for all neighbors
 )
 
 var payloads = setting.Choice{Of: "sdk: payload", Names: []string{"", "message", "release"}}
 
-// String returns the name in files: message, release, or nothing for Auto.
+// String returns the name in files: message, release, or "" for Auto.
 func (p Payload) String() string { return payloads.Name(int(p)) }
 
-// MarshalText returns the name, and an error if p is unknown.
+// MarshalText returns the name, or an error if p is unknown.
 func (p Payload) MarshalText() ([]byte, error) { return payloads.Text(int(p)) }
 
-// UnmarshalText reads a name.
+// UnmarshalText parses a name.
 func (p *Payload) UnmarshalText(name []byte) error { return payloads.Parse((*int)(p), name) }

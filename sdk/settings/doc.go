@@ -1,5 +1,5 @@
-// Package settings describes each setting of a fleet once: its name, range, default and words. Package sdk checks fleets by it,
-// and a program makes flags, help and error texts of it:
+// Package settings describes each setting of a fleet once: its name, range, default and help text. Package sdk checks
+// fleets with it, and a program derives its flags, help and error texts from it:
 //
 //	for _, s := range settings.All() {
 //		fmt.Println(s.Name, s.Words, s.In(&fleet))

@@ -12,17 +12,18 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Setting describes one setting of an sdk.Fleet. What reads, checks, documents or completes a setting takes it from here.
+// Setting describes one setting of an sdk.Fleet, for all code that reads, checks, documents or completes it.
 type Setting struct {
-	Name    string        // its path in a fleet file: "method.gain"
-	Flag    string        // its name on a command line; empty if it follows from others
+	Name    string        // path in a fleet file: "method.gain"
+	Flag    string        // name on a command line; empty if it follows from others
 	Range   setting.Range // of a number
 	Names   []string      // of its values, if it is a choice
 	Default string        // what plan.Suggest chooses; "chosen" if that follows from others
-	Words   string        // its purpose; the word in back quotes stands for its value, as in package flag
+	Words   string        // purpose; the word in back quotes stands for its value, as in package flag
 }
 
-// In returns the setting's place in a fleet, a *sdk.Fleet: a pointer to an int, uint64, float64, bool, [admm.Schedule] or text.
+// In returns a pointer to the setting's value in a fleet, a *sdk.Fleet: an int, uint64, float64, bool, [admm.Schedule]
+// or text.
 func (s Setting) In(fleet any) any {
 	at := reflect.ValueOf(fleet)
 	for part := range strings.SplitSeq(s.Name, ".") {
@@ -37,17 +38,18 @@ func (s Setting) In(fleet any) any {
 	return at.Interface()
 }
 
-// MaxPartnered is the largest number of members of a fleet with partners: for more there is no useful bound of the noise left.
+// MaxPartnered is the largest number of members of a fleet with partners: above it no useful bound of the remaining
+// noise exists.
 const MaxPartnered = 1024
 
-// Ranges of what protects data. Package dpmech bounds sigma by the clip.
+// Ranges of privacy settings. Package dpmech bounds sigma by the clip.
 var (
 	noise   = setting.Range{Max: math.MaxFloat32, OpenMin: true}
 	unset   = setting.Range{Max: math.MaxFloat32, OpenMin: true, Zero: "no noise is shared"}
 	epsilon = setting.Range{Max: 1e6, OpenMin: true, Zero: "no limit"}
 )
 
-// All returns all settings of method, privacy and wire, in their order in a fleet file. Do not change the list.
+// All returns all settings of method, privacy and wire, in the order of a fleet file. Do not change the list.
 func All() []Setting { return all }
 
 var all = []Setting{
@@ -126,8 +128,8 @@ var all = []Setting{
 		Words: "grid of releases, noise/2^`W`, W of 2 to 8: short integers (default 4 with noise, unless the payload is given)"},
 }
 
-// Check returns a [setting.FieldError] for every value of the setting in a fleet that is out of range, joined. rounds is the
-// fleet's number of rounds.
+// Check returns a [setting.FieldError] for every value of the setting in a fleet that is out of range, joined.
+// rounds is the fleet's number of rounds.
 func (s Setting) Check(fleet any, rounds int) error {
 	const pkg = "sdk: fleet"
 	switch x := s.In(fleet).(type) {

@@ -12,14 +12,14 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// Earlier is a release or a checkpoint with its scope, perhaps of an earlier run, to send to the member that signed it.
+// Earlier is a release or a checkpoint, possibly of an earlier run, to send to the member that signed it.
 type Earlier struct {
 	Scope Scope
 	Statement
-	Text []byte // of a checkpoint, as [dpmech.Checkpoint.Encode] returns it; empty otherwise
+	Text []byte // of a checkpoint, as [dpmech.Checkpoint.Encode] returns it; empty for a release
 }
 
-// MaxEarlier is the length in bytes of the longest [Earlier] as [Earlier.Append] writes it.
+// MaxEarlier is the maximum length in bytes of an [Earlier] that [Earlier.Append] writes.
 const MaxEarlier = len(Scope{}) + Size + dpmech.MaxCheckpoint
 
 // NewCheckpoint returns the checkpoint of a ledger, signed in a scope with the member's key.
@@ -35,16 +35,16 @@ func (e *Earlier) Append(dst []byte) []byte {
 	return append(e.Statement.Append(append(dst, e.Scope[:]...)), e.Text...)
 }
 
-// MarshalText returns what [Earlier.Append] writes, in hexadecimal digits.
+// MarshalText returns the output of [Earlier.Append] in hexadecimal digits.
 func (e Earlier) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, e.Append(nil)), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText parses the output of MarshalText.
 func (e *Earlier) UnmarshalText(text []byte) (err error) {
 	*e, err = fromHex(text, ParseEarlier)
 	return err
 }
 
-// ParseEarlier reads what [Earlier.Append] wrote. It checks and copies the text, and does not check the signature.
+// ParseEarlier parses the output of [Earlier.Append]. It checks and copies the text; it does not check the signature.
 func ParseEarlier(b []byte) (e Earlier, err error) {
 	const text = len(Scope{}) + Size
 	if len(b) < text {
@@ -70,7 +70,7 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	return e, err
 }
 
-// Spent returns the cost of the ledger's data by a checkpoint, without the run of a scope; zero for a release.
+// Spent returns the cost of the data according to a checkpoint, excluding the run of scope but; zero for a release.
 func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
 	c, err := dpmech.ParseCheckpoint(e.Text)
 	switch {
@@ -82,7 +82,7 @@ func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
 	return c.Whole(), c.Limit
 }
 
-// LedgerID returns the id of the ledger that the statement names, as [dpmech.Head] has it; empty for none.
+// LedgerID returns the ledger's id in the form of [dpmech.Head], or "" if the statement names none.
 func (e *Earlier) LedgerID() string {
 	if e.Ledger == (Head{}) {
 		return ""
@@ -90,13 +90,13 @@ func (e *Earlier) LedgerID() string {
 	return hex.EncodeToString(e.Ledger.ID[:])
 }
 
-// Relayed is a statement that members pass on, and whose it is.
+// Relayed is a statement that members pass on, with the member that signed it.
 type Relayed struct {
-	Member int // its place among the fleet's members
+	Member int // index among the fleet's members
 	Statement
 }
 
-// RelayedSize is the length in bytes of a relayed statement as [Relayed.Append] writes it.
+// RelayedSize is the length in bytes of a relayed statement that [Relayed.Append] writes.
 const RelayedSize = 4 + Size
 
 // Append appends the member in four bytes, big-endian, and the statement to dst.
@@ -104,16 +104,17 @@ func (r *Relayed) Append(dst []byte) []byte {
 	return r.Statement.Append(binary.BigEndian.AppendUint32(dst, uint32(r.Member)))
 }
 
-// MarshalText returns what [Relayed.Append] writes, in hexadecimal digits.
+// MarshalText returns the output of [Relayed.Append] in hexadecimal digits.
 func (r Relayed) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, r.Append(nil)), nil }
 
-// UnmarshalText reads what MarshalText wrote of a [Stop].
+// UnmarshalText parses the output of MarshalText for a [Stop].
 func (r *Relayed) UnmarshalText(text []byte) (err error) {
 	*r, err = fromHex(text, func(b []byte) (Relayed, error) { return ParseRelayed(b, Stop) })
 	return err
 }
 
-// ParseRelayed reads what [Relayed.Append] wrote of a [Stop] or an [Offer], as kind says. It does not check the signature.
+// ParseRelayed parses the output of [Relayed.Append] for a [Stop] or an [Offer], selected by kind. It does not check
+// the signature.
 func ParseRelayed(b []byte, kind Kind) (Relayed, error) {
 	if len(b) != RelayedSize {
 		return Relayed{}, fmt.Errorf("signed: relayed %v: found %d bytes, want %d", kind, len(b), RelayedSize)

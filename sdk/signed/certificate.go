@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// NewHead returns the head of a ledger as statements carry it.
+// NewHead converts a [dpmech.Head] to the form that statements carry.
 func NewHead(h dpmech.Head) (Head, error) {
 	id, errID := hex.DecodeString(h.ID)
 	sum, errSum := hex.DecodeString(h.Hash)
@@ -25,14 +25,15 @@ func NewHead(h dpmech.Head) (Head, error) {
 	return s, nil
 }
 
-// Ledger returns the head as the ledger states it. A Seq that no ledger has becomes 2^31-1, which none has either.
+// Ledger converts the head back. A Seq that no ledger can have becomes 2^31-1, which no ledger has either.
 func (h Head) Ledger() dpmech.Head {
 	seq := int(min(h.Seq, math.MaxInt32))
 	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: seq, Hash: hex.EncodeToString(h.Hash[:])}
 }
 
-// SealCertificate adds a member's last release, its countersignatures and the member's signature to a certificate, which must
-// not change afterwards. head is nil if there is no release; held has countersignatures of head by the neighbors' names.
+// SealCertificate adds a member's last release, its countersignatures and the member's signature to a certificate,
+// which must not change afterwards. head is nil if there is no release; held maps neighbors' names to their
+// countersignatures of head.
 func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Statement, held map[string][]byte) error {
 	if len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("signed: certificate: the key has %d bytes, want %d", len(key), ed25519.PrivateKeySize)
@@ -58,7 +59,7 @@ func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Statem
 	return c.Verify()
 }
 
-// VerifyCertificate reports whether one of keys has signed a certificate. The error wraps [ErrSignature].
+// VerifyCertificate checks that one of keys signed a certificate. The error wraps [ErrSignature].
 func VerifyCertificate(c *dpmech.Certificate, keys []ed25519.PublicKey) error {
 	signature, errHex := hex.DecodeString(c.Signature)
 	message, err := c.SignedBytes()

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Chain holds a member's last signed releases, the newest last: two of its device, and two of a lost one.
+// Chain holds a member's last signed releases, the newest last: two of its device and two of a lost device.
 type Chain []Statement
 
 const maxChain = 4
@@ -14,7 +14,6 @@ const maxChain = 4
 // Last returns the newest release, or nil.
 func (c Chain) Last() *Statement { return c.newest(func(*Statement) bool { return true }) }
 
-// newest returns the newest release that matches, or nil.
 func (c Chain) newest(matches func(r *Statement) bool) *Statement {
 	for i := len(c) - 1; i >= 0; i-- {
 		if matches(&c[i]) {
@@ -24,12 +23,12 @@ func (c Chain) newest(matches func(r *Statement) bool) *Statement {
 	return nil
 }
 
-// Of returns the newest release of a round, or nil. A device that took over signs a round again.
+// Of returns the newest release of a round, or nil. A replacement device signs one round again.
 func (c Chain) Of(round int) *Statement {
 	return c.newest(func(r *Statement) bool { return r.Round == round })
 }
 
-// Proving returns the newest release of round or later, and the newest of all if none is that late.
+// Proving returns the newest release of round or later, or else the newest of all.
 func (c Chain) Proving(round int) *Statement {
 	if r := c.newest(func(r *Statement) bool { return r.Round >= round }); r != nil {
 		return r
@@ -37,7 +36,7 @@ func (c Chain) Proving(round int) *Statement {
 	return c.Last()
 }
 
-// Add inserts a release, or replaces that of the same round and epoch, and drops the oldest of too many.
+// Add inserts a release, or replaces the one of the same round and epoch, and drops the oldest above the limit.
 func (c Chain) Add(r Statement) Chain {
 	c = append(c, r)
 	for i := len(c) - 1; i > 0; i-- {
@@ -54,7 +53,8 @@ func (c Chain) Add(r Statement) Chain {
 	return c[max(0, len(c)-maxChain):]
 }
 
-// Evidence proves that a member's key has signed two different releases of one round: its device has a copy, or was set back.
+// Evidence proves that a member's key signed two different releases of one round: its device has a clone or was rolled
+// back.
 type Evidence struct {
 	Member string    `json:"member"`
 	Round  int       `json:"round"`
@@ -62,18 +62,18 @@ type Evidence struct {
 	Second Statement `json:"second"`
 }
 
-// NewEvidence returns the evidence of two releases of a member, without verifying them.
+// NewEvidence returns the evidence of two releases of a member. It does not verify them.
 func NewEvidence(member string, first, second *Statement) Evidence {
 	return Evidence{member, first.Round, *first, *second}
 }
 
-// String says what the evidence shows.
+// String describes the evidence.
 func (e Evidence) String() string {
 	return fmt.Sprintf("%q has signed two different releases of round %d: its device has a copy, or was set back",
 		e.Member, e.Round)
 }
 
-// Check refuses evidence that is not about two releases, the first of the round that it names.
+// Check rejects evidence that is not about two releases, or whose first release is not of Round.
 func (e *Evidence) Check() error {
 	if e.First.Kind != Release || e.Second.Kind != Release || e.First.Round != e.Round {
 		return fmt.Errorf("signed: evidence: round is %d, and %v %d was signed, and %v %d", e.Round, e.First.Kind, e.First.Round,
@@ -82,7 +82,7 @@ func (e *Evidence) Check() error {
 	return nil
 }
 
-// Verify checks, for a run and a fleet as in [NewScope], both signatures and that they contradict each other.
+// Verify checks both signatures, for a run and a fleet as in [NewScope], and that the releases contradict each other.
 func (e Evidence) Verify(run string, fleet [32]byte, keys []ed25519.PublicKey) error {
 	scope := NewScope(run, fleet, e.Member)
 	if err := errors.Join(e.Check(), e.First.Verify(scope, keys), e.Second.Verify(scope, keys)); err != nil {

@@ -13,7 +13,7 @@ import (
 	"slices"
 )
 
-// Scope says whose statements a signature is about: a hash of the run, the fleet and the member. See [NewScope].
+// Scope binds a signature to a run, a fleet and a member: it is a hash of the three. See [NewScope].
 type Scope [sha256.Size]byte
 
 // NewScope returns the scope of a member's statements in a run. fleet is the fleet's hash.
@@ -25,48 +25,48 @@ func NewScope(run string, fleet [32]byte, member string) Scope {
 	return sha256.Sum256(b)
 }
 
-// Head is a [dpmech.Head] as statements carry it, zero without a ledger. See [NewHead].
+// Head is a [dpmech.Head] in the form that statements carry; zero without a ledger. See [NewHead].
 type Head struct {
 	ID   [16]byte
 	Seq  uint64
 	Hash [32]byte
 }
 
-// Kind says what a [Statement] is about.
+// Kind is the subject of a [Statement].
 type Kind uint8
 
 const (
-	// Release is one release: Value is its [Digest], Prev the [Statement.ID] of the release before, zero if there is no signed
-	// one. A replacement device signs, in its own epoch, the release after which it takes over.
+	// Release: Value is its [Digest], Prev the [Statement.ID] of the previous release, zero if there is no signed one.
+	// A replacement device signs, in its own epoch, the release after which it takes over.
 	Release    Kind = 1 + iota
-	Offer           // Value is a public key of X25519 (RFC 7748), Round the first release whose noise the secret makes
-	Stop            // requests an early end: Round is the last round that touches data
-	Notice          // tells the neighbor whose [Scope] is Value that the member drops it from its release Round on
-	Checkpoint      // of what the data have spent: Value is the SHA-256 of a [dpmech.Checkpoint] beside it; Round is 0
+	Offer           // Value is a public key of X25519 (RFC 7748), Round the first release whose noise uses it
+	Stop            // early-stop request: Round is the last round that uses data
+	Notice          // tells the neighbor whose [Scope] is Value that the member drops it from release Round on
+	Checkpoint      // of the data's cost: Value is the SHA-256 of a [dpmech.Checkpoint] sent with it; Round is 0
 )
 
 var kindNames = map[Kind]string{Release: "release", Offer: "offer", Stop: "stop", Notice: "notice", Checkpoint: "checkpoint"}
 
-// String returns the name of a kind, or the number of an unknown one.
+// String returns the name of a kind, or the number of an unknown kind.
 func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d", uint8(k))) }
 
-// Statement is what a member says under its key. All kinds have one layout.
+// Statement is what a member signs. All kinds have one layout.
 type Statement struct {
-	Epoch     uint16 // how many devices of this name were lost before
+	Epoch     uint16 // number of devices of this name that were lost before
 	Kind      Kind
 	Round     int      // a release or a round, by kind; 0..MaxInt32
 	Prev      [32]byte // of a release, else zero
 	Value     [32]byte // by kind
-	Ledger    Head     // of a release the ledger once it was charged, of a checkpoint the ledger it is about; else zero
+	Ledger    Head     // of a release: the ledger once charged; of a checkpoint: its ledger; else zero
 	Signature [ed25519.SignatureSize]byte
 }
 
-// Size is the length in bytes of a statement as [Statement.Append] writes it.
+// Size is the length in bytes of a statement that [Statement.Append] writes.
 const Size = bodySize + ed25519.SignatureSize
 
 const bodySize = 2 + 1 + 4 + 32 + 32 + 16 + 8 + 32
 
-// How much may travel together.
+// Limits of one message.
 const (
 	MaxStops   = 8
 	MaxOffers  = 8
@@ -78,14 +78,14 @@ const incarnationBits = 48
 // MaxIncarnation is the highest incarnation.
 const MaxIncarnation = 1<<incarnationBits - 1
 
-// NewIncarnation returns a random number of 48 bits that tells one process of a member from others.
+// NewIncarnation returns a random 48-bit number that identifies one process of a member.
 func NewIncarnation() uint64 {
 	var b [8]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint64(b[:]) & MaxIncarnation
 }
 
-// PackDevice returns an epoch, in the upper 16 bits, and an incarnation, as one number.
+// PackDevice packs an epoch, in the upper 16 bits, and an incarnation into one number.
 func PackDevice(epoch uint16, incarnation uint64) uint64 {
 	return uint64(epoch)<<incarnationBits | incarnation&MaxIncarnation
 }
@@ -95,8 +95,8 @@ func UnpackDevice(device uint64) (epoch uint16, incarnation uint64) {
 	return uint16(device >> incarnationBits), device & MaxIncarnation
 }
 
-// appendBody appends all but the signature, in the order of the fields, integers big-endian: the epoch in two bytes, the
-// kind in one, the round in four, prev, value, and the ledger's id, lines in eight bytes, and hash.
+// appendBody appends all but the signature, in the order of the fields, integers big-endian: epoch (2 bytes), kind (1),
+// round (4), prev, value, then the ledger's id, lines (8) and hash.
 func (r *Statement) appendBody(dst []byte) []byte {
 	dst = append(binary.BigEndian.AppendUint16(dst, r.Epoch), byte(r.Kind))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(r.Round))
@@ -105,13 +105,13 @@ func (r *Statement) appendBody(dst []byte) []byte {
 	return append(dst, r.Ledger.Hash[:]...)
 }
 
-// Append appends the statement to dst, Size bytes, the signature last.
+// Append appends the statement, Size bytes with the signature last, to dst.
 func (r *Statement) Append(dst []byte) []byte { return append(r.appendBody(dst), r.Signature[:]...) }
 
-// MarshalText returns the statement as [Statement.Append] writes it, in hexadecimal digits.
+// MarshalText returns the output of [Statement.Append] in hexadecimal digits.
 func (r Statement) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, r.Append(nil)), nil }
 
-// UnmarshalText reads what MarshalText wrote, of any kind.
+// UnmarshalText parses the output of MarshalText, for any kind.
 func (r *Statement) UnmarshalText(text []byte) (err error) {
 	*r, err = fromHex(text, func(b []byte) (Statement, error) {
 		return Parse(b, Release, Offer, Stop, Notice, Checkpoint)
@@ -119,7 +119,6 @@ func (r *Statement) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// fromHex reads what was written in hexadecimal digits.
 func fromHex[T any](text []byte, parse func(b []byte) (T, error)) (v T, err error) {
 	b, err := hex.DecodeString(string(text))
 	if err != nil {
@@ -128,7 +127,7 @@ func fromHex[T any](text []byte, parse func(b []byte) (T, error)) (v T, err erro
 	return parse(b)
 }
 
-// Parse reads a statement of one of some kinds, without checking its signature.
+// Parse parses a statement of one of the given kinds. It does not check the signature.
 func Parse(b []byte, kinds ...Kind) (Statement, error) {
 	if len(b) != Size {
 		return Statement{}, fmt.Errorf("signed: %v: found %d bytes, want %d", kinds, len(b), Size)
@@ -159,7 +158,7 @@ func Parse(b []byte, kinds ...Kind) (Statement, error) {
 	return r, nil
 }
 
-// The first bytes of what is signed, by its kind.
+// Prefixes of the signed bytes, by kind.
 const (
 	statementTag = "spade-edge statement 1\n"
 	heldTag      = "spade-edge held 1\n"
@@ -175,15 +174,15 @@ func (r *Statement) Sign(key ed25519.PrivateKey, s Scope) {
 	copy(r.Signature[:], ed25519.Sign(key, r.message(s)))
 }
 
-// ErrSignature is wrapped by errors of signatures that none of a member's keys has made.
+// ErrSignature is wrapped by errors about signatures that match none of a member's keys.
 var ErrSignature = errors.New("the signature is by none of the member's keys")
 
-// Verify reports whether one of keys has signed the statement in a scope. The error wraps [ErrSignature].
+// Verify checks that one of keys signed the statement in a scope. The error wraps [ErrSignature].
 func (r *Statement) Verify(s Scope, keys []ed25519.PublicKey) error {
 	return verify(keys, r.message(s), r.Signature[:], "%v %d", r.Kind, r.Round)
 }
 
-// verify reports whether one of keys has signed a message, which format and args name.
+// verify checks that one of keys signed a message. format and args name the message in the error.
 func verify(keys []ed25519.PublicKey, message, signature []byte, format string, args ...any) error {
 	for _, key := range keys {
 		if len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature) {
@@ -193,24 +192,24 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 	return fmt.Errorf("signed: "+format+": %w (of %d)", append(args, ErrSignature, len(keys))...)
 }
 
-// ID returns the hash that the next release names as Prev. It does not depend on the key, which may change.
+// ID returns the hash that the next release stores as Prev. It does not depend on the key, which may change.
 func (r *Statement) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
-// Contradicts reports whether r and o, verified in one scope, are two different statements of one release and epoch. Signatures
-// may differ, as a new key signs again what an old one has signed.
+// Contradicts reports whether r and o, both verified in one scope, are different statements of one release and epoch.
+// Signatures may differ, because a member signs again with a new key.
 func (r *Statement) Contradicts(o *Statement) bool {
 	a, b := *r, *o
 	a.Signature, b.Signature = [ed25519.SignatureSize]byte{}, [ed25519.SignatureSize]byte{}
 	return a.Kind == Release && b.Kind == Release && a.Epoch == b.Epoch && a.Round == b.Round && a.Round > 0 && a != b
 }
 
-// Countersign returns a neighbor's signature, with its key, that it holds the release, and so all those before it in the chain.
-// s is the scope of the member that made the release.
+// Countersign returns a neighbor's signature which confirms that it holds the release and all earlier ones in the
+// chain. key is the neighbor's, s the scope of the member that made the release.
 func (r *Statement) Countersign(key ed25519.PrivateKey, s Scope) []byte {
 	return ed25519.Sign(key, r.held(s))
 }
 
-// VerifyHeld reports whether one of a neighbor's keys has made a countersignature. The error wraps [ErrSignature].
+// VerifyHeld checks that one of a neighbor's keys made a countersignature. The error wraps [ErrSignature].
 func (r *Statement) VerifyHeld(s Scope, keys []ed25519.PublicKey, signature []byte) error {
 	return verify(keys, r.held(s), signature, "countersignature of release %d", r.Round)
 }
@@ -220,13 +219,13 @@ func (r *Statement) held(s Scope) []byte {
 	return append([]byte(heldTag), id[:]...)
 }
 
-// Digest returns the digest of a release: SHA-256 over a tag and, little endian, its change on the grid as int32, or, without
-// one, its numbers x as float32. Where each neighbor gets a message of its own, x is the released model.
+// Digest returns the digest of a release: SHA-256 over a tag and, little-endian, its change on the grid as int32 or,
+// without one, x as float32. If each neighbor gets its own message, x is the released model.
 func Digest(x []float32, change []int32) [32]byte {
 	tag, numbers := "vector\n", any(x)
 	if len(change) > 0 {
 		tag, numbers = "grid\n", change
 	}
-	b, _ := binary.Append([]byte(tag), binary.LittleEndian, numbers) // lists of numbers can always be encoded
+	b, _ := binary.Append([]byte(tag), binary.LittleEndian, numbers) // lists of numbers always encode
 	return sha256.Sum256(b)
 }

@@ -32,7 +32,7 @@ func example() (Statement, Scope) {
 	return r, NewScope("run-1", [32]byte{1, 2, 3}, "ward-1")
 }
 
-// What is written is read again, and every byte of it is under the signature.
+// Parse is the inverse of Append, and the signature covers every byte.
 func TestEveryByteIsSigned(t *testing.T) {
 	key := testKey(1)
 	r, s := example()
@@ -71,7 +71,7 @@ func TestEveryByteIsSigned(t *testing.T) {
 	}
 }
 
-// A signature counts for one run, fleet, member, key and kind.
+// A signature is valid for one run, fleet, member, key and kind only.
 func TestSignatureIsOfOneScope(t *testing.T) {
 	key, other := testKey(1), testKey(2)
 	r, s := example()
@@ -116,7 +116,8 @@ func TestSignatureIsOfOneScope(t *testing.T) {
 	}
 }
 
-// Each kind is read where it is asked for, and within its range alone. None counts as another: the kind is signed.
+// Parse accepts each kind only if requested, and only within its range. The signature covers the kind, so none passes
+// for another.
 func TestKinds(t *testing.T) {
 	key := testKey(1)
 	_, scope := example()
@@ -150,7 +151,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A relayed statement says whose it is, and nobody can pass it off as another member's.
+// A relayed statement names its member, and nobody can pass it off as another member's.
 func TestRelayed(t *testing.T) {
 	key := testKey(1)
 	scope := NewScope("run", [32]byte{1}, "a")
@@ -177,7 +178,7 @@ func TestRelayed(t *testing.T) {
 	}
 }
 
-// Only two releases of one round and epoch contradict each other, by all that is signed.
+// Two releases of one round and epoch contradict each other if any signed field differs; nothing else does.
 func TestContradicts(t *testing.T) {
 	a, _ := example()
 	b := a
@@ -186,7 +187,7 @@ func TestContradicts(t *testing.T) {
 		t.Error("two digests of one round are no contradiction")
 	}
 	other, resigned := a, a
-	other.Prev[0]++ // of another past
+	other.Prev[0]++ // another predecessor
 	resigned.Signature[0]++
 	if !a.Contradicts(&other) || a.Contradicts(&resigned) {
 		t.Error("bodies are not what is compared")
@@ -207,7 +208,7 @@ func TestContradicts(t *testing.T) {
 	}
 }
 
-// Digests are those of a plain loop, at lengths around the size of a block, and of one form do not pass for the other.
+// Digest equals a plain loop at lengths around the block size, and the two forms never have equal digests.
 func TestDigests(t *testing.T) {
 	for _, n := range []int{0, 1, 3, 1021, 1022, 1023, 1024, 5000} {
 		x, g := make([]float32, n), make([]int32, n)
@@ -217,7 +218,7 @@ func TestDigests(t *testing.T) {
 			vector = binary.LittleEndian.AppendUint32(vector, math.Float32bits(x[i]))
 			grid = binary.LittleEndian.AppendUint32(grid, uint32(g[i]))
 		}
-		if n == 0 { // without a change on the grid it is the numbers that count
+		if n == 0 { // without a change on the grid the digest covers x
 			grid = vector
 		}
 		if Digest(x, nil) != sha256.Sum256(vector) || Digest(nil, g) != sha256.Sum256(grid) {
@@ -229,7 +230,7 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-// The layout is fixed: evidence and certificates are read for years.
+// The layout is fixed: evidence and certificates stay readable for years.
 func TestGoldenStatement(t *testing.T) {
 	r, s := example()
 	r.Sign(testKey(1), s)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Wycheproof's edge cases of Ed25519 through what verifies releases, offers and ledger heads: among them signatures that
-// are changed without the key, of other lengths, and with an S beyond the order of the group.
+// The verification of releases, offers and ledger states passes Wycheproof's edge cases of Ed25519, among them
+// signatures modified without the key, of other lengths, and with an S beyond the order of the group.
 func TestVectorsOfEd25519(t *testing.T) {
 	text, err := os.ReadFile("../../../shared/vectors/wycheproof_ed25519.json")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Two clients that like different points agree on one between them. Every third message is lost, and sent again.
+// Two clients that prefer different points agree on one between them. Every third message is lost and sent again.
 func Example() {
 	var clients []sim.Client
 	for i, wish := range []float64{-1, 2} {

@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// everybody returns n clients, each a neighbor of all others; change may alter each configuration.
+// everybody returns n clients on a complete graph; change may alter each configuration.
 func everybody(n int, change func(c *admm.Config)) []sim.Client {
 	var clients []sim.Client
 	for i := range n {
@@ -43,14 +43,13 @@ func everybody(n int, change func(c *admm.Config)) []sim.Client {
 	return clients
 }
 
-// private makes a configuration one with noise, its releases on a grid.
+// private makes a configuration private, with releases on a grid.
 func private(c *admm.Config) {
 	noise := rng.New(4, rng.Address{Purpose: rng.Noise, Client: c.Estimator.Client})
 	c.NonPrivate, c.Privacy, c.Noise = false, dpmech.Gaussian{Clip: 0.1, Sigma: 0.05}, &noise
 	c.Releases, c.GridStep = true, 0.01
 }
 
-// kinds are runs whose messages differ.
 var kinds = map[string]func(c *admm.Config){
 	"messages":          nil,
 	"releases":          func(c *admm.Config) { c.Releases = true },
@@ -59,15 +58,15 @@ var kinds = map[string]func(c *admm.Config){
 	"probes":            func(c *admm.Config) { c.Probe = true },
 }
 
-// scale weighs a message by its numbers, differently by kind.
+// scale measures a message by its numbers, differently for each kind.
 func scale() func(m *admm.Message) (int, error) {
 	return func(m *admm.Message) (int, error) {
 		return 1000*int(m.Kind) + 10*len(m.Vector) + len(m.Grid), nil
 	}
 }
 
-// Messages that go from machine to machine are those that go through the list of what is under way: same transcript,
-// same messages in the same order, same weight, on one core and on more.
+// Whether receivers read messages directly or in transit has no effect: same transcript, same messages in the same
+// order, same measured size, on one core and on several.
 func TestBothWaysOfMessages(t *testing.T) {
 	for name, change := range kinds {
 		type result struct {
@@ -110,7 +109,7 @@ func TestBothWaysOfMessages(t *testing.T) {
 			got := run(set)
 			runtime.GOMAXPROCS(cores)
 			sent := want.sent
-			if way == "seed" { // answers to probes go out in another order
+			if way == "seed" { // answers to probes are sent in another order
 				slices.Sort(got.sent)
 				sent = slices.Sorted(slices.Values(sent))
 			}
@@ -122,7 +121,6 @@ func TestBothWaysOfMessages(t *testing.T) {
 	}
 }
 
-// A meter's error ends the run.
 func TestMeterFails(t *testing.T) {
 	broken := errors.New("broken")
 	network, err := sim.New(everybody(3, nil))
@@ -137,7 +135,7 @@ func TestMeterFails(t *testing.T) {
 	}
 }
 
-// Once warm, a tick allocates nothing for a message, nor for a client.
+// Once warm, a tick does not allocate for each message or client.
 func TestWarmTickAllocates(t *testing.T) {
 	for name, change := range kinds {
 		const n = 40

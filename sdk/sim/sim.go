@@ -12,43 +12,43 @@ import (
 
 // Client is one member of a simulated network. Its number, Config.Estimator.Client, must be its index in the list.
 //
-// Oracles and noise sources of different clients are called concurrently, those of one client from one goroutine at a
-// time. Clients must not share anything whose answers depend on the order of calls.
+// A simulation calls the oracles and noise sources of different clients concurrently, and those of one client from one
+// goroutine at a time. Clients must not share anything whose answers depend on the order of calls.
 type Client struct {
 	Config admm.Config
 	Oracle zoest.Oracle
 }
 
-// FaultSchedule returns the fate of message number seq, from 0, from one client to another: the delay in ticks of each
-// copy that arrives. {0} is a message on time, {0, 0} arrives twice, and an empty list loses it. It is a pure function,
-// called in any order and from any goroutine. Its result must not be changed.
+// FaultSchedule returns the delay in ticks of each copy that arrives of message number seq, from 0, from one client to
+// another. {0} is a message on time, {0, 0} arrives twice, and an empty list drops it. It must be a pure function; it
+// is called in any order and from any goroutine. Its result must not be changed.
 type FaultSchedule func(from, to, seq int) []int
 
-// Sim is a network of machines in virtual time, which passes in ticks. In a tick every client receives what has arrived
-// and makes its next release if it can; otherwise its machine gets a Tick. A message arrives one tick after it is sent,
-// so without faults a round takes one tick.
+// Sim is a network of machines in virtual time, which advances in ticks. In a tick every client receives what has
+// arrived and makes its next release if it can; otherwise its machine gets a Tick. A message arrives one tick after it
+// is sent, so a round without faults takes one tick.
 //
-// The clients of a tick are spread over GOMAXPROCS goroutines. The results do not depend on their number: OnSend,
-// Faults and the transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its
-// fields before Run.
+// GOMAXPROCS goroutines share the clients of a tick. The results do not depend on their number: OnSend, Faults and the
+// transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its fields before
+// Run.
 //
-// Without Faults, Asleep and Seed the messages of a release are read where their sender holds them, one tick later, and
-// what a tick allocates does not depend on the number of clients and messages.
+// Without Faults, Asleep and Seed receivers read a release from its sender's memory, one tick later. The allocations of
+// a tick then do not depend on the number of clients and messages.
 type Sim struct {
-	// OnSend, if not nil, sees every sent message, lost ones included. The vectors are valid during the call.
+	// OnSend, if not nil, sees every sent message, including lost ones. The vectors are valid during the call.
 	OnSend func(admm.Message)
-	// OnRelease, if not nil, sees a client's machine right after each of its releases, called from the goroutines of a
-	// tick.
+	// OnRelease, if not nil, sees a client's machine right after each of its releases. The goroutines of a tick call
+	// it.
 	OnRelease func(client int, m *admm.Machine)
-	// Meter, if not nil, makes a function for each goroutine of a tick that measures sent messages, such as the bytes
-	// of their frames; lost ones count. [Sim.Weight] returns the sum. A release to all neighbors is measured once and
-	// counts for each. The vectors are valid during the call, and an error ends the run.
+	// Meter, if not nil, makes a function for each goroutine of a tick that measures sent messages, including lost
+	// ones, such as the bytes of their frames. [Sim.Weight] returns the sum. A release to all neighbors is measured
+	// once and counts for each. The vectors are valid during the call, and an error ends the run.
 	Meter func() func(*admm.Message) (int, error)
 
-	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and change no result.
+	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and do not change results.
 	Faults FaultSchedule
-	// Forge, if not nil, replaces each message with a release, to simulate malicious members. It is called in the order
-	// of clients and of their neighbors, after all releases of the tick. The message's vectors are a copy.
+	// Forge, if not nil, replaces each message that carries a release, to simulate malicious members. It is called in
+	// the order of clients and of their neighbors, after all releases of the tick. The message's vectors are a copy.
 	Forge func(admm.Message) admm.Message
 	// Asleep, if not nil, reports whether a client does nothing in a tick, counted from 0. Its messages wait for it.
 	Asleep func(client, tick int) bool
@@ -57,25 +57,25 @@ type Sim struct {
 
 	members    []*member
 	workers    []*worker
-	direct     bool                   // in this tick every client takes what all neighbors have posted in the last one
-	transit    map[int][]admm.Message // other sent messages, by the tick of their arrival
+	direct     bool                   // in this tick every client reads what all its neighbors posted in the last one
+	transit    map[int][]admm.Message // other sent messages, by tick of arrival
 	tick       int                    // in progress
 	idle       int                    // ticks since the last release
 	last       int
 	over       int // complete rounds
 	transcript *Transcript
-	spare      [][]float32 // room for models
+	spare      [][]float32 // reusable model storage
 }
 
 const (
-	idleLimit = 10_000 // ticks without a release after which a simulation gives up
-	shuffle   = 8      // tells the draws of Seed apart from those of the fault schedules in package tinytest
+	idleLimit = 10_000 // a simulation gives up after this many ticks without a release
+	shuffle   = 8      // separates the draws of Seed from those of the fault schedules in package tinytest
 )
 
-var onTime = []int{0} // every message without faults
+var onTime = []int{0} // fate of every message without faults
 
-// New returns a simulation at the start of round 0. It refuses clients that disagree on the number of rounds or on who
-// is whose neighbor.
+// New returns a simulation at the start of round 0. It rejects clients that disagree on the number of rounds or on
+// which clients are neighbors.
 func New(clients []Client) (*Sim, error) {
 	if len(clients) == 0 {
 		return nil, errors.New("sim: no clients")
@@ -115,7 +115,7 @@ func New(clients []Client) (*Sim, error) {
 	return s, nil
 }
 
-// Run makes all remaining rounds. each, if not nil, is called after every round; its error ends the run. Run also fails
+// Run runs all remaining rounds. each, if not nil, is called after every round; its error ends the run. Run also fails
 // if no client makes a release for 10,000 ticks. Do not call it again after an error.
 func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	for s.over < s.last {
@@ -132,13 +132,13 @@ func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	return nil
 }
 
-// Round returns the number of complete rounds, in which all clients have made their release.
+// Round returns the number of complete rounds, in which all clients made their release.
 func (s *Sim) Round() int { return s.over }
 
-// Ticks returns the number of past ticks: without faults, that of rounds.
+// Ticks returns the number of past ticks; without faults it equals the number of rounds.
 func (s *Sim) Ticks() int { return s.tick }
 
-// Transcript returns the hash, in hex, of all complete rounds, see [Transcript].
+// Transcript returns the hash, in hex, of all complete rounds: see [Transcript].
 func (s *Sim) Transcript() string { return s.transcript.Sum() }
 
 // Weight returns the sum of Meter's measurements.
@@ -160,7 +160,7 @@ func (s *Sim) Models() [][]float32 {
 	return x
 }
 
-// Averages returns a copy of every client's mean of all its releases; nil for one without Config.Average.
+// Averages returns a copy of every client's mean of all its releases; nil for a client without Config.Average.
 func (s *Sim) Averages() (x [][]float32) {
 	for _, c := range s.members {
 		x = append(x, c.machine.Averaged())
@@ -168,7 +168,7 @@ func (s *Sim) Averages() (x [][]float32) {
 	return x
 }
 
-// Queries returns how many losses all clients asked for and how many failed.
+// Queries returns how many losses all clients requested and how many of these requests failed.
 func (s *Sim) Queries() (asked, failed int64) {
 	for _, c := range s.members {
 		st := c.machine.Status()

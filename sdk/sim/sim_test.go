@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// pair returns two clients that like different points; change may alter the second one's configuration.
+// pair returns two clients that prefer different points; change may alter the second one's configuration.
 func pair(change func(c *admm.Config)) []sim.Client {
 	var clients []sim.Client
 	for i := range 2 {
@@ -35,7 +35,7 @@ func pair(change func(c *admm.Config)) []sim.Client {
 	return clients
 }
 
-// Two runs are one run: same transcript, same counts, and every message is seen once.
+// Two equal runs have the same transcript and the same counts, and OnSend sees every message once.
 func TestSimRepeats(t *testing.T) {
 	var transcripts []string
 	for range 2 {
@@ -80,7 +80,6 @@ func TestSimRepeats(t *testing.T) {
 	}
 }
 
-// A network in which something does not fit is refused before it starts.
 func TestNewRefuses(t *testing.T) {
 	for want, clients := range map[string][]sim.Client{
 		"no clients":             nil,
@@ -99,7 +98,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// An oracle's failure, the caller's and the context's end a run, each with its own words.
+// An error of the oracle, the caller or the context ends a run, and Run returns it.
 func TestRunEnds(t *testing.T) {
 	broken, enough := errors.New("broken"), errors.New("enough")
 	clients := pair(nil)

@@ -20,26 +20,25 @@ type member struct {
 	machine   *admm.Machine
 	oracle    zoest.Oracle
 	neighbors []int
-	place     []int32        // where this client stands among the neighbors of each neighbor
-	sent      map[int]int    // with Faults: messages sent so far, by neighbor
+	place     []int32        // this client's index among the neighbors of each neighbor
+	sent      map[int]int    // with Faults: number of messages sent so far, by neighbor
 	in, out   []admm.Message // of this tick; out holds copies
 	asleep    bool
 	released  int       // round of the release made in this tick, or 0
-	model     []float32 // of that release; before it, room for it
-	fresh     int       // that round, if all that is sent are its messages, one a neighbor, and out does not hold them
-	posted    int       // fresh in the tick before
+	model     []float32 // of that release; before it, reusable storage
+	fresh     int       // released, if that release is all that is sent, once to each neighbor, and out is empty
+	posted    int       // fresh in the previous tick
 	err       error
 }
 
-// worker is the scratch of one goroutine of a tick.
+// worker is the scratch memory of one goroutine of a tick.
 type worker struct {
-	losses []float64      // room for the answers to one window of queries
-	room   []admm.Message // lent to the machine at work
+	losses []float64      // storage for the answers to one window of queries
+	room   []admm.Message // lent to the active machine
 	weigh  func(*admm.Message) (int, error)
 	weight int64
 }
 
-// step runs one tick.
 func (s *Sim) step(ctx context.Context) error {
 	if s.idle == idleLimit {
 		return s.standstill()
@@ -94,12 +93,11 @@ func (s *Sim) step(ctx context.Context) error {
 	return nil
 }
 
-// plain reports whether a message always arrives one tick later, and in the order in which it was sent.
+// plain reports whether every message arrives one tick later, in the order of sending.
 func (s *Sim) plain() bool {
 	return s.Faults == nil && s.Asleep == nil && s.Seed == 0 && s.Forge == nil
 }
 
-// arrive hands out the messages that are due in this tick.
 func (s *Sim) arrive() {
 	due := s.transit[s.tick]
 	delete(s.transit, s.tick)
@@ -113,10 +111,10 @@ func (s *Sim) arrive() {
 	}
 }
 
-// work runs every awake client through the tick, on as many goroutines as there are processors.
+// work runs every awake client through the tick, on at most GOMAXPROCS goroutines.
 func (s *Sim) work(ctx context.Context) {
 	workers := min(runtime.GOMAXPROCS(0), len(s.members))
-	portion := max(1, len(s.members)/(32*workers)) // few enough to be shared evenly, many enough to be cheap
+	portion := max(1, len(s.members)/(32*workers)) // small enough to balance the load, large enough to be cheap
 	for len(s.workers) < workers {
 		w := new(worker)
 		if s.Meter != nil {
@@ -124,7 +122,7 @@ func (s *Sim) work(ctx context.Context) {
 		}
 		s.workers = append(s.workers, w)
 	}
-	var next atomic.Int64 // the first client that nobody has taken
+	var next atomic.Int64 // first unassigned client
 	work := func(w *worker) {
 		for ctx.Err() == nil {
 			to := int(next.Add(int64(portion)))
@@ -158,11 +156,10 @@ func (s *Sim) awake(ctx context.Context, number int, c *member, w *worker) {
 	}
 }
 
-// live runs a client through one tick.
 func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
 	if s.direct {
-		// What concurrently running neighbors have posted does not change in this tick: a client makes at most one
-		// release in it, which replaces an earlier one.
+		// What concurrently running neighbors posted does not change in this tick: a client makes at most one release
+		// in it, which replaces an earlier one.
 		for i, j := range c.neighbors {
 			from := s.members[j]
 			if err := c.machine.Receive(from.machine.Posted(int(c.place[i]), from.posted)); err != nil {
@@ -243,13 +240,12 @@ func (c *member) posts(send []admm.Message, round int) bool {
 //go:noinline
 func (c *member) keep(msg admm.Message) {
 	if msg.Kind == admm.Done {
-		return // nobody leaves a simulation
+		return // nobody exits a simulation
 	}
 	msg.Vector, msg.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
 	c.out = append(c.out, msg)
 }
 
-// measure weighs messages.
 func (w *worker) measure(send []admm.Message) (err error) {
 	if w.weigh == nil {
 		return nil
@@ -271,7 +267,6 @@ func (w *worker) measure(send []admm.Message) (err error) {
 	return nil
 }
 
-// send puts a message on its way.
 func (s *Sim) send(c *member, msg admm.Message) {
 	if s.Forge != nil && (msg.Kind == admm.Release || msg.Kind == admm.EdgeMessage) {
 		msg = s.Forge(msg)
@@ -290,7 +285,7 @@ func (s *Sim) send(c *member, msg admm.Message) {
 	}
 }
 
-// standstill returns an error with the client that is furthest behind and those that it waits for.
+// standstill returns an error that names the slowest client and those that it waits for.
 func (s *Sim) standstill() error {
 	behind := slices.MinFunc(s.members, func(a, b *member) int {
 		return cmp.Compare(a.machine.Status().Round, b.machine.Status().Round)

@@ -15,9 +15,9 @@ type Transcript struct {
 	clients  int
 	complete func(round int, models [][]float32)
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	over int
-	open []round // the rounds after over
+	open []round // rounds after over
 	hash hash.Hash
 	buf  []byte
 }
@@ -34,7 +34,7 @@ func NewTranscript(clients int, complete func(round int, models [][]float32)) *T
 	return &Transcript{clients: clients, complete: complete, hash: sha256.New()}
 }
 
-// Add adds the release of a client and keeps x. It ignores a known release.
+// Add adds the release of a client and keeps x. It ignores a release that it already has.
 func (t *Transcript) Add(number, client int, x []float32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

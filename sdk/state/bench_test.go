@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What a disk does for a private round: line, state, mark.
+// The disk writes of a private round: line, state, mark.
 func BenchmarkRound(b *testing.B) {
 	dir, err := sized(Open(filepath.Join(b.TempDir(), "state")))(1 << 12)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// certify certifies rounds of a run of which the ledger has reserved some, after three of another run.
+// certify certifies made rounds of a run of which the ledger reserved some, after three rounds of another run.
 func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
 	t.Helper()
 	l, _ := newLedger(t, limitOf(40, 1e-6, dpmech.ZCDP))
@@ -30,7 +30,6 @@ func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
 	return c, l
 }
 
-// cloneCertificate returns a copy, by way of JSON.
 func cloneCertificate(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
 	t.Helper()
 	text, err := c.JSON()
@@ -43,7 +42,7 @@ func cloneCertificate(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
 	return c
 }
 
-// A certificate agrees with its ledger, and stays right while the ledger goes on with other runs.
+// A certificate agrees with its ledger, and remains valid while the ledger continues with other runs.
 func TestVerifyCertificate(t *testing.T) {
 	for _, x := range []struct{ made, reserved int }{{10, 10}, {10, 11}, {7, 10}, {0, 4}, {0, 0}} {
 		c, l := certify(t, x.made, x.reserved)
@@ -62,7 +61,7 @@ func TestVerifyCertificate(t *testing.T) {
 	}
 }
 
-// What agrees with itself need not agree with the ledger.
+// A self-consistent certificate may contradict the ledger.
 func TestCertificateAgainstLedger(t *testing.T) {
 	c, l := certify(t, 9, 9)
 	for name, x := range map[string]struct {
@@ -103,7 +102,7 @@ func TestCertificateAgainstLedger(t *testing.T) {
 	}
 }
 
-// A ledger that has gone on with this run says by how much; with another run it may go on.
+// If the ledger continued with this run, the error states by how many releases; other runs may continue.
 func TestCertificateOlderThanRun(t *testing.T) {
 	c, l := certify(t, 4, 4)
 	reserve(t, l, "another", 1, 2)
@@ -116,8 +115,8 @@ func TestCertificateOlderThanRun(t *testing.T) {
 	}
 }
 
-// A certificate that states less, with its lifetime rewritten to agree, does not agree with the file. One that
-// disagrees with its own lifetime is found out here as well.
+// A certificate that understates the spend, with its lifetime rewritten to agree, does not agree with the ledger.
+// Verify also detects one that contradicts its own lifetime.
 func TestRewrittenCertificate(t *testing.T) {
 	good, l := certify(t, 10, 10)
 	few := []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: 800}}

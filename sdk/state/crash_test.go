@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// A first save that is cut short leaves a fresh store, however often and in whichever slot.
+// An interrupted first save leaves a fresh store, however often and in whichever slot.
 func TestFirstSaveCutShort(t *testing.T) {
 	d := newSimDisk(nil)
 	for round := 1; round <= 4; round++ {
@@ -34,8 +34,8 @@ func TestFirstSaveCutShort(t *testing.T) {
 	survives(t, d.files, 0)
 }
 
-// A killed process leaves every write before some byte and none after. Every such byte is tried, from an empty
-// directory to round 4. Of the zeros of new slots every byte of the first and the last 64 is tried, and some between.
+// A killed process leaves every write before some byte and none after. The test tries every such byte from an empty
+// directory to round 4, but of the zeros of new slots only the first and the last 64 and some between.
 func TestKilledAtEveryByte(t *testing.T) {
 	h := record(t, nil, 4)
 	files := map[string][]byte{}
@@ -55,13 +55,13 @@ func TestKilledAtEveryByte(t *testing.T) {
 		s.on(files)
 		survives(t, files, h.promised(i+1))
 	}
-	// A whole slot whose line is not in the log yet is what comes back ahead of the promise.
+	// A whole slot whose line is not yet in the log is newer than promised.
 	if cuts < 1000 || ahead < 400 {
 		t.Errorf("%d cuts, %d of them with a state that Save had not returned from", cuts, ahead)
 	}
 }
 
-// With the power gone, writes that were not synced are there or not in any mix.
+// After a power cut, any subset of the unsynced writes remains.
 func TestPowerCut(t *testing.T) {
 	coin := rng.New(1, rng.Address{Purpose: rng.Fault})
 	h := record(t, nil, 4)
@@ -84,7 +84,7 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// hasReleases checks that a log does not look like that of a store that has released nothing.
+// hasReleases checks that a log does not look like that of a store without releases.
 func hasReleases(t *testing.T, files map[string][]byte) {
 	t.Helper()
 	if log := readLog(files[logName]); len(log.releases) == 0 {
@@ -92,8 +92,8 @@ func hasReleases(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// The power may go a second time while the store mends what the first time left, and what has been loaded has to be
-// there after that as well: the node has sent it.
+// The power may fail again during recovery from the first power cut. What was loaded must survive, because the node has
+// sent it.
 func TestPowerCutTwice(t *testing.T) {
 	coin := rng.New(2, rng.Address{Purpose: rng.Fault})
 	h := record(t, nil, 3)
@@ -111,8 +111,8 @@ func TestPowerCutTwice(t *testing.T) {
 	}
 }
 
-// A process that is killed between write and sync leaves a slot that the next one can read and that is not on the disk.
-// What that one has loaded must be there after a power cut.
+// A process that is killed between write and sync leaves a slot that the next process can read although it is not on
+// the disk. What that process loads must survive a power cut.
 func TestLoadedIsDurable(t *testing.T) {
 	h := record(t, nil, 3)
 	for n := range h.steps {
@@ -135,9 +135,9 @@ func TestLoadedIsDurable(t *testing.T) {
 	}
 }
 
-// A disk that reports syncs as done and does none can lose the store back to some earlier time. As a whole that is an
-// older store, and sound: only the neighbors know better. If the log was spared, then slots of any earlier times are
-// not taken for the newest.
+// A disk that reports syncs without doing them can roll back the store. If all of it is rolled back, it is an older
+// valid store, which only the neighbors can detect. If the log is intact, slots of any earlier times are not taken for
+// the newest.
 func TestLyingSync(t *testing.T) {
 	h := record(t, nil, 5)
 	n := len(h.steps)
@@ -172,9 +172,9 @@ func TestLyingSync(t *testing.T) {
 	}
 }
 
-// Each call to the disk fails once, in every way. Save says so, nothing is taken after that, and the next process finds
-// the state before or the one whose line could not be logged. A state that could not be synced does not come back while
-// the machine runs.
+// Each call to the disk fails once, in every way. Save returns the error and then accepts nothing. The next process
+// finds the previous state, or the new one if only its log line failed. A state whose sync failed does not come back
+// while the machine runs.
 func TestEveryStepFails(t *testing.T) {
 	h := record(t, nil, 3)
 	before := h.after(len(h.steps))
@@ -219,7 +219,7 @@ func TestEveryStepFails(t *testing.T) {
 	}
 }
 
-// A disk that fills up while the store is made, or grows, gets back what was taken, and the store is as it was.
+// If the disk fills up while the store is created or grows, the store releases the allocated room and is unchanged.
 func TestFullDisk(t *testing.T) {
 	for _, n := range []int{0, 3} {
 		files := map[string][]byte{}
@@ -228,7 +228,7 @@ func TestFullDisk(t *testing.T) {
 			files = h.after(len(h.steps))
 		}
 		d := newSimDisk(files)
-		const room = 1 << 20 // for all files together
+		const room = 1 << 20
 		d.fault = func(s step) error {
 			used := 0
 			for _, b := range d.files {
@@ -247,7 +247,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		d.files = newSimDisk(files).files
 
-		// Some file systems look for room only when they sync.
+		// Some file systems allocate room only on a sync.
 		d.fault = func(s step) error {
 			if s.kind == "sync" && len(d.files[s.name]) > room/2 {
 				return syscall.ENOSPC
@@ -263,8 +263,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// One wrong byte, anywhere: in the older slot it costs that slot; in the newer one it is seen, and the older state is
-// not taken for the newest; in the log it never changes what is loaded.
+// One corrupt byte, anywhere: in the older slot it costs that slot, in the newer slot it is detected, and in the log it
+// never changes what is loaded.
 func TestEveryByteRots(t *testing.T) {
 	h := record(t, nil, 4)
 	files := h.after(len(h.steps))
@@ -277,7 +277,7 @@ func TestEveryByteRots(t *testing.T) {
 			}
 			used = slotHeader + len(s.State) + len(s.Note) + len(s.digest)
 		}
-		for at := range min(used+1, len(files[name])) { // one byte of the room behind a slot, too
+		for at := range min(used+1, len(files[name])) { // including one byte of the room after a slot
 			for _, mask := range []byte{0x01, 0x80, 0xff} {
 				d := newSimDisk(files)
 				d.files[name][at] ^= mask
@@ -308,7 +308,7 @@ func TestEveryByteRots(t *testing.T) {
 	}
 }
 
-// A sector that cannot be read is damage like any other.
+// An unreadable sector is damage like any other.
 func TestUnreadableSector(t *testing.T) {
 	d := newSimDisk(nil)
 	s := simOpen(t, d)

@@ -17,8 +17,8 @@ import (
 //	releases.log     a line of JSON for every save, only ever added to
 //	lock             held while the store is open, against a second process
 //
-// Keep adds journal.jsonl and secrets.json. Reserve makes a full disk show at once, and a save then writes in place (except
-// on copy-on-write file systems such as btrfs and ZFS).
+// Keep adds journal.jsonl and secrets.json. Reserve detects a full disk early; a save then writes in place (except on
+// copy-on-write file systems such as btrfs and ZFS).
 type Dir struct {
 	dir    string
 	lock   io.Closer
@@ -27,7 +27,7 @@ type Dir struct {
 	log    file
 	logEnd int64
 	contents
-	err error // what Save failed with, or that the store is closed
+	err error // the error of a failed Save, or that the store is closed
 }
 
 const (
@@ -37,9 +37,9 @@ const (
 
 func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 
-// Open opens the store in a directory and creates both if necessary. It repairs what a crash leaves, see [Dir.Remarks].
-// It refuses anything else and changes nothing: the error names the files and the remedy. It wraps [ErrRollback] if the
-// state is older than the log.
+// Open opens the store in a directory and creates both if necessary. It repairs the effects of a crash: see
+// [Dir.Remarks]. On other damage it changes nothing and returns an error with the files and the remedy, which wraps
+// [ErrRollback] if the state is older than the log.
 func Open(dir string) (*Dir, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, named(err)
@@ -89,7 +89,7 @@ func (d *Dir) prepare(s *scan) error {
 		}
 		err = allocate(d.slots[i], slotOverhead)
 		if err == nil && d.newest < 0 && s.slots[i].torn() {
-			// The next first save may go to the other slot and be torn too, and Open refuses two damaged slots.
+			// The next first save may go to the other slot and be torn too, and Open rejects two damaged slots.
 			err = writeSync(d.slots[i], make([]byte, slotHeader), 0)
 		}
 		if err != nil {
@@ -124,8 +124,8 @@ func (d *Dir) prepare(s *scan) error {
 	return nil
 }
 
-// Reserve gives the slots room for states of so many bytes, so that a full disk is found now: sdk.New does so. Slots never
-// shrink, and a longer state still makes its slot grow. After an error they have the length they had.
+// Reserve allocates slots for states of size bytes, so that a full disk fails now: sdk.New calls it. Slots never
+// shrink, and a longer state still makes its slot grow. On error the slots keep their length.
 func (d *Dir) Reserve(size int) error {
 	if d.err != nil {
 		return d.err
@@ -138,8 +138,8 @@ func (d *Dir) Reserve(size int) error {
 	return nil
 }
 
-// allocate extends a file to at least size bytes of real blocks, so that later writes go in place. If that fails, it
-// restores the old length.
+// allocate extends a file to at least size bytes of real blocks, so that later writes go in place. On error it restores
+// the old length.
 func allocate(f file, size int64) error {
 	old, err := f.size()
 	if err != nil || old >= size {
@@ -158,13 +158,13 @@ func allocate(f file, size int64) error {
 	return nil
 }
 
-// String returns the directory, for messages about what was found there.
+// String returns the directory, for messages.
 func (d *Dir) String() string { return d.dir }
 
 // Remarks returns one sentence for each unexpected but harmless finding of [Open], for the node's log.
 func (d *Dir) Remarks() []string { return d.remarks }
 
-// Load implements [Store]. Each state is read into a buffer of its own.
+// Load implements [Store]. Each state has its own buffer.
 func (d *Dir) Load() ([]Record, error) {
 	if d.err != nil {
 		return nil, d.err
@@ -192,8 +192,8 @@ func (d *Dir) Load() ([]Record, error) {
 	return records, nil
 }
 
-// Save implements [Store]. It writes and syncs the slot of the round, even or odd, and then adds a line to the log,
-// without a sync: the next Open restores lines that a power cut took from the slots.
+// Save implements [Store]. It writes and syncs the slot of the round, even or odd, and then adds a line to the log
+// without a sync: the next Open restores lost lines from the slots.
 func (d *Dir) Save(r Record) error {
 	if d.err != nil {
 		return d.err
@@ -225,14 +225,14 @@ func (d *Dir) save(r Record) error {
 		err = f.sync()
 	}
 	if err != nil {
-		// After a failed sync a system may count the pages as written: the next process would read a whole slot that is
-		// not on the disk. Without its digest it reads a torn one. If this write fails too, nothing more can be done.
+		// After a failed sync the system may treat the pages as written: the next process would read a whole slot that
+		// is not on the disk. Without its digest it reads a torn one. Nothing more can be done if this write fails.
 		f.WriteAt(make([]byte, len(digest)), slotHeader+int64(len(r.State)+len(r.Note)))
 		return named(err)
 	}
 	err = d.append(r, digest)
 	if err == nil && d.newest < 0 {
-		// An empty log means that nothing was ever released, so a torn slot beside it is a failed first save. The first
+		// An empty log means that nothing was ever released, and that a torn slot is a failed first save. The first
 		// line must therefore be as durable as its slot.
 		err = d.log.sync()
 	}
@@ -243,7 +243,6 @@ func (d *Dir) save(r Record) error {
 	return nil
 }
 
-// append adds the line of a save to the log.
 func (d *Dir) append(r Record, digest [sha256.Size]byte) error {
 	line, err := releaseLine(r, digest)
 	if err != nil {

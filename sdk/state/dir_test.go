@@ -17,8 +17,7 @@ import (
 	"testing"
 )
 
-// savedRound is what the tests save as the state of a round: bytes that tell rounds apart at every place, and lengths
-// that differ from round to round.
+// savedRound returns the state of a round in tests: every byte depends on the round, and the length varies.
 func savedRound(round, length int) Record {
 	b := make([]byte, length+round%3)
 	for i := range b {
@@ -39,7 +38,7 @@ func mustOpen(t *testing.T, dir string) *Dir {
 	return d
 }
 
-// filled makes a store with the saves of rounds 1 to n, and closes it.
+// filled creates a store with the saves of rounds 1 to n, and closes it.
 func filled(t *testing.T, n int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -55,7 +54,7 @@ func filled(t *testing.T, n int) (dir string) {
 	return dir
 }
 
-// rounds checks that states are whole, and returns of which rounds they are.
+// rounds checks that states are whole, and returns their rounds.
 func rounds(t *testing.T, kept []Record) []int {
 	t.Helper()
 	r := []int{}
@@ -78,7 +77,7 @@ func loaded(t *testing.T, d *Dir) []int {
 	return rounds(t, kept)
 }
 
-// The plain course of things: nothing, one state, two, and then always the last two, in this process and the next.
+// A store holds no state, then one, then two, and from then on the last two, in this process and the next.
 func TestDirStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "on the way")
 	for r := 0; r <= 6; r++ {
@@ -131,7 +130,7 @@ func TestDirStore(t *testing.T) {
 	}
 }
 
-// A store that grows keeps what it has; one opened for less keeps its size.
+// A store that grows keeps its states; one opened for less keeps its size.
 func TestDirStoreGrows(t *testing.T) {
 	dir := filled(t, 3)
 	big := savedRound(4, 100_000)
@@ -152,7 +151,7 @@ func TestDirStoreGrows(t *testing.T) {
 	}
 }
 
-// What the format promises to later builds: these bytes.
+// The format promises these bytes to later builds.
 func TestSlotLayout(t *testing.T) {
 	var b writerAt
 	digest, err := writeSlot(&b, Record{Round: 0x0102, State: []byte("state"), Note: "{}"})
@@ -174,7 +173,7 @@ func (w *writerAt) WriteAt(b []byte, off int64) (int, error) {
 	return len(b), nil
 }
 
-// What Save must not take. Every refusal is final.
+// Save rejects invalid records. Every rejection is final.
 func TestSaveRefuses(t *testing.T) {
 	for name, s := range map[string]Record{
 		"skips a round":    savedRound(5, 20),
@@ -204,7 +203,7 @@ func TestSaveRefuses(t *testing.T) {
 	}
 }
 
-// A note may be spread over lines; the log has it on one. The longest note fits a slot that is otherwise full.
+// A note may span several lines; the log has it on one. The longest note fits a slot that is otherwise full.
 func TestNotes(t *testing.T) {
 	dir := t.TempDir()
 	d := mustOpen(t, dir)
@@ -226,7 +225,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A state can be a good part of a small device's memory: Save makes no copy of it, and Load one.
+// A state can take a good part of a small device's memory: Save makes no copy of it, and Load makes one.
 func TestStateIsNotCopied(t *testing.T) {
 	const length = 8 << 20
 	d, err := sized(Open(t.TempDir()))(length)
@@ -267,7 +266,7 @@ func TestLock(t *testing.T) {
 	mustOpen(t, dir)
 }
 
-// What the operating system refuses is passed on with the file's name and with what to do.
+// Errors of the operating system are returned with the file's name and the remedy.
 func TestSystemRefuses(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
@@ -295,7 +294,6 @@ func TestSystemRefuses(t *testing.T) {
 	}
 }
 
-// logLines returns the lines of a store's log.
 func logLines(t *testing.T, dir string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, logName))
@@ -305,8 +303,8 @@ func logLines(t *testing.T, dir string) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// A slot file can hold anything. What is read as whole is what writing its content gives, and nothing makes the reader
-// allocate more than the file is long.
+// Arbitrary slot files: readSlot accepts only the output of writeSlot, and allocates no more than the length of the
+// file.
 func FuzzSlot(f *testing.F) {
 	for _, s := range []Record{{}, savedRound(1, 3), savedRound(2, 40), {Round: 1 << 30, Note: `"x"`}} {
 		var b writerAt
@@ -338,7 +336,7 @@ func FuzzSlot(f *testing.F) {
 	})
 }
 
-// A log can hold anything, too. What is kept of it ends with a line, and reads the same again.
+// Arbitrary logs: what is kept ends with a line, and parses to the same result again.
 func FuzzReleaseLog(f *testing.F) {
 	line, err := releaseLine(savedRound(3, 3), sha256.Sum256(nil))
 	if err != nil {

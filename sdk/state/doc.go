@@ -1,8 +1,9 @@
-// Package state keeps what must survive a crash and a power cut: the state behind a node's last two releases, the log
-// of its releases, the evidence it found and the secrets of its run ([Dir]), the lifetime account of a data set
-// ([Ledger]), what neighbors signed of their ledgers ([Heads]), and the certificate ([WriteCertificate]).
+// Package state stores what must survive a crash and a power cut. A [Dir] holds the state behind a node's last two
+// releases, the log of its releases, the evidence it found and the secrets of its run. A [Ledger] is the lifetime
+// account of a data set. [Heads] holds what neighbors signed of their ledgers, and [WriteCertificate] stores the
+// certificate.
 //
-// A release is made in this order: reserve its line in the ledger, draw its noise, save its state, mark it in the
+// A node makes a release in this order: reserve its line in the ledger, draw its noise, save its state, mark it in the
 // ledger, send it. Each step is durable before the next begins. [dpmech.CheckResume] says what a node may do after a
 // crash.
 //
@@ -15,14 +16,14 @@
 //	mark of k, over that of k-2        k may be sent                       torn: k-1 counts, k is marked at the start
 //
 // A round without data writes and syncs only the slot. No file is created or renamed. Only the ledger grows, by a block
-// for about fifteen lines, and the log, which is not synced. The three writes cannot share a sync: the writes before a
-// sync become durable in any order.
+// for about fifteen lines, and the log, which is not synced. The three writes cannot share a sync, because the writes
+// before a sync become durable in any order.
 //
 // # Files
 //
 // A slot and the two places of a mark are overwritten in place and carry a SHA-256. The ledger's lines are chained by
-// SHA-256, with zeros behind them until it is closed; no line contains a zero, so that a missing part is detected. The
-// log only grows. All other files are replaced: new content is written beside the file, synced, and renamed over it. A
-// failed write or sync is never repeated, since the system may report success for data that the disk lost: the [Dir] or
-// [Ledger] fails until it is opened again, which rewrites what may not be durable.
+// SHA-256; zeros follow them until the ledger is closed. No line contains a zero, so a missing part is detected. The
+// log only grows. All other files are replaced: new content is written to a temporary file, synced, and renamed over
+// the old file. A failed write or sync is never retried, because the system may report success for data that the disk
+// lost: the [Dir] or [Ledger] fails until it is opened again, which rewrites whatever may not be durable.
 package state

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A process that saves three rounds and ends, the next one that goes on from there, and what anyone may read meanwhile.
+// A process saves three rounds and exits. The next one continues from there; anyone may read the state meanwhile.
 func ExampleOpen() {
 	tmp, err := os.MkdirTemp("", "spade")
 	if err != nil {
@@ -27,7 +27,7 @@ func ExampleOpen() {
 		return
 	}
 	for round := 1; round <= 3; round++ {
-		// Only once Save has returned nil may the release be sent.
+		// Send the release only after Save returns nil.
 		if err := store.Save(state.Record{Round: round, State: []byte{byte(10 * round)}, Note: `{"cost":0.5}`}); err != nil {
 			fmt.Println(err)
 			return
@@ -61,7 +61,7 @@ func ExampleOpen() {
 	// the newest is of round 3
 }
 
-// Two runs on one data set: the second one's certificate carries the sum.
+// Two runs on one data set: the second one's certificate has the sum.
 func ExampleLedger() {
 	dir, err := os.MkdirTemp("", "ledger")
 	if err != nil {

@@ -40,7 +40,6 @@ const (
 	mostState = 1 << 40
 )
 
-// osDisk is a directory of the operating system.
 type osDisk string
 
 func (d osDisk) open(name string, flag int) (file, error) {
@@ -66,7 +65,7 @@ func (f osFile) size() (int64, error) {
 func (f osFile) truncate(size int64) error { return f.Truncate(size) }
 func (f osFile) sync() error               { return syncFile(f.File) }
 
-// errLocked is lockFile's error if another holder has the file.
+// errLocked is lockFile's error if another process holds the file.
 var errLocked = errors.New("in use by another process")
 
 // writeSync writes b at an offset of a file, durably.
@@ -81,7 +80,6 @@ func writeSync(f file, b []byte, at int64) error {
 	return f.sync()
 }
 
-// closeAll closes the open files in order.
 func closeAll(files ...io.Closer) error {
 	var errs []error
 	for _, f := range files {
@@ -113,11 +111,11 @@ func makeDir(dir string) error {
 func replaceFile(path string, content []byte) error { return Replace(path, content, 0o600) }
 
 // Replace gives a file new content, durably: after a crash it has the old or the new content. A new file gets mode less
-// the umask. An existing one gets exactly mode and keeps its owner: root may edit the files of a node that another user
-// runs.
+// the umask. An existing file gets exactly mode and keeps its owner, because root may edit the files of another user's
+// node.
 func Replace(path string, content []byte, mode fs.FileMode) error {
 	temp := path + ".tmp"
-	if info, err := os.Lstat(temp); err == nil && !info.IsDir() { // a crash has left it
+	if info, err := os.Lstat(temp); err == nil && !info.IsDir() { // left by a crash
 		_ = os.Remove(temp)
 	}
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -176,7 +174,7 @@ func named(err error) error {
 	return fmt.Errorf("state: %w", err)
 }
 
-// exactJSON reads one JSON object that must be byte for byte what package json writes.
+// exactJSON parses one JSON object that must be byte for byte the output of package json.
 func exactJSON(line []byte, v any) error {
 	if err := dpmech.ReadJSON(line, v); err != nil {
 		return err
@@ -187,8 +185,8 @@ func exactJSON(line []byte, v any) error {
 	return nil
 }
 
-// checkModes refuses files that others than their owner can read or write, on systems with file modes: a writer could
-// hide spends in a ledger, and a reader could see unreleased parameters in a state. Missing files pass.
+// checkModes rejects files that anybody but their owner can access, on systems with file modes: a writer could hide
+// spends in a ledger, and a reader could see unreleased parameters in a state. Missing files pass.
 func checkModes(paths ...string) error {
 	var errs []error
 	for _, path := range paths {
@@ -209,7 +207,7 @@ func checkMode(path string, loose, want fs.FileMode) error {
 		"modes has to be mounted with umask=077)", path, info.Mode().Perm(), want)
 }
 
-// checkStore checks the modes of a store's files and refuses a directory that everybody can change.
+// checkStore checks the modes of a store's files and rejects a directory that everybody can change.
 func checkStore(dir string) error {
 	return errors.Join(checkMode(dir, 0o002, 0o700), checkModes(filepath.Join(dir, slotName(0)), filepath.Join(dir, slotName(1)),
 		filepath.Join(dir, logName), filepath.Join(dir, lockName), filepath.Join(dir, JournalName), filepath.Join(dir, SecretsName)))

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// harm is a way in which a directory of files comes to differ from what the store left there.
+// harm is a change of the files in a store's directory.
 type harm func(t *testing.T, dir string)
 
 func remove(names ...string) harm {
@@ -26,7 +26,6 @@ func remove(names ...string) harm {
 	}
 }
 
-// edit changes the content of a file.
 func edit(name string, change func([]byte) []byte) harm {
 	return func(t *testing.T, dir string) {
 		path := filepath.Join(dir, name)
@@ -44,7 +43,7 @@ func flip(name string, at int) harm {
 	return edit(name, func(b []byte) []byte { b[at] ^= 1; return b })
 }
 
-// from puts a file of another store of n rounds in the place of one here.
+// from replaces files by those of another store of n rounds.
 func from(n int, names ...string) harm {
 	return func(t *testing.T, dir string) {
 		other := filled(t, n)
@@ -66,7 +65,7 @@ func all(harms ...harm) harm {
 	}
 }
 
-// resealed changes a slot and its digest with it.
+// resealed changes a slot and updates its digest.
 func resealed(name string, change func([]byte)) harm {
 	return edit(name, func(b []byte) []byte {
 		change(b)
@@ -79,12 +78,11 @@ func resealed(name string, change func([]byte)) harm {
 
 var emptyLog = edit(logName, func([]byte) []byte { return nil })
 
-// What a store of rounds 1 to 6 makes of every kind of harm: whether it opens and with what, or what it names when it
-// refuses.
+// The result of every kind of harm to a store of rounds 1 to 6: what Open returns, or what it names in its error.
 func TestHarm(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm    harm
-		kept    []int    // what Load gives; nil if the store is refused
+		kept    []int    // result of Load; nil if Open rejects the store
 		words   []string // in the remarks or the error
 		setBack bool     // ErrRollback
 	}{
@@ -207,7 +205,7 @@ func swap(t *testing.T, dir string) {
 	}
 }
 
-// files returns all that is in a directory but the lock, to be compared.
+// files returns all files in a directory except the lock, for comparison.
 func files(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Heads remembers, over all runs, the latest ledger state and the latest checkpoint that each neighbor signed, in a
-// file beside the node's own ledger. A neighbor whose ledger was set back between two runs is shown the state and makes
-// no release. One that lost its ledger is shown the checkpoint, with which its new ledger begins. Heads is safe for
-// concurrent use. A nil *Heads remembers nothing.
+// Heads stores, across runs, the latest ledger state and the latest checkpoint that each neighbor signed, in a file
+// next to the node's own ledger. A neighbor whose ledger was rolled back between two runs receives the state and makes
+// no release. One that lost its ledger receives the checkpoint, with which its new ledger begins. Heads is safe for
+// concurrent use. A nil *Heads stores nothing.
 type Heads struct {
 	path string
 
@@ -26,11 +26,10 @@ type Heads struct {
 // headEntry is one line of the file: the latest release or the latest checkpoint that names a ledger.
 type headEntry struct {
 	Key    hexText        `json:"key"`    // of the neighbor that signed
-	Ledger hexText        `json:"ledger"` // its id
+	Ledger hexText        `json:"ledger"` // the ledger's id
 	Signed signed.Earlier `json:"signed"`
 }
 
-// hexText is written in hexadecimal digits.
 type hexText []byte
 
 func (h hexText) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, h), nil }
@@ -40,10 +39,10 @@ func (h *hexText) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// headsOfKey bounds the remembered entries of one key, two for each ledger.
+// headsOfKey bounds the stored entries of one key, two for each ledger.
 const headsOfKey = 16
 
-// OpenHeads reads a file of heads. A missing file is empty; a damaged file is an error.
+// OpenHeads reads a file of heads. A missing file yields an empty list; a damaged file is an error.
 func OpenHeads(path string) (*Heads, error) {
 	text, err := readIfThere(path)
 	if err != nil {
@@ -57,7 +56,6 @@ func OpenHeads(path string) (*Heads, error) {
 	return &Heads{path: path, entries: entries}, nil
 }
 
-// check verifies the signature.
 func (e *headEntry) check() error {
 	if id := e.Signed.Ledger.ID[:]; !bytes.Equal(id, e.Ledger) {
 		return fmt.Errorf("ledger is %x, and %x was signed", e.Ledger, id)
@@ -65,8 +63,8 @@ func (e *headEntry) check() error {
 	return e.Signed.Verify(e.Signed.Scope, []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
 }
 
-// Find returns the latest state of a ledger that one of keys has signed; nil for none, or if it is the known state. An
-// older state counts too: a ledger that was set back and continued does not contain it.
+// Find returns the latest state of a ledger that one of keys signed; nil for none, or if it equals known. An older
+// state counts too: a ledger that was rolled back and continued does not contain it.
 func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head) *signed.Earlier {
 	e := h.most(keys, func(e, than *signed.Earlier) bool {
 		return bytes.Equal(e.Ledger.ID[:], ledger) && (than == nil || e.Ledger.Seq > than.Ledger.Seq ||
@@ -78,8 +76,8 @@ func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head)
 	return e
 }
 
-// Lost returns the checkpoint, signed by one of keys, of a ledger other than the given one that spent the most outside
-// the run; nil for none. It shows a member with a new ledger what its lost one had spent.
+// Lost returns, of the checkpoints that one of keys signed for other ledgers than the given one, that with the largest
+// spend outside the run; nil for none. It shows a member with a new ledger what its lost ledger spent.
 func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) *signed.Earlier {
 	return h.most(keys, func(e, than *signed.Earlier) bool {
 		if e.Kind != signed.Checkpoint || bytes.Equal(e.Ledger.ID[:], ledger) {

@@ -11,18 +11,16 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// memberKey returns a key that is always the same for a name.
 func memberKey(name string) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte(name[:1]), ed25519.SeedSize))
 }
 
-// pins returns the keys whose signatures count: an old one, and the one with which members sign.
+// pins returns the valid keys of a member: an old one, and the one with which members sign.
 func pins(member string) []ed25519.PublicKey {
 	old, now := memberKey("z").Public(), memberKey(member).Public()
 	return []ed25519.PublicKey{old.(ed25519.PublicKey), now.(ed25519.PublicKey)}
 }
 
-// What was learned is found again: the latest state of each ledger.
 func TestLatestHead(t *testing.T) {
 	if (*Heads)(nil).Find(pins("b"), []byte{1}, signed.Head{}) != nil {
 		t.Error("nothing remembers something")

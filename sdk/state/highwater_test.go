@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// marks returns the mark file of a ledger, less its id and hash.
+// marks returns the content of a ledger's mark file, without its id and hash.
 func marks(t *testing.T, path string) string {
 	t.Helper()
 	m, err := readMark(path)
@@ -21,8 +21,8 @@ func marks(t *testing.T, path string) string {
 	return fmt.Sprint(m.Seq, m.Unsent)
 }
 
-// Crashes between line and mark, in several runs on one ledger: each run is told what it may have sent, opening the
-// ledger again changes nothing about that, and a release that is made after all is taken off the list.
+// Several runs on one ledger crash between line and mark. Each learns what it may have sent, opening the ledger again
+// does not change that, and a release that is made later is removed from the list.
 func TestLedgerMarks(t *testing.T) {
 	l, path := newLedger(t, nil)
 	check := func(when, file string, runs map[string][2]int) {
@@ -51,9 +51,9 @@ func TestLedgerMarks(t *testing.T) {
 	check("a line", "0 []", map[string][2]int{"one": {1, 0}})
 	markUpTo(t, l, "one", 1)
 	check("a mark", "1 []", map[string][2]int{"one": {1, 1}})
-	reserve(t, l, "one", 2, 2) // and here it dies
+	reserve(t, l, "one", 2, 2) // crash here
 	again()
-	reserve(t, l, "two", 1, 1) // and here as well
+	reserve(t, l, "two", 1, 1) // and here
 	again()
 	check("two lines behind the mark", "1 []", map[string][2]int{"one": {2, 1}, "two": {1, 0}, "three": {}})
 	reserve(t, l, "three", 1, 1)
@@ -77,7 +77,7 @@ func TestLedgerMarks(t *testing.T) {
 	check("all of them", "7 []", map[string][2]int{"one": {2, 2}, "two": {4, 4}, "three": {1, 1}})
 }
 
-// markFile returns a file with one mark, of a head and with more fields, and a SHA-256 that is right.
+// markFile returns a file with one mark, with a head, additional fields and a valid SHA-256.
 func markFile(t *testing.T, head dpmech.Head, more string) []byte {
 	t.Helper()
 	text, err := json.Marshal(highWater{Head: head})
@@ -90,7 +90,7 @@ func markFile(t *testing.T, head dpmech.Head, more string) []byte {
 	return file
 }
 
-// A mark is of something that was reserved; one that says nothing new writes nothing.
+// Mark rejects rounds that were not reserved; a mark without a change writes nothing.
 func TestLedgerMarkRefuses(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 3, 4)
@@ -129,8 +129,8 @@ func TestLedgerMarkRefuses(t *testing.T) {
 	}
 }
 
-// What was reserved behind the mark may be torn at its end and nowhere else, however much it is; and a ledger that ends
-// before its mark is refused, also if the lines it lacks were never sent.
+// Reservations after the mark may be torn only at the end, whatever their number. A ledger that ends before its mark is
+// rejected, even if the missing lines were never sent.
 func TestLedgerLinesBehindMark(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)

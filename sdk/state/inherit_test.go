@@ -12,7 +12,7 @@ import (
 
 var lostID = strings.Repeat("a", 32)
 
-// certified returns a certificate of three releases of a run, whose lifetime is what change makes of the ledger's.
+// certified returns a certificate of three releases of a run, with the ledger's lifetime modified by change.
 func certified(t *testing.T, l *Ledger, change func(life *dpmech.Lifetime)) (*dpmech.Certificate, error) {
 	t.Helper()
 	f, err := dpmech.NewFilter(nil)
@@ -27,7 +27,7 @@ func certified(t *testing.T, l *Ledger, change func(life *dpmech.Lifetime)) (*dp
 	return dpmech.NewCertificate(dpmech.About{RunID: life.Runs[0].RunID, Sampler: "x"}, 1e-5, f, life)
 }
 
-// A certificate that states less of what was inherited than the ledger has agrees with itself, and not with the ledger.
+// A certificate that understates the inherited spend is self-consistent but contradicts the ledger.
 func TestInheritedIsComparedWithTheLedger(t *testing.T) {
 	l, _ := newLedger(t, nil)
 	if err := l.Inherit(lostID, "a", dpmech.Amount{Rho: 5, All: 5}, nil); err != nil {
@@ -48,8 +48,8 @@ func TestInheritedIsComparedWithTheLedger(t *testing.T) {
 	}
 }
 
-// What was inherited may exceed the limit, or protect less: the releases before have their certificate, and no further one
-// is made. A lost ledger that had cost nothing is remembered, as another neighbor may prove more.
+// An inherited spend may exceed the limit or have a weaker unit: earlier releases can be certified, but no further one
+// is made. A lost ledger with zero cost is recorded, because another neighbor may prove more.
 func TestInheritedAboveTheLimit(t *testing.T) {
 	for _, unit := range []dpmech.Unit{dpmech.Client, dpmech.Record} {
 		l, _ := newLedger(t, &dpmech.Limit{Epsilon: 6, Delta: 1e-5, Accounting: dpmech.GDP})
@@ -76,7 +76,7 @@ func TestInheritedAboveTheLimit(t *testing.T) {
 	}
 }
 
-// A crash tears the line of what was inherited at any byte, with the old mark or the new one: it is inherited once.
+// A crash tears the line of an inherited spend at any byte, with the old mark or the new one: it is inherited once.
 func TestTornInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before, _ := os.ReadFile(markPath(path))
@@ -128,11 +128,11 @@ func TestTornInheritance(t *testing.T) {
 	}
 }
 
-// What cannot be written is not there: no head names it.
+// An inheritance that could not be written has no effect: no head names it.
 func TestFailedInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before := l.Head()
-	_ = closeAll(l.file) // every write fails from here
+	_ = closeAll(l.file) // every write fails from here on
 	if err := l.Inherit(lostID, "a", dpmech.Amount{Rho: 5, All: 5}, nil); err == nil {
 		t.Fatal("no error")
 	}
@@ -146,8 +146,8 @@ func TestFailedInheritance(t *testing.T) {
 	l.file = nil
 }
 
-// Nobody makes the cost smaller that a neighbor can prove, neither by a later checkpoint nor by a copy of a ledger. Sixteen
-// further ledgers do not push out the one that is in use.
+// Neither a later checkpoint nor a copy of a ledger reduces the cost that a neighbor can prove. Sixteen further ledgers
+// do not displace the one in use.
 func TestLargestCheckpointIsKept(t *testing.T) {
 	check := func(id byte, seq uint64, epoch uint16, cost float64) signed.Earlier {
 		return signed.NewCheckpoint(memberKey("b"), signed.NewScope("one", [32]byte{}, "b"), epoch,
@@ -166,7 +166,7 @@ func TestLargestCheckpointIsKept(t *testing.T) {
 		for i := range byte(30) {
 			h.Learn(pins("b"), list[min(i, 1)])
 			h.Learn(pins("b"), check(100+i, 1, 0, 0))
-			h.Learn(pins("b"), check(7, 200+uint64(i), 0, most.All)) // its member is at work
+			h.Learn(pins("b"), check(7, 200+uint64(i), 0, most.All)) // its member is active
 		}
 		if got, _ := h.Lost(pins("b"), nil, signed.Scope{}).Spent(signed.Scope{}); got.All < most.All {
 			t.Errorf("%s: %v was proved once, and now %v", name, most.All, got.All)

@@ -11,14 +11,14 @@ import (
 
 // Report is what [Inspect] found in the directory of a [Dir].
 type Report struct {
-	Newest  Record   // the newest whole save, without its state; zero if there is none
-	Journal Journal  // nothing of it is verified
-	Remarks []string // what [Open] would repair or only mention
-	Refused error    // why a node would refuse to start on the directory; nil if it would not
+	Newest  Record   // newest whole save, without its state; zero if there is none
+	Journal Journal  // unverified
+	Remarks []string // what [Open] would repair or only report
+	Refused error    // why a node would refuse to start on the directory; nil if it would start
 }
 
-// Inspect reads the store in a directory without its lock and changes nothing. While a node runs, Inspect may find a
-// slot in the middle of a save and report it as torn. It fails only if the files cannot be read.
+// Inspect reads the store in a directory without its lock and changes nothing. It may report a slot as torn that a
+// running node is writing. It fails only if the files cannot be read.
 func Inspect(dir string) (Report, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return Report{}, named(err)
@@ -47,7 +47,6 @@ func Inspect(dir string) (Report, error) {
 	return r, nil
 }
 
-// scan is the content of a directory.
 type scan struct {
 	dir   string
 	slots [2]scannedSlot
@@ -79,8 +78,8 @@ func (s *scan) whole() []scannedSlot {
 	return w
 }
 
-// readSlots reads the slots, after a sync of each if settle is set: a process killed between write and sync leaves a
-// slot that is whole in memory and not yet on the disk.
+// readSlots reads the slots. With settle it syncs each first: a process killed between write and sync leaves a slot
+// that is whole in memory but not on the disk.
 func (s *scan) readSlots(on disk, settle bool) error {
 	for i := range s.slots {
 		sl := &s.slots[i]
@@ -97,7 +96,7 @@ func (s *scan) readSlots(on disk, settle bool) error {
 	return nil
 }
 
-// scanDir reads a directory, as readSlots does.
+// scanDir reads a directory; settle is as in readSlots.
 func scanDir(on disk, dir string, settle bool) (*scan, error) {
 	s := &scan{dir: dir}
 	if err := s.readSlots(on, settle); err != nil {
@@ -148,8 +147,8 @@ type contents struct {
 	remarks []string
 }
 
-// validate decides whether saves, and crashes in them, can leave these files. It relies on two facts: the log exists
-// before the first slot is written, and a slot is durable before its line is in the log.
+// validate decides whether saves, and crashes during them, can leave these files. It relies on two facts: the log
+// exists before the first slot is written, and a slot is durable before its line is in the log.
 func (s *scan) validate() (contents, error) {
 	c := contents{newest: -1}
 	remark := func(format string, args ...any) { c.remarks = append(c.remarks, fmt.Sprintf(format, args...)) }

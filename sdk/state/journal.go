@@ -15,24 +15,23 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Names for [Store].Keep, for what does not belong to one release. A [Dir] has a file of each name.
+// Names for [Store].Keep, for data that does not belong to one release. A [Dir] has a file of each name.
 const (
 	JournalName = "journal.jsonl" // a [Journal]
-	SecretsName = "secrets.json"  // a [pair.Kept]: nobody else may read it, and it is gone once the run is over
+	SecretsName = "secrets.json"  // a [pair.Kept]: only the owner may read it, and it is removed once the run is over
 )
 
-// Journal is what a node keeps of other members in a run: one JSON object a line. The first says whose journal it is;
-// each other has one of evidence, stop and quarantine.
+// Journal is what a node stores about other members in a run: one JSON object for each line. The first identifies the
+// owner; each other has one of evidence, stop and quarantine.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet
-	Member     string            // whose journal it is
+	Member     string            // owner of the journal
 	Evidence   []signed.Evidence
-	Stops      []signed.Relayed // the node has checked the signatures, which count even if a key is replaced later
-	Quarantine []Quarantine     // one of a neighbor at most
+	Stops      []signed.Relayed // signatures already checked, and valid even if a key is replaced later
+	Quarantine []Quarantine     // at most one for each neighbor
 }
 
-// journalLine is a line of a journal.
 type journalLine struct {
 	Run        string           `json:"run,omitempty"`
 	Fleet      hexText          `json:"fleet,omitempty"`
@@ -57,7 +56,7 @@ func (j *Journal) Encode() ([]byte, error) {
 	return encodeLines(lines)
 }
 
-// ParseJournal reads the output of [Journal.Encode]; no text is an empty journal. It checks no signature.
+// ParseJournal parses the output of [Journal.Encode]; empty text is an empty journal. It does not check signatures.
 func ParseJournal(text []byte) (*Journal, error) {
 	j := new(Journal)
 	lines, err := parseLines(text, (*journalLine).check)
@@ -119,25 +118,25 @@ func ReadJournal(dir string) (*Journal, error) {
 
 // Quarantine records why a node stopped working with a neighbor, and the proof.
 type Quarantine struct {
-	Neighbor string  `json:"neighbor"` // who is in quarantine
-	Release  int     `json:"release"`  // the member's first release that is made without the neighbor
-	Round    int     `json:"round"`    // how many releases the member had made
-	Why      string  `json:"why"`      // what was found, and what was wanted
-	Told     bool    `json:"told"`     // the neighbor has said that it goes on without the member, and not the other way round
-	Frames   []Frame `json:"frames"`   // what the neighbor has sent; a signed release in it is in the field "own"
+	Neighbor string  `json:"neighbor"`
+	Release  int     `json:"release"` // the member's first release without the neighbor
+	Round    int     `json:"round"`   // number of releases that the member had made
+	Why      string  `json:"why"`     // what was found, and what was wanted
+	Told     bool    `json:"told"`    // the neighbor dropped the member, not the other way round
+	Frames   []Frame `json:"frames"`  // what the neighbor sent; a signed release in it is in the field "own"
 }
 
 // Frame is a frame of a neighbor.
 type Frame struct {
-	Bytes  int    `json:"bytes"`  // its length
-	SHA256 string `json:"sha256"` // of all of it, in hexadecimal digits
-	Start  []byte `json:"start"`  // its first bytes, MaxFrameKept at most
+	Bytes  int    `json:"bytes"`  // length
+	SHA256 string `json:"sha256"` // of the whole frame, in hexadecimal digits
+	Start  []byte `json:"start"`  // first bytes, at most MaxFrameKept
 }
 
-// MaxFrameKept bounds what is kept of a frame, in bytes.
+// MaxFrameKept bounds the stored part of a frame, in bytes.
 const MaxFrameKept = 256 << 10
 
-// NewFrame copies what is kept of a frame.
+// NewFrame copies the part of a frame that is stored.
 func NewFrame(b []byte) Frame {
 	return Frame{Bytes: len(b), SHA256: fmt.Sprintf("%x", sha256.Sum256(b)),
 		Start: append([]byte(nil), b[:min(len(b), MaxFrameKept)]...)}
@@ -169,8 +168,8 @@ func removeKept(dir, name string) error {
 	return named(errors.Join(append(errs, syncDir(dir))...))
 }
 
-// ForgetSecrets removes, durably, the secrets of a fleet (by its SHA-256) from the directory of a [Dir], once the run
-// is over. No process may have the store open. Without such secrets it does nothing.
+// ForgetSecrets removes, durably, the secrets of a fleet (by its SHA-256), if there are any, from the directory of a
+// [Dir] once the run is over. No process may have the store open.
 func ForgetSecrets(dir string, fleet [32]byte) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -181,7 +180,6 @@ func ForgetSecrets(dir string, fleet [32]byte) error {
 	return removeKept(dir, SecretsName)
 }
 
-// readSecrets reads the secrets in a directory; nil if there are none.
 func readSecrets(dir string) (*pair.Kept, error) {
 	path := filepath.Join(dir, SecretsName)
 	text, err := readIfThere(path)
@@ -198,7 +196,7 @@ func readSecrets(dir string) (*pair.Kept, error) {
 // maxLines bounds the lines of a file for [parseLines], far above the members of a fleet.
 const maxLines = 4096
 
-// parseLines reads one JSON object a line and checks each. Every error names the line.
+// parseLines parses and checks one JSON object for each line. Every error names the line.
 func parseLines[T any](text []byte, check func(*T) error) (list []T, err error) {
 	for line := range bytes.Lines(text) {
 		var one T
@@ -217,7 +215,6 @@ func parseLines[T any](text []byte, check func(*T) error) (list []T, err error) 
 	return list, nil
 }
 
-// encodeLines returns JSON objects, one a line.
 func encodeLines[T any](list []T) ([]byte, error) {
 	if len(list) > maxLines {
 		return nil, fmt.Errorf("state: %d lines, want at most %d", len(list), maxLines)

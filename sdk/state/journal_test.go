@@ -10,7 +10,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// exampleJournal has something of everything.
 func exampleJournal() *Journal {
 	j := &Journal{Run: "r \x1b", Fleet: [32]byte{7}, Member: "../ a/%"}
 	for i, name := range []string{"a", "b"} {
@@ -30,7 +29,7 @@ func exampleJournal() *Journal {
 	return j
 }
 
-// What a node keeps of others is read again, by Inspect as well; a long frame is cut. Without a file there is nothing.
+// ReadJournal and Inspect return what a node stored; a long frame is truncated. A missing file yields an empty journal.
 func TestJournalIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	d := mustOpen(t, dir)
@@ -57,7 +56,7 @@ func TestJournalIsReadAgain(t *testing.T) {
 	}
 }
 
-// A damaged journal is refused, in words that name the line and say what to do, by Inspect as well.
+// ReadJournal and Inspect reject a damaged journal with an error that names the line and the remedy.
 func TestJournalIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	mustOpen(t, dir)

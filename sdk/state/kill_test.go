@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// killedState is 2 MiB that depend on the round at every place.
+// killedState returns 2 MiB of which every byte depends on the round.
 func killedState(round int, b []byte) []byte {
 	x := uint32(round)*2654435761 + 1
 	for i := range b {
@@ -26,8 +26,8 @@ func killedState(round int, b []byte) []byte {
 
 const killedLength = 2 << 20
 
-// saveUntilKilled is the process that TestKill kills: it saves round after round in a directory, and tells of each save
-// that has returned.
+// saveUntilKilled is the process that TestKill kills: it saves round after round in a directory, and prints each
+// completed save.
 func saveUntilKilled(dir string) error {
 	d, err := sized(Open(dir))(killedLength)
 	if err != nil {
@@ -51,8 +51,8 @@ func saveUntilKilled(dir string) error {
 	}
 }
 
-// A real process on a real disk, killed at random moments, 20 times with SPADE_LONG, otherwise 8, or as often as
-// SPADE_KILLS says: the newest state is whole, and of the last round that the process told of or the one after.
+// A real process on a real disk is killed at random moments, 20 times with SPADE_LONG, otherwise 8, or SPADE_KILLS
+// times. The newest state is whole, and its round is the last printed one or the next.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv("SPADE_KILL_DIR"); dir != "" {
 		t.Fatal(saveUntilKilled(dir))
@@ -112,8 +112,8 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills, %d rounds: %d left a torn slot, %d a state that was not told of", kills, newest, torn, ahead)
 }
 
-// runAndKill runs the process until it has told of a few rounds, and then for a random part of the time that the last
-// one took, and returns the last round that it told of, 0 if none.
+// runAndKill runs the process until it has printed a few rounds, waits a random part of the duration of the last one,
+// and kills the process. It returns the last printed round, 0 if none.
 func runAndKill(t *testing.T, dir string, chance *rng.Stream) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")
@@ -138,7 +138,7 @@ func runAndKill(t *testing.T, dir string, chance *rng.Stream) int {
 			t.Errorf("the process said %q %s", in.Text(), &stderr)
 		}
 		if lines++; lines == last {
-			// The moment is all that depends on this, and every one is as good.
+			// This affects only the moment, and every moment is equally good.
 			wait := time.Duration(chance.Float64() * float64(time.Since(then)))
 			time.AfterFunc(wait, func() { cmd.Process.Kill() })
 		}

@@ -12,15 +12,15 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// Ledger is the lifetime account of one data set on a device. It is a file outside any run's state, and every release
-// of every run is written there before it is made.
+// Ledger is the lifetime account of one data set on a device, in a file outside the state of any run. It records every
+// release of every run before the release is made.
 //
-// The file is one JSON object a line: a header, then reservations, each with the SHA-256 of the line before it, so that
-// any change is detected. Until it is closed, zeros follow as room for further lines. The high-water mark, a small file
-// beside it (".mark"), says which releases may have been sent, see [Ledger.Mark], and holds the [dpmech.Head] of the
-// newest line at that time: a ledger that was cut off, or restored from an old copy, does not contain it and is
-// refused. A crash can only leave one reservation too many. If ledger and mark are restored together, only a later head
-// shows it, such as that in the node's state, see [Ledger.CheckHead].
+// The file has one JSON object for each line: a header, then reservations, each with the SHA-256 of the previous line,
+// so that any change is detected. Until the ledger is closed, zeros follow as room for further lines. The high-water
+// mark, a small separate file (".mark"), says which releases may have been sent (see [Ledger.Mark]) and holds the
+// [dpmech.Head] of the newest line at that time. A ledger that was cut off, or restored from an old copy, does not
+// contain that head and is rejected. A crash can only leave one reservation too many. If ledger and mark are restored
+// together, only a later head reveals it, such as the one in the node's state: see [Ledger.CheckHead].
 //
 // One process at a time can open a ledger. It is safe for concurrent use. After a failed write or sync every further
 // reservation and mark fails until the ledger is opened again.
@@ -28,17 +28,17 @@ type Ledger struct {
 	path string
 
 	mu       sync.Mutex
-	file     file  // nil if the ledger is closed, or was opened for reading
-	room     int64 // how long the file is: lines, and then zeros for more of them
+	file     file  // nil if the ledger is closed or read-only
+	room     int64 // length of the file: lines, then zeros as room for more
 	log      *ledgerLog
 	marks    file  // of the high-water mark
-	place    int   // where the newest mark is, 0 or 1
+	place    int   // place of the newest mark, 0 or 1
 	markRoom int64 // length of a place; 0 if there is no mark yet
-	broken   error // the write or sync that failed
+	broken   error // the failed write or sync
 }
 
-// append makes a line durable and counts it. A full file grows to the end of a block: later lines overwrite the zeros
-// there, so that their sync writes no new length.
+// append makes a line durable and counts it. A full file grows to the end of a block, whose zeros later lines
+// overwrite, so that their sync does not write a new length.
 func (l *Ledger) append(e entry) error {
 	line, err := l.log.line(l.log.seq()+1, e)
 	if err != nil {
@@ -68,8 +68,8 @@ func (l *Ledger) fault(err error) error {
 	return fmt.Errorf("state: ledger %s: %w", l.path, err)
 }
 
-// Covers returns an error around [dpmech.ErrBudget] if a whole run of so many rounds with the same parameters does not
-// fit the limit beside all other runs. It reserves nothing.
+// Covers returns an error that wraps [dpmech.ErrBudget] if a run of that many rounds with the same parameters does not
+// fit the limit together with all other runs. It reserves nothing.
 func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,8 +79,9 @@ func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g
 // Reserve counts the release of a round before its noise is drawn, for a member's run in a fleet given by the SHA-256
 // of the fleet file. The reservation is on disk when Reserve returns. The rules of [dpmech.Filter.Reserve] hold for
 // each run: a repeated reservation costs nothing. A node calls [dpmech.Filter.Check], Reserve and
-// [dpmech.Filter.Reserve], so that a refusal counts nowhere and a crash can only count too much. An error around
-// [dpmech.ErrBudget] means that the lifetime limit does not cover the release. After any error nothing may be released.
+// [dpmech.Filter.Reserve] in this order, so that a refusal counts nowhere and a crash can only count too much. An error
+// that wraps [dpmech.ErrBudget] means that the lifetime limit does not cover the release. After any error nothing may
+// be released.
 func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,9 +96,8 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 	return l.fault(l.append(reserved(id, round, g)))
 }
 
-// Mark raises a run's high-water mark to a reserved round, durably: its releases up to there may be seen from now on. A
-// node calls it once the state of that round is durable, before it sends the release. After any error nothing may be
-// sent.
+// Mark raises a run's high-water mark to a reserved round, durably: its releases up to that round may be seen from now
+// on. Call it once the state of that round is durable, before sending the release. After any error nothing may be sent.
 func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -116,7 +116,6 @@ func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) erro
 	return l.fault(l.broken)
 }
 
-// writable reports why the ledger cannot be written.
 func (l *Ledger) writable() error {
 	switch {
 	case l.broken != nil:
@@ -141,21 +140,21 @@ func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	return l.log.marked(runID(run, fleet, member))
 }
 
-// Head returns the present state, to be stored elsewhere too.
+// Head returns the present state, for storage elsewhere.
 func (l *Ledger) Head() dpmech.Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.head(l.log.seq())
 }
 
-// Contains returns an error if the ledger is not a continuation of an earlier state.
+// Contains returns an error if the ledger does not continue an earlier state.
 func (l *Ledger) Contains(h dpmech.Head) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault(l.log.contains(h))
 }
 
-// CheckHead is Contains for a [dpmech.Head] stored with a node's state as text, empty if the node had no ledger. A nil
+// CheckHead is Contains for a [dpmech.Head] stored as text with a node's state, empty if the node had no ledger. A nil
 // l is an error if it had one.
 func (l *Ledger) CheckHead(stored string) error {
 	if stored == "" {
@@ -178,8 +177,8 @@ func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
 	return l.log.spent.Lifetime(l.log.head(l.log.seq()), delta)
 }
 
-// Verify verifies a certificate, see [dpmech.Certificate.Verify], and compares its lifetime with the ledger. Later
-// releases of other runs are fine; later releases of the certificate's run are an error that gives their number.
+// Verify verifies a certificate (see [dpmech.Certificate.Verify]) and compares its lifetime with the ledger. Later
+// releases of the certificate's run are an error that states their number; those of other runs are not.
 func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	err := c.Verify()
 	life := c.Lifetime
@@ -210,8 +209,8 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	return err
 }
 
-// Plan records an open run of so many rounds with the same parameters and returns the checkpoint for the member's
-// neighbors, see [dpmech.Composition.Plan].
+// Plan records an open run of that many rounds with the same parameters and returns the checkpoint for the member's
+// neighbors: see [dpmech.Composition.Plan].
 func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) dpmech.Checkpoint {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,7 +218,7 @@ func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g d
 }
 
 // Inherits reports whether the ledger takes over the spend of another ledger of its member: it has counted no release
-// yet, or has inherited from that one before. A ledger that is [NeverUsed], or already has releases, counts other data.
+// yet, or has already inherited from that ledger. Otherwise, or if it is [NeverUsed], it counts other data.
 func (l *Ledger) Inherits(lost string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -230,8 +229,8 @@ func (l *Ledger) Inherits(lost string) bool {
 	return l.log.inheritsFrom(lost) || !slices.ContainsFunc(l.log.lines[1:], released)
 }
 
-// Inherit counts, durably, the new part of a lost ledger's spend on the same data. The limit does not matter, since the
-// releases were made; it refuses later ones. member is the neighbor that proved the spend.
+// Inherit counts, durably, the new part of a lost ledger's spend on the same data, even above the limit, because the
+// releases were made; the limit refuses later ones. member is the neighbor that proved the spend.
 func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.Limit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -239,11 +238,11 @@ func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.
 		return err
 	}
 	cost = l.log.spent.Unknown(lost, cost)
-	if cost == (dpmech.Amount{}) && l.log.inheritsFrom(lost) { // the first line is there even if it costs nothing: more may be proved later
+	if cost == (dpmech.Amount{}) && l.log.inheritsFrom(lost) { // record a ledger once even at no cost: more may be proved later
 		return nil
 	}
 	in := dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost}
-	err := l.log.spent.CheckInherit(in) // it refuses what is above every total
+	err := l.log.spent.CheckInherit(in) // rejects what is above every total
 	if err == nil {
 		err = l.append(entry{Inherited: &in})
 	}
@@ -261,7 +260,7 @@ func (l *Ledger) NeverUsed() bool {
 	return l.log.header.NeverUsed
 }
 
-// Close cuts off the zeros behind the lines and closes the ledger. All reservations are on disk already.
+// Close cuts off the zeros after the lines and closes the ledger. All reservations are already on disk.
 func (l *Ledger) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -272,7 +271,7 @@ func (l *Ledger) Close() error {
 	return errors.Join(err, l.closeFiles())
 }
 
-// closeFiles closes both files, the one that is locked last.
+// closeFiles closes both files, the locked one last.
 func (l *Ledger) closeFiles() error {
 	err := closeAll(l.marks, l.file)
 	l.file, l.marks = nil, nil

@@ -18,7 +18,7 @@ var (
 	noisy  = gauss(1, 8)
 )
 
-// zeroRun is the run that forged lines are of.
+// zeroRun is the run of forged lines.
 var zeroRun = dpmech.RunID{Run: "run", Fleet: strings.Repeat("0", 64), Member: "a"}
 
 func gauss(clip, sigma float64) dpmech.Gaussian { return dpmech.Gaussian{Clip: clip, Sigma: sigma} }
@@ -71,7 +71,7 @@ func reopen(t testing.TB, path string) *Ledger {
 	return l
 }
 
-// refused opens a ledger in both ways and expects the same error.
+// refused opens a ledger in both modes and expects the same error.
 func refused(t *testing.T, path string, want ...string) {
 	t.Helper()
 	for name, open := range map[string]func(string) (*Ledger, error){"OpenLedger": OpenLedger, "ReadLedger": ReadLedger} {
@@ -88,7 +88,7 @@ func refused(t *testing.T, path string, want ...string) {
 	}
 }
 
-// A run on a data set starts where the others have left it, whatever it is called; what is repeated costs nothing.
+// A run on a data set starts from the spend of all other runs, whatever its name; a repeated reservation costs nothing.
 func TestLedgerSumsRuns(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "tuning", 1, 3)
@@ -122,7 +122,7 @@ func TestLedgerSumsRuns(t *testing.T) {
 		}
 	}
 	check(l)
-	looking, err := ReadLedger(path) // while it is open
+	looking, err := ReadLedger(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestLedgerRefusesReservations(t *testing.T) {
 	if l.Head() != before {
 		t.Error("what was refused is in the ledger")
 	}
-	// The longest names there are, each of their bytes escaped to six.
+	// The longest names, with each byte escaped to six.
 	long := strings.Repeat("<", 200)
 	if err := l.Reserve(long, fleetA, long, math.MaxInt32, gauss(1.2345678901234567e-10,
 		1.2345678901234567e-9)); err != nil {
@@ -173,7 +173,6 @@ func TestLedgerRefusesReservations(t *testing.T) {
 	reopen(t, l.path)
 }
 
-// The lifetime limit counts all runs.
 func TestLedgerLimit(t *testing.T) {
 	l, path := newLedger(t, limitOf(8, 1e-5, dpmech.GDP))
 	sigma, err := dpmech.SigmaFor(1, 50, 8, 1e-5, dpmech.GDP)
@@ -202,7 +201,6 @@ func TestLedgerLimit(t *testing.T) {
 	}
 }
 
-// One process at a time.
 func TestLedgerLock(t *testing.T) {
 	l, path := newLedger(t, nil)
 	if _, err := OpenLedger(path); err == nil || !strings.Contains(err.Error(), "in use") ||
@@ -213,7 +211,7 @@ func TestLedgerLock(t *testing.T) {
 	reopen(t, path)
 }
 
-// Many goroutines: nothing is lost, and what several reserve counts once.
+// Many goroutines: no reservation is lost, and one made by several counts once.
 func TestLedgerConcurrent(t *testing.T) {
 	l, path := newLedger(t, nil)
 	var wg sync.WaitGroup

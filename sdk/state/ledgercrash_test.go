@@ -18,7 +18,6 @@ const (
 	simMark   = "ledger.mark"
 )
 
-// simNode is a node's store and ledger on one simulated disk.
 type simNode struct {
 	dir    *Dir
 	ledger *Ledger
@@ -41,7 +40,7 @@ func (n simNode) facts() facts {
 	return facts{max(n.dir.newest, 0), n.ledger.Last("run", fleetA, "a"), n.ledger.Marked("run", fleetA, "a")}
 }
 
-// round makes a release in the order of a node, and calls sent when it may be seen.
+// round makes a release in the order of a node, and calls sent once it may be seen.
 func (n simNode) round(t *testing.T, k int, sent func()) {
 	t.Helper()
 	reserve(t, n.ledger, "run", k, k)
@@ -52,8 +51,7 @@ func (n simNode) round(t *testing.T, k int, sent func()) {
 	sent()
 }
 
-// ledgerFiles returns the files of a ledger in which another run has reserved so many rounds and marked none, as they
-// are while it is open.
+// ledgerFiles returns the files of an open ledger in which another run reserved other rounds and marked none.
 func ledgerFiles(t *testing.T, other int) map[string][]byte {
 	t.Helper()
 	l, path := newLedger(t, nil)
@@ -69,8 +67,8 @@ func ledgerFiles(t *testing.T, other int) map[string][]byte {
 	return files
 }
 
-// runNode makes releases up to round last on files, and returns what the disk was asked to do, and after how many steps
-// each release could be seen.
+// runNode makes releases on files up to round last. It returns the disk's steps, and after how many of them each
+// release could be seen.
 func runNode(t *testing.T, files map[string][]byte, last int) history {
 	t.Helper()
 	d := newSimDisk(files)
@@ -90,8 +88,8 @@ func runNode(t *testing.T, files map[string][]byte, last int) history {
 	return h
 }
 
-// resumes opens what a crash left and checks that the node goes on: everything that was seen is saved, reserved and
-// marked, and two more rounds can be made. It returns what was found.
+// resumes opens the files after a crash and checks that everything that was seen is saved, reserved and marked, and
+// that two more rounds succeed. It returns what it found.
 func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	t.Helper()
 	d := newSimDisk(files)
@@ -118,8 +116,8 @@ func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	return f
 }
 
-// A round syncs line, state and mark, each once and in this order. It makes no file, and no longer one but a ledger
-// whose block is full.
+// A round syncs line, state and mark, each once and in this order. It creates no file, and extends only a ledger whose
+// block is full.
 func TestLedgerSyncsOfRound(t *testing.T) {
 	const rounds = 60
 	h := runNode(t, ledgerFiles(t, 0), rounds)
@@ -147,7 +145,7 @@ func TestLedgerSyncsOfRound(t *testing.T) {
 	}
 }
 
-// cuts is how often the power goes at each step, 8 times, 20 with SPADE_LONG, or so often that it goes SPADE_CRASHES times in all.
+// cuts returns the number of power cuts at each step: 8, 20 with SPADE_LONG, or enough for SPADE_CRASHES in all.
 func cuts(t *testing.T, steps int) int {
 	n := 8
 	if os.Getenv("SPADE_LONG") != "" {
@@ -163,8 +161,8 @@ func cuts(t *testing.T, steps int) int {
 	return n
 }
 
-// The power goes at every step of a node's rounds, with ledger lines across the ends of blocks. Writes that were not
-// synced are there, not there, or in pieces. The node goes on, with every release that may have been seen.
+// The power fails at every step of a node's rounds, with ledger lines across block boundaries. Each unsynced write is
+// there, not there, or there in pieces. The node continues, with every release that may have been seen.
 func TestLedgerPowerCut(t *testing.T) {
 	coin := rng.New(5, rng.Address{Purpose: rng.Fault})
 	found := map[facts]int{}
@@ -178,7 +176,8 @@ func TestLedgerPowerCut(t *testing.T) {
 			}
 		}
 	}
-	// A line alone, with its state, and with its mark, behind what was seen: no other way is a round left unfinished.
+	// An unfinished round leaves a line alone, with its state, or with state and mark, after what was seen; nothing
+	// else.
 	for _, f := range []facts{{0, 0, 0}, {0, 1, 0}, {1, 1, 0}, {1, 1, 1}} {
 		if found[f] == 0 {
 			t.Errorf("never found: %+v", f)
@@ -190,8 +189,8 @@ func TestLedgerPowerCut(t *testing.T) {
 	}
 }
 
-// The power goes again while what the first time left is mended. What a process has found as marked, and so may send,
-// is marked after that as well.
+// The power fails again during recovery from the first power cut. What a process found as marked, and so may send, must
+// remain marked.
 func TestLedgerPowerCutTwice(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("SPADE_LONG=1 runs it")
@@ -206,7 +205,7 @@ func TestLedgerPowerCutTwice(t *testing.T) {
 			for m := range len(again.steps) + 1 {
 				seen := h.promised(n)
 				if m == len(again.steps) {
-					seen = f.saved // it is marked, if it was not, and sent again
+					seen = f.saved // it is marked if necessary, and sent again
 				}
 				resumes(t, again.powerCut(m, &coin), seen)
 			}
@@ -214,7 +213,8 @@ func TestLedgerPowerCutTwice(t *testing.T) {
 	}
 }
 
-// A process that is killed between write and sync leaves a mark that the next one can read and that is not on the disk.
+// A process that is killed between write and sync leaves a mark that the next process can read although it is not on
+// the disk.
 func TestLedgerMarkFoundIsDurable(t *testing.T) {
 	coin := rng.New(7, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 0), 3)
@@ -233,8 +233,8 @@ func TestLedgerMarkFoundIsDurable(t *testing.T) {
 	}
 }
 
-// One of state, lines and mark is set back to anything it once was, after the power went: the node refuses, or its next
-// round is one that nobody has seen.
+// After a power cut, one of state, lines and mark is rolled back to any earlier content: the node refuses, or its next
+// round is new to everybody.
 func TestLedgerOneFileSetBack(t *testing.T) {
 	coin := rng.New(8, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 10), 4)
@@ -271,8 +271,8 @@ func TestLedgerOneFileSetBack(t *testing.T) {
 	}
 }
 
-// Every byte of a mark's file, changed: the newest mark is found, or the one before it. With the same byte of both
-// places changed it is damaged, unless the byte means nothing.
+// Any byte of a mark's file is changed: the newest mark is found, or the previous one. If the same byte of both places
+// changes, the file is damaged, unless the byte has no meaning.
 func TestLedgerMarkRots(t *testing.T) {
 	h := runNode(t, ledgerFiles(t, 2), 3)
 	files := h.after(len(h.steps))
@@ -293,7 +293,8 @@ func TestLedgerMarkRots(t *testing.T) {
 	}
 }
 
-// A list of unsent releases that has no room in its place makes the file anew; one that is short again stays there.
+// A list of unsent releases that does not fit its place replaces the file; a list that is short again stays in the new
+// file.
 func TestLedgerMarkGrows(t *testing.T) {
 	l, path := newLedger(t, nil)
 	const many = 1500

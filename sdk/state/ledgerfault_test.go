@@ -20,9 +20,9 @@ type faulty struct {
 	keep     int  // bytes of a write that reach the disk, -1 for all
 	silent   bool // a short write without an error
 	syncErr  error
-	lost     bool // what was written and not synced is not there after the crash
+	lost     bool // unsynced writes are lost in the crash
 	attempts int
-	written  int64 // bytes asked for
+	written  int64 // requested bytes
 }
 
 func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
@@ -43,13 +43,13 @@ func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
 
 func (f *faulty) sync() error { return errors.Join(f.syncErr, f.file.sync()) }
 
-// A reservation that fails in any way is not made, and no other after it; what a crash leaves behind can be opened
-// again, and has every reservation that was acknowledged, and at most the failed one besides.
+// A reservation that fails in any way has no effect, and none succeeds after it. After the crash the ledger opens with
+// every acknowledged reservation and at most the failed one in addition.
 func TestLedgerFaults(t *testing.T) {
 	type fault struct {
 		name string
 		file faulty
-		seq  int // after opening it again
+		seq  int
 	}
 	faults := []fault{
 		{name: "failing sync", file: faulty{keep: -1, syncErr: errFault}, seq: 4},
@@ -70,7 +70,7 @@ func TestLedgerFaults(t *testing.T) {
 		if err == nil || !errors.Is(err, errFault) && !errors.Is(err, io.ErrShortWrite) {
 			t.Fatalf("%s: %v, want the fault", c.name, err)
 		}
-		// The fault is over, but nobody knows what is on the disk.
+		// The fault is over, but the content of the disk is unknown.
 		c.file.keep, c.file.syncErr, c.file.lost = -1, nil, false
 		tries := c.file.attempts
 		for _, round := range []int{4, 5, 1} {
@@ -133,7 +133,6 @@ func TestLedgerHoleInLastLine(t *testing.T) {
 	}
 }
 
-// Crashes while a ledger is made.
 func TestLedgerMakingInterrupted(t *testing.T) {
 	l, path := newLedger(t, nil)
 	head := l.Head()
@@ -157,7 +156,6 @@ func TestLedgerMakingInterrupted(t *testing.T) {
 	}
 }
 
-// What the operating system says comes with the name of the file.
 func TestLedgerFileErrors(t *testing.T) {
 	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
 		t.Log("as the superuser, or on Windows, no permission is refused")
@@ -169,7 +167,7 @@ func TestLedgerFileErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
-		l.markRoom = 0 // the mark needs a new file, which the directory does not take
+		l.markRoom = 0 // the mark needs a new file, which the directory does not permit
 		if err := l.Mark("run", fleetA, "a", 1); !errors.Is(err, fs.ErrPermission) ||
 			!strings.Contains(err.Error(), markPath(path)) {
 			t.Errorf("%v", err)
@@ -190,7 +188,7 @@ func TestLedgerFileErrors(t *testing.T) {
 		!strings.Contains(err.Error(), "none") {
 		t.Errorf("%v", err)
 	}
-	// A mark that cannot be written leaves no half-made ledger.
+	// If the mark cannot be written, no partial ledger remains.
 	path := filepath.Join(t.TempDir(), "x")
 	if err := os.Mkdir(markPath(path)+".tmp", 0o700); err != nil {
 		t.Fatal(err)
@@ -203,8 +201,8 @@ func TestLedgerFileErrors(t *testing.T) {
 	}
 }
 
-// A line that the mark does not know may be in memory only, its sync having failed: it is written and synced again
-// before the ledger is open, which it is not if that fails. It stays without a mark.
+// A line after the mark may be in memory only, because its sync failed. OpenLedger writes and syncs it again, and fails
+// if that fails. The line stays unmarked.
 func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)
@@ -239,8 +237,8 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	}
 }
 
-// A mark that cannot be written is no mark: whoever asked for it is told, and the ledger takes nothing more. The old
-// mark is there after the crash.
+// If a mark cannot be written, Mark returns the error and the ledger accepts nothing more. The old mark is there after
+// the crash.
 func TestLedgerMarkFails(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)

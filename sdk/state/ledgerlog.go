@@ -20,7 +20,7 @@ type header struct {
 	Version int           `json:"version"`
 	ID      string        `json:"ledger"`
 	Dataset string        `json:"dataset"`
-	Created string        `json:"created"` // RFC 3339, by the clock of the device
+	Created string        `json:"created"` // RFC 3339, by the device's clock
 	Limit   *dpmech.Limit `json:"limit"`
 	// NeverUsed is the operator's declaration that no run used this data before: nothing is inherited.
 	NeverUsed bool `json:"never_used,omitempty"`
@@ -34,7 +34,7 @@ func (h *header) composition() (*dpmech.Composition, error) {
 // entry is any other line: a reservation, or the spend of a lost ledger.
 type entry struct {
 	Seq  int    `json:"seq"`  // 1, 2, 3...
-	Prev string `json:"prev"` // SHA-256 of the line before, without its newline
+	Prev string `json:"prev"` // SHA-256 of the previous line, without its newline
 	*reservation
 	Inherited *dpmech.Inherited `json:"inherited,omitempty"`
 }
@@ -45,32 +45,30 @@ type reservation struct {
 	dpmech.Gaussian
 }
 
-// reserved returns the entry of a reservation.
 func reserved(id dpmech.RunID, round int, g dpmech.Gaussian) entry {
 	return entry{reservation: &reservation{id, round, g}}
 }
 
-// ledgerLog is the content of a ledger: lines that name the hash of the line before.
+// ledgerLog is the content of a ledger: lines chained by hash.
 type ledgerLog struct {
 	header header
 	spent  *dpmech.Composition // what the lines count
-	lines  []ledgerLine        // all of them, the header too
+	lines  []ledgerLine        // all lines, including the header
 	unsent []int               // ascending: the reservations, numbered from 1, whose releases are not marked
 }
 
 type ledgerLine struct {
 	hash      [sha256.Size]byte
-	end       int64 // offset in the file behind its newline
+	end       int64 // offset in the file after its newline
 	id        dpmech.RunID
 	round     int
 	g         dpmech.Gaussian
 	inherited *dpmech.Inherited // in place of the reservation
 }
 
-// seq returns the number of reservations.
 func (l *ledgerLog) seq() int { return len(l.lines) - 1 }
 
-// size returns how long the file is.
+// size returns the length of the lines in bytes.
 func (l *ledgerLog) size() int64 {
 	if len(l.lines) == 0 {
 		return 0
@@ -83,7 +81,7 @@ func (l *ledgerLog) head(seq int) dpmech.Head {
 	return dpmech.Head{ID: l.header.ID, Seq: seq, Hash: hex.EncodeToString(l.lines[seq].hash[:])}
 }
 
-// contains returns an error if h is not an earlier or the present state of l.
+// contains returns an error if h is neither an earlier nor the present state of l.
 func (l *ledgerLog) contains(h dpmech.Head) error {
 	switch {
 	case h.ID != l.header.ID:
@@ -99,14 +97,14 @@ func (l *ledgerLog) contains(h dpmech.Head) error {
 	return nil
 }
 
-// line returns e as line seq behind the header, newline included.
+// line returns e as line seq after the header, including the newline.
 func (l *ledgerLog) line(seq int, e entry) ([]byte, error) {
 	e.Seq, e.Prev = seq, l.head(seq-1).Hash
 	line, err := json.Marshal(e)
 	return append(line, '\n'), err
 }
 
-// start reads the first line, without its newline.
+// start parses the first line, without its newline.
 func (l *ledgerLog) start(line []byte) error {
 	if err := exactJSON(line, &l.header); err != nil {
 		return err
@@ -121,7 +119,7 @@ func (l *ledgerLog) start(line []byte) error {
 	return err
 }
 
-// add reads and counts a further line, without its newline.
+// add parses and counts a further line, without its newline.
 func (l *ledgerLog) add(line []byte) error {
 	e := entry{reservation: new(reservation)}
 	if bytes.Contains(line, []byte(`,"inherited":{`)) {
@@ -153,7 +151,6 @@ func (l *ledgerLog) add(line []byte) error {
 	return nil
 }
 
-// count adds the line to spent.
 func (line *ledgerLine) count(spent *dpmech.Composition) error {
 	if line.inherited != nil {
 		return spent.Inherit(*line.inherited)
@@ -204,9 +201,9 @@ func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 	return spent, err
 }
 
-// readLedgerLog reads the lines of a ledger and returns the length of a reservation that a crash tore at their end.
-// mark is the head of the high-water mark, nil if unknown. Any error up to there is final, and so is any behind it,
-// except one bad line at the very end, on which no release can rest.
+// readLedgerLog parses the lines of a ledger. torn is the length of an incomplete reservation that a crash left at the
+// end. mark is the head of the high-water mark, nil if unknown. Every bad line is an error, except the last one if it
+// is after the mark, because no release can depend on it.
 func readLedgerLog(text []byte, mark *dpmech.Head) (l *ledgerLog, torn int, err error) {
 	l = new(ledgerLog)
 	for n := 1; n == 1 || len(text) > 0; n++ {

@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// mostLedger bounds a ledger's file in bytes, enough for a million lines.
+// mostLedger bounds a ledger's file in bytes, which allows a million lines.
 const mostLedger = 1 << 30
 
 // Declaration is an operator's statement about a new ledger.
@@ -29,9 +29,9 @@ const NeverUsed Declaration = "never used"
 const neverAfresh = "a new ledger is never started automatically, since it would forget what the data set has spent"
 
 // CreateLedger creates the ledger of a data set, named dataset in reports, and leaves it open. The data set counts as
-// never used. limit bounds the spend of all runs, see [dpmech.Limit]; nil only counts. It fails if path has a ledger or
-// a mark of one. If neighbors hold a checkpoint of another ledger of the member, the new one inherits its spend, see
-// [Ledger.Inherit], unless it is declared [NeverUsed].
+// never used. limit bounds the spend of all runs (see [dpmech.Limit]); nil only counts. CreateLedger fails if path has
+// a ledger or a mark. If neighbors hold a checkpoint of another ledger of the member, the new one inherits its spend
+// (see [Ledger.Inherit]), unless it is declared [NeverUsed].
 func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declaration) (*Ledger, error) {
 	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit,
 		NeverUsed: len(declared) > 0}
@@ -76,9 +76,9 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declara
 	return l, nil
 }
 
-// OpenLedger opens a ledger and checks all of it. It removes a reservation that a crash tore, which was never
-// acknowledged. Reservations behind the mark count but were never sent. It fails if the ledger is missing, in use by
-// another process, damaged or older than its mark.
+// OpenLedger opens a ledger and checks all of it. It removes an incomplete reservation that a crash left, which was
+// never acknowledged. Reservations after the mark count but were never sent. It fails if the ledger is missing, in use
+// by another process, damaged or older than its mark.
 func OpenLedger(path string) (*Ledger, error) {
 	if err := checkModes(path, markPath(path)); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func OpenLedger(path string) (*Ledger, error) {
 	l := &Ledger{path: path, file: f}
 	m, err := readMark(path)
 	if err == nil && m != nil {
-		// The process before may have been killed after it renamed the mark.
+		// The previous process may have been killed after it renamed the mark.
 		err = l.fault(errors.Join(l.openMark(), syncDir(filepath.Dir(path))))
 	}
 	if err = l.recover(m, err); err != nil {
@@ -102,7 +102,7 @@ func OpenLedger(path string) (*Ledger, error) {
 // ReadLedger opens a ledger for reading and checks all of it. It changes nothing and works while another process has
 // the ledger open. Reserve and Mark fail.
 func ReadLedger(path string) (*Ledger, error) {
-	m, markErr := readMark(path) // first: a reservation made while we read is then only one more
+	m, markErr := readMark(path) // first, so that a concurrent reservation is only one more line
 	text, err := regular.Read(path, mostLedger)
 	if err != nil {
 		return nil, missing(path, err)
@@ -121,7 +121,6 @@ var ErrNoLedger = errors.New("if this data set was never used before, make a new
 const Restore = "restore the newest copy of ledger and mark together, or, if there is none, make a new ledger whose limit " +
 	"leaves out all that the data set may have spent"
 
-// headsPath returns the file of [Heads] beside a ledger.
 func headsPath(ledger string) string { return ledger + ".neighbors" }
 
 // used reports whether a run with neighbors has used the ledger.
@@ -130,7 +129,6 @@ func used(path string) bool {
 	return err == nil
 }
 
-// missing explains why a ledger cannot be opened.
 func missing(path string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("state: ledger: %w", err)
@@ -146,7 +144,7 @@ func missing(path string, err error) error {
 	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)
 }
 
-// read reads a ledger's lines and checks them against its mark.
+// read parses a ledger's lines and checks them against its mark.
 func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err error) {
 	if markErr != nil {
 		return 0, markErr
@@ -180,8 +178,8 @@ func (l *Ledger) recover(m *highWater, err error) error {
 	torn, err := l.read(withoutRoom(text), m, errors.Join(err, errSize, errText))
 	l.room = size
 	if err == nil && m != nil {
-		// The process before may have been killed before the mark's sync, or the sync may have failed. Then another sync has
-		// no effect unless the mark is written again.
+		// The previous process may have been killed before the mark's sync, or the sync may have failed. Another sync
+		// then has no effect unless the mark is written again.
 		l.place, l.markRoom = 1-m.place, m.room
 		err = l.fault(l.writeMark(m))
 	}
@@ -192,8 +190,8 @@ func (l *Ledger) recover(m *highWater, err error) error {
 		l.room = l.log.size()
 		err = l.file.truncate(l.room)
 	}
-	// Lines behind the mark may be readable although their sync failed: unless they are written again, another sync has
-	// no effect. Their releases were never sent, and the mark stays where it is.
+	// Lines after the mark may be readable although their sync failed. Another sync then has no effect unless they are
+	// written again. Their releases were never sent, and the mark stays unchanged.
 	from := int64(0)
 	if m != nil {
 		from = l.log.lines[m.Seq].end
@@ -201,13 +199,13 @@ func (l *Ledger) recover(m *highWater, err error) error {
 	if err == nil {
 		err = writeSync(l.file, text[from:l.log.size()], from)
 	}
-	if err == nil && m == nil { // it was being made when the crash came
+	if err == nil && m == nil { // the crash interrupted its creation
 		err = l.acknowledge()
 	}
 	return l.fault(err)
 }
 
-// withoutRoom cuts off the zeros behind the lines: the rest of a block, and of one that was being added.
+// withoutRoom cuts off the zeros after the lines: the rest of a block, and of one that was being added.
 func withoutRoom(text []byte) []byte {
 	tail := max(0, len(text)-2*block)
 	return text[:tail+len(bytes.TrimRight(text[tail:], "\x00"))]

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// Never afresh by itself: a missing ledger, a deleted one, and one in the place where another is to be made.
+// A ledger is never created automatically: not for a missing or deleted one, and not in place of another.
 func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.ledger")
 	refused(t, path, "never started automatically", ErrNoLedger.Error())
@@ -49,7 +49,7 @@ func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 	}
 }
 
-// Old copies put back, alone or with the mark; a lost mark; and a ledger from elsewhere.
+// Old copies are restored, alone or with the mark; a mark is lost; a ledger comes from elsewhere.
 func TestLedgerRollback(t *testing.T) {
 	l, path := newLedger(t, nil)
 	mark := markPath(path)
@@ -81,12 +81,12 @@ func TestLedgerRollback(t *testing.T) {
 
 	put(path, oldLedger)
 	refused(t, path, "ends with reservation 3", "number 9 was made", "rolled back")
-	put(mark, oldMark) // both: only who kept a later head can tell
+	put(mark, oldMark) // both: only the owner of a later head can detect it
 	l = reopen(t, path)
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "rolled back") {
 		t.Errorf("%v, want a rollback", err)
 	}
-	// It goes on otherwise than it did: another history of the same length is found out too.
+	// The ledger continues differently: a different history of the same length is detected too.
 	for round := 4; round <= 9; round++ {
 		if err := l.Reserve("run", fleetA, "a", round, gauss(1, 16)); err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestLedgerRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, path, "mark", "is missing")
-	// A mark with a sound SHA-256 whose content no ledger writes.
+	// A mark with a valid SHA-256 whose content no ledger writes.
 	sound := func(unsent string) []byte { return markFile(t, newest, unsent) }
 	put(mark, sound(""))
 	if l := reopen(t, path); l.Head() != newest {
@@ -135,7 +135,7 @@ func TestLedgerRollback(t *testing.T) {
 	refused(t, path, "another ledger")
 }
 
-// Every way of changing a byte, taking out a line or exchanging two is found.
+// Changing a byte, removing a line and exchanging two are always detected.
 func TestLedgerIsTamperEvident(t *testing.T) {
 	l, path := newLedger(t, limitOf(1000, 1e-5, dpmech.GDP))
 	reserve(t, l, "run", 1, 4)
@@ -185,7 +185,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 			}
 		}
 	}
-	// A chain computed anew, with more noise than there was, has another head.
+	// A recomputed chain, with more noise than there was, has another head.
 	forged := new(ledgerLog)
 	if err := forged.start(bytes.TrimSpace(lines[0])); err != nil {
 		t.Fatal(err)
@@ -203,7 +203,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	}
 }
 
-// A line is taken as it is written, to the byte, and in its place only, even where no mark vouches for what follows.
+// A line is accepted only byte for byte as written and only in its place, even without a mark for what follows.
 func TestLedgerLines(t *testing.T) {
 	l, _ := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)
@@ -234,7 +234,7 @@ func TestLedgerLines(t *testing.T) {
 	if err := l.log.add([]byte(good)); err != nil {
 		t.Error(err)
 	}
-	// The same round twice cannot be in a ledger, for Reserve does not write it.
+	// A ledger cannot have the same round twice, because Reserve does not write it.
 	line, err = l.log.line(l.log.seq()+1, reserved(zeroRun, 2, noisy))
 	if err != nil || l.log.add(line[:len(line)-1]) == nil {
 		t.Errorf("a round was added twice (%v)", err)
@@ -248,7 +248,7 @@ var badLines = []string{
 	`{"seq":1,"prev":"x","run":"r","fleet":"","member":"a","round":1e400,"clip":1,"sigma":8}`,
 }
 
-// A file of any content is either refused or, line by line, what this package would write.
+// A file of arbitrary content is rejected, or each of its lines is what this package would write.
 func FuzzReadLedger(f *testing.F) {
 	l, path := newLedger(f, limitOf(100, 1e-5, dpmech.ZCDP))
 	reserve(f, l, "run", 1, 2)

@@ -33,16 +33,16 @@ func lockFile(path string, create int) (file, error) {
 	return nil, errors.Join(&os.PathError{Op: "lock", Path: path, Err: err}, f.Close())
 }
 
-// lockedFile unlocks before it closes: a program that is just being started shares the open file until its exec and
-// would keep the lock.
+// lockedFile unlocks before it closes: a starting child process shares the open file until its exec and would keep the
+// lock.
 type lockedFile struct{ osFile }
 
 func (f lockedFile) Close() error {
-	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // what closes the file gives it up as well
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // closing the file releases the lock as well
 	return f.osFile.Close()
 }
 
-// syncDir makes the entries of a directory durable. A file system without such a call answers EINVAL or ENOTSUP and
+// syncDir makes the entries of a directory durable. A file system without such a call returns EINVAL or ENOTSUP and
 // promises nothing.
 func syncDir(name string) error {
 	f, err := os.Open(name)
@@ -56,7 +56,7 @@ func syncDir(name string) error {
 	return errors.Join(err, f.Close())
 }
 
-// keepOwner gives a new file the owner and group of the one that it replaces.
+// keepOwner gives a new file the owner and group of the file that it replaces.
 func keepOwner(f *os.File, old fs.FileInfo) error {
 	had, ok := old.Sys().(*syscall.Stat_t)
 	info, err := f.Stat()

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// A program that this process starts has all files open for a moment. It does not keep the lock of one that is closed here meanwhile.
+// A starting child process shares all open files for a moment. It does not keep the lock of a file that is closed
+// meanwhile.
 func TestLockIsNotKeptByAStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := lockFile(path, os.O_CREATE)

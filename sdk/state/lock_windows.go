@@ -35,7 +35,7 @@ func lockFile(path string, create int) (file, error) {
 	return osFile{os.NewFile(uintptr(h), path)}, nil
 }
 
-// syncDir does nothing: Windows has no such call, and NTFS keeps its directories in a journal.
+// syncDir does nothing: Windows has no such call, and NTFS journals its directories.
 func syncDir(string) error { return nil }
 
 // keepOwner does nothing on Windows, where a new file belongs to the owner of its folder.

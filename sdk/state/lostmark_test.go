@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// A ledger that has lost its mark, or everything, after it was used is not made again, and the error says what is missing,
-// what that means, and what to do. That there was a ledger is seen by what neighbors have signed, which is kept beside it.
+// A used ledger that lost its mark, or all its files, is not created again, and the error states what is missing, what
+// that means, and the remedy. The file of neighbors' statements shows that a ledger existed.
 func TestLostMark(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines int

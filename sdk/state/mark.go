@@ -18,28 +18,26 @@ import (
 // write damages only one.
 const block = 4096
 
-// blocks returns n rounded up to whole blocks.
 func blocks(n int64) int64 { return (n + block - 1) / block * block }
 
-// highWater is a ledger's high-water mark: the newest line at its writing, and the lines up to there whose release was
-// never sent. All others up to there may have been sent, and none behind.
+// highWater is a ledger's high-water mark: the newest line when it was written, and the earlier lines whose releases
+// were never sent. All other releases up to that line may have been sent, and none after it.
 //
-// The file has two places of equal length, in whole blocks. A mark goes to the place that the newest one does not have:
+// The file has two places of equal length, in whole blocks. A mark is written to the place without the newest one, as
 // JSON, a space, the SHA-256 of the JSON in hexadecimal and a newline. One sync is enough: a torn mark does not match
-// its SHA-256, and the mark before it, which then counts, is untouched. Nothing is sent before that sync.
+// its SHA-256, and the previous mark, which then counts, is untouched. Nothing is sent before that sync.
 type highWater struct {
 	dpmech.Head
 	Unsent []int `json:"unsent,omitempty"` // ascending
 
-	place int   // where it was found, 0 or 1
+	place int   // place that it was read from, 0 or 1
 	room  int64 // length of a place
 }
 
-// markPath returns where the high-water mark of a ledger is.
 func markPath(ledger string) string { return ledger + ".mark" }
 
-// readMark returns the high-water mark of a ledger, nil for none. The ledger may be in use: a read that overlaps two
-// writes is repeated.
+// readMark returns the high-water mark of a ledger, nil for none. The ledger may be in use: readMark repeats a read
+// that overlaps two writes.
 func readMark(ledger string) (*highWater, error) {
 	for try := 1; ; try++ {
 		data, err := regular.Read(markPath(ledger), mostKept)
@@ -60,7 +58,6 @@ func readMark(ledger string) (*highWater, error) {
 	}
 }
 
-// parseMark returns the newest mark in a file.
 func parseMark(data []byte) (*highWater, error) {
 	if len(data) == 0 || len(data)%(2*block) != 0 {
 		return nil, fmt.Errorf("it has %d bytes, want two places of whole blocks of %d", len(data), block)
@@ -89,13 +86,11 @@ func parseMark(data []byte) (*highWater, error) {
 	return newest, nil
 }
 
-// record returns the mark as it is written.
 func (m *highWater) record() ([]byte, error) {
 	text, err := json.Marshal(m)
 	return fmt.Appendf(text, " %x\n", sha256.Sum256(text)), err
 }
 
-// parseHighWater reads the JSON of a mark.
 func parseHighWater(text []byte) (*highWater, error) {
 	var m highWater
 	if err := exactJSON(text, &m); err != nil {
@@ -112,12 +107,11 @@ func parseHighWater(text []byte) (*highWater, error) {
 	return &m, nil
 }
 
-// acknowledge writes the mark of the present state.
 func (l *Ledger) acknowledge() error {
 	return l.writeMark(&highWater{Head: l.log.head(l.log.seq()), Unsent: l.log.unsent})
 }
 
-// writeMark writes a mark, durably, to the place that the newest one does not have.
+// writeMark writes a mark, durably, to the place that does not hold the newest one.
 func (l *Ledger) writeMark(m *highWater) error {
 	record, err := m.record()
 	if err != nil {
@@ -130,9 +124,9 @@ func (l *Ledger) writeMark(m *highWater) error {
 	return writeSync(l.marks, record, int64(l.place)*l.markRoom)
 }
 
-// newMark replaces the file of the mark, with the mark in the first of two places that have room for it.
+// newMark replaces the mark file and writes the mark to the first of two places with enough room.
 func (l *Ledger) newMark(record []byte) error {
-	err := closeAll(l.marks) // some systems replace no file that is open
+	err := closeAll(l.marks) // some systems do not replace an open file
 	l.marks, l.place, l.markRoom = nil, 0, blocks(int64(len(record)))
 	if err == nil {
 		err = replaceFile(markPath(l.path), append(record, make([]byte, 2*l.markRoom-int64(len(record)))...))
@@ -143,7 +137,6 @@ func (l *Ledger) newMark(record []byte) error {
 	return err
 }
 
-// openMark opens the file of the mark.
 func (l *Ledger) openMark() (err error) {
 	l.marks, err = osDisk("").open(markPath(l.path), os.O_RDWR)
 	return err

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Files that others can reach are refused, with the command that mends it, and open after that.
+// Files that others can access are rejected with the command that fixes it, and open after that.
 func TestLooseModes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	ledger := filepath.Join(t.TempDir(), "ledger")

@@ -18,23 +18,21 @@ type release struct {
 	Note   json.RawMessage `json:"note,omitempty"`
 }
 
-// releaseLine returns the line of a save, its newline included.
 func releaseLine(r Record, digest [sha256.Size]byte) ([]byte, error) {
 	b, err := json.Marshal(release{r.Round, hex.EncodeToString(digest[:]), json.RawMessage(r.Note)})
 	return append(b, '\n'), err
 }
 
-// releaseLog is what a log says.
 type releaseLog struct {
 	releases   []release // the readable ones
-	end        int64     // in bytes; what follows is a line torn by a crash
+	end        int64     // in bytes; an incomplete line follows after a crash
 	size       int64     // of the file
-	newest     int       // the highest round of any line, torn ones included; -1 if there is none
-	unreadable int       // of the lines
+	newest     int       // highest round of any line, including incomplete ones; -1 if there is none
+	unreadable int       // number of unreadable lines
 }
 
-// readLog reads a log. It never fails: a damaged line counts with its round if that is readable, since a line is
-// written only after the slot was durable.
+// readLog parses a log. It never fails: a damaged line counts with its round if that is readable, because a line is
+// written only after its slot is durable.
 func readLog(text []byte) releaseLog {
 	l := releaseLog{size: int64(len(text)), newest: -1}
 	for line := range bytes.Lines(text) {

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Secrets are kept for their owner alone and come back; a damaged file is refused, in words that say what to do and
-// not what is in it, by Inspect as well; and in the end nothing is left, of a write that was cut short neither.
+// Only the owner can read stored secrets, and they survive a restart. A damaged file is rejected, also by Inspect, with
+// an error that states the remedy but not the content. In the end nothing remains, even of an interrupted write.
 func TestSecretsAreKeptAndRemoved(t *testing.T) {
 	dir := t.TempDir()
 	d, err := sized(Open(dir))(100)
@@ -33,7 +33,7 @@ func TestSecretsAreKeptAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	k := &pair.Kept{Member: "a", From: 1, Private: private}
-	for range 2 { // the second in place of the first
+	for range 2 {
 		k.Add("b", signed.Statement{Kind: signed.Offer, Round: len(k.Peers) + 1, Epoch: uint16(len(k.Peers)), Value: [32]byte{1}})
 		text, err := k.Encode()
 		if err == nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// simDisk is a disk in memory that remembers every step, so that a test can ask what would be left if the process or
-// the power had gone at any of them. files is what programs see; what the metal has is for the crash to decide.
+// simDisk is a disk in memory that records every step, so that a test can reconstruct the files after a failure of the
+// process or the power at any step. files is what programs see; the crash decides what is on the physical disk.
 type simDisk struct {
 	files map[string][]byte
 	steps []step
-	fault func(step) error // what a step fails with; a write that fails with errShort is done by half
+	fault func(step) error // the error of a step; a write that fails with errShort is half done
 }
 
 type step struct {
@@ -37,7 +37,6 @@ func newSimDisk(files map[string][]byte) *simDisk {
 	return d
 }
 
-// do takes a step, or fails.
 func (d *simDisk) do(s step) error {
 	if d.fault != nil {
 		if err := d.fault(s); err != nil {
@@ -58,7 +57,6 @@ func (d *simDisk) apply(s step) {
 	s.on(d.files)
 }
 
-// on does to files what the step does.
 func (s step) on(files map[string][]byte) {
 	b := files[s.name]
 	switch s.kind {
@@ -116,14 +114,13 @@ func (f simFile) sync() error { return f.d.do(step{kind: "sync", name: f.name}) 
 
 func (f simFile) Close() error { return nil }
 
-// history is what a store did on a disk, and after how many steps each save had returned.
+// history has the steps of a store on a disk, and after how many of them each save had returned.
 type history struct {
 	start map[string][]byte
 	steps []step
 	acked []int // by round, from 1; 0 for rounds saved before
 }
 
-// record opens a store on files and saves up to round last.
 func record(t *testing.T, files map[string][]byte, last int) history {
 	t.Helper()
 	d := newSimDisk(files)
@@ -139,7 +136,6 @@ func record(t *testing.T, files map[string][]byte, last int) history {
 	return h
 }
 
-// sized reserves room in a store that has been opened.
 func sized(d *Dir, err error) func(size int) (*Dir, error) {
 	return func(size int) (*Dir, error) {
 		if err == nil {
@@ -161,7 +157,7 @@ func simOpen(t *testing.T, d *simDisk) *Dir {
 	return s
 }
 
-// promised returns the newest round of which Save had returned before step n.
+// promised returns the newest round whose Save had returned before step n.
 func (h history) promised(n int) int {
 	newest := 0
 	for r, at := range h.acked {
@@ -172,8 +168,8 @@ func (h history) promised(n int) int {
 	return newest
 }
 
-// survives checks a store after a crash: it opens, it has a whole newest state that is what was promised or the one
-// after, and it takes the next two rounds. It returns the newest round.
+// survives checks a store after a crash: it opens, its newest state is whole and the promised one or the next, and it
+// accepts the next two rounds. It returns the newest round.
 func survives(t *testing.T, files map[string][]byte, promised int) int {
 	t.Helper()
 	d := newSimDisk(files)
@@ -197,10 +193,10 @@ func survives(t *testing.T, files map[string][]byte, promised int) int {
 	return newest
 }
 
-// powerCut returns what is left after the first n steps when the power goes: what was synced, and of each later write
-// to a file what the coin lets through: all of it, nothing, or any of its pieces of 8 bytes.
+// powerCut returns the files after a power cut at step n: everything synced, and of each later write to a file a random
+// part: all, nothing, or any of its pieces of 8 bytes.
 func (h history) powerCut(n int, coin *rng.Stream) map[string][]byte {
-	synced := map[string]int{} // the last sync of each file
+	synced := map[string]int{}
 	for i, s := range h.steps[:n] {
 		if s.kind == "sync" {
 			synced[s.name] = i
@@ -233,7 +229,6 @@ func (h history) powerCut(n int, coin *rng.Stream) map[string][]byte {
 	return files
 }
 
-// after returns the files as they were after n steps.
 func (h history) after(n int) map[string][]byte {
 	files := newSimDisk(h.start).files
 	for _, s := range h.steps[:n] {

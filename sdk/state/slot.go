@@ -25,14 +25,13 @@ const (
 	slotOverhead = slotHeader + MaxNote + sha256.Size
 )
 
-// slot is a slot's content.
 type slot struct {
 	Record
 	version uint32 // of the format
 	digest  [sha256.Size]byte
 }
 
-// errEmpty says that nothing has been saved in a slot yet.
+// errEmpty reports a slot that was never saved to.
 var errEmpty = errors.New("holds nothing yet")
 
 // writeSlot writes s to w, digest last, without a copy of the state, and returns the digest.
@@ -58,8 +57,8 @@ func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	return digest, err
 }
 
-// readSlot reads the slot in a file of the given size and allocates no more than the file can fill. The error follows
-// the name of the file; it is errEmpty if nothing was ever saved.
+// readSlot reads the slot in a file of the given size and allocates no more than that. Its error text continues the
+// name of the file; it is errEmpty if nothing was ever saved.
 func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	var s slot
 	head := make([]byte, min(size, slotHeader))
@@ -85,7 +84,7 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	}
 	s.Round = int(round)
 	all := make([]byte, slotHeader+int(length)+int(note)+sha256.Size)
-	if err := readAt(r, all[copy(all, head):], slotHeader); err != nil { // a node at work may change the head meanwhile
+	if err := readAt(r, all[copy(all, head):], slotHeader); err != nil { // a running node may change the head meanwhile
 		return s, err
 	}
 	body, digest := all[:len(all)-sha256.Size], all[len(all)-sha256.Size:]

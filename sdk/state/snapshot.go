@@ -10,30 +10,30 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// Snapshot is the last state that a node has saved in a [Dir].
+// Snapshot is the last state that a node saved in a [Dir].
 type Snapshot struct {
 	Member   string
 	Fleet    [32]byte  // hash of its fleet
 	Build    string    // names the arithmetic that made it
-	Round    int       // releases made, cool-down rounds included
-	Model    []float32 // the last release, which is the model that the node holds
-	End      int       // the last round that touches data, if the run ends early; 0 otherwise
-	Early    int       // the last release, if a neighbor's end has brought it forward; 0 otherwise
-	Replaced bool      // the device has taken the place of a lost one
-	Averaged []float32 // the mean of the releases; nil if the node does not keep it
-	Ledger   string    // the ledger's [dpmech.Head] at that time, JSON; empty without a ledger
+	Round    int       // releases made, including cool-down rounds
+	Model    []float32 // last release, which is the model that the node holds
+	End      int       // last round that uses data, if the run ends early; 0 otherwise
+	Early    int       // last release, if a neighbor's end brought it forward; 0 otherwise
+	Replaced bool      // the device replaced a lost one
+	Averaged []float32 // mean of the releases; nil if the node does not keep it
+	Ledger   string    // ledger's [dpmech.Head] at that time, JSON; empty without a ledger
 	Note     string    // of the save: JSON
 }
 
-// ReadSnapshot reads the last state of a node from the directory of its store, without the lock and without changes.
-// While the node runs, it finds one of the last two releases. It does not check what [Open] checks, see [Inspect]. The
-// error wraps fs.ErrNotExist if nothing was ever saved.
+// ReadSnapshot reads a node's last state from the directory of its store, without the lock and without changes. While
+// the node runs, it finds one of the last two releases. It does not check what [Open] checks: see [Inspect]. The error
+// wraps fs.ErrNotExist if nothing was ever saved.
 func ReadSnapshot(dir string) (*Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
 	}
-	// A running node overwrites one slot at a time and may reach the other between two reads. So a single whole slot
-	// counts only if the other stays as it is; otherwise both are read again, for a while.
+	// A running node overwrites one slot at a time and may reach the other between two reads. A single whole slot
+	// therefore counts only if the other stays unchanged; otherwise both are read again, up to a limit.
 	const tries, patience = 5, 2 * time.Second
 	began := time.Now()
 	for try, before := 1, ""; ; try++ {
@@ -67,7 +67,6 @@ func (s *scan) fault(i int) error {
 	return nil
 }
 
-// decodeSnapshot decodes a slot's state.
 func decodeSnapshot(s slot, path string) (*Snapshot, error) {
 	var snap wire.Snapshot
 	if err := wire.DecodeSnapshot(s.State, &snap); err != nil {

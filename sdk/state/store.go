@@ -10,24 +10,24 @@ import (
 // and then sends it, so that after a crash it sends the same bits again instead of drawing other noise. It keeps two
 // states because a neighbor can be one round behind, never more, and need the earlier release again.
 //
-// A store belongs to one node, and its methods to one goroutine at a time. [Dir] keeps it in files.
+// A store belongs to one node, and its methods to one goroutine at a time. [Dir] stores it in files.
 type Store interface {
 	// Load returns the last two whole saves, newest first: only one if the other was torn by a crash or never made,
-	// none in a fresh store. The slices belong to the caller. After an error the stored state cannot be trusted, and
-	// the node must not start from nothing.
+	// none in a fresh store. The caller owns the slices. After an error the stored state cannot be trusted, and the
+	// node must not start from nothing.
 	Load() ([]Record, error)
 
 	// Save commits the state of a round: once it returns nil, Load finds the state after a crash or a power cut. It
 	// replaces the older of the two states. r.Round follows that of the newest state; in a fresh store any r.Round >= 0
-	// is fine. r.State is only read during the call. An error is final: whether the state was written is unknown,
-	// nothing that depends on it may be sent, and all later calls except Close fail.
+	// is valid. r.State is only read during the call. An error is final: the state may or may not be written, nothing
+	// that depends on it may be sent, and all later calls except Close fail.
 	Save(r Record) error
 
 	// Kept returns what Keep stored under a name, nil for nothing.
 	Kept(name string) ([]byte, error)
 
-	// Keep stores a few kilobytes under a name, durably, in place of earlier ones: after a crash the old or the new is
-	// there. nil removes it. After an error either may be there, and the store remains usable.
+	// Keep stores a few kilobytes under a name, durably, and replaces earlier data: after a crash or an error the old
+	// or the new data is there. nil removes it. After an error the store remains usable.
 	Keep(name string, data []byte) error
 
 	// Close closes the store. Further calls do nothing and return nil.
@@ -61,12 +61,12 @@ type Record struct {
 	Note  string // for the log of releases: empty, or one JSON value of at most MaxNote bytes
 }
 
-// MaxNote is the length in bytes of the longest note of a [Record].
+// MaxNote is the maximum length in bytes of the note of a [Record].
 const MaxNote = 4096
 
 // ErrRollback is wrapped by the error that the state on disk is older than a release that was made, the ledger is older
-// than a signed line, or another device has replaced this one. Continuing would repeat a release with other noise, and
-// both together reveal more than was paid for.
+// than a signed line, or another device replaced this one. Continuing would repeat a release with other noise, and both
+// together reveal more than was paid for.
 var ErrRollback = errors.New("the state was set back")
 
 // ErrLost is an [ErrRollback] for a missing or old state while the ledger or a neighbor knows later releases: a

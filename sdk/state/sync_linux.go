@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// syncFile makes the content of a file durable. fdatasync leaves out time stamps, which saves a write to the file
-// system's journal.
+// syncFile makes the content of a file durable. fdatasync omits time stamps, which saves a write to the file system's
+// journal.
 func syncFile(f *os.File) error {
 	for {
 		// An interrupted call has reported nothing yet. Any other error is reported once: a second call would succeed.

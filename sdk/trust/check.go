@@ -16,17 +16,17 @@ func (e *Contradiction) Error() string {
 		"before: it has a double", e.Second.Round, e.First.Round)
 }
 
-// Fork is the error of a release that does not continue the one before, or of a second key: one epoch has two devices.
+// Fork reports a release that does not continue the previous one, or a second key: two devices share one epoch.
 type Fork struct{ error }
 
-// theirs reads and checks a release that its sender has signed, and takes it in.
+// theirs parses, checks and records a release that its sender signed.
 func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 	r, err := signed.Parse(b, signed.Release)
 	if err != nil {
 		return nil, err
 	}
 	if known := peer.Held.Of(r.Round); known != nil && *known == r {
-		return known, nil // it has been checked before
+		return known, nil // already checked
 	}
 	if err := r.Verify(peer.Scope, l.Keys(peer.Name)); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Release checks the signature of a release. It is outdated if the device that made it has been replaced.
+// Release checks the signature of a release. outdated reports that the device that made it was replaced.
 func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	if len(m.Signed.Own) == 0 {
 		return false, fmt.Errorf("trust: release %d is not signed, want the signature of %q", m.Round, peer.Name)
@@ -83,7 +83,7 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	return took.Epoch < peer.Held.Last().Epoch, nil
 }
 
-// Proof reads and checks this node's release with which a message proves that the sender holds release held.
+// Proof parses and checks a release of this node, with which the sender proves that it holds release held.
 func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	if len(m.Signed.Proof) == 0 {
 		if held == 0 {
@@ -102,8 +102,8 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Stands checks how many releases the sender has made, with epoch its epoch, and a place off the grid: on the grid the sender
-// has signed how it has moved, not where it stands (PROOF.md, "One story"). It returns the proof.
+// Stands checks the sender's number of releases, its epoch if epoch is set, and its model if it is off the grid: on the
+// grid the sender signs its change (PROOF.md, "One story"). It returns the proof.
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
 		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, and shows no signature of it", peer.Name,
@@ -123,7 +123,7 @@ func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement
 	return own, err
 }
 
-// Standing checks the proofs in a neighbor's answer to a device that takes over.
+// Standing checks the proofs in a neighbor's answer to a replacement device.
 func (l *Log) Standing(peer *Peer, m *admm.Message) error {
 	if m.Round > 0 {
 		if _, err := l.Stands(peer, m, false); err != nil {

@@ -10,25 +10,25 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Once names what a node says to a neighbor at most once between two ticks.
+// Once names a message that a node sends to a neighbor at most once between two ticks.
 type Once uint8
 
 const (
-	SayDouble     Once = 1 << iota // the evidence against it
-	SayQuarantine                  // that this node has dropped it
-	SayReplaced                    // what its replacement device has signed
-	AskHeld                        // what it holds of this node
+	SayDouble     Once = 1 << iota // evidence against the neighbor
+	SayQuarantine                  // this node dropped the neighbor
+	SayReplaced                    // what the neighbor's replacement device signed
+	AskHeld                        // asks what the neighbor holds of this node
 	All           Once = 1<<iota - 1
 )
 
-// First reports whether something was not said since the last tick, and notes that it is.
+// First reports whether what was not sent since the last tick, and marks it as sent.
 func (p *Peer) First(what Once) bool {
 	first := p.said&what == 0
 	p.said |= what
 	return first
 }
 
-// Again allows to say something again.
+// Again permits sending what once more.
 func (p *Peer) Again(what Once) { p.said &^= what }
 
 // Notice returns a message of kind Conflict: this member continues without the neighbor from a release on.
@@ -62,8 +62,8 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	return n, err
 }
 
-// Double reads evidence of equivocation, by the member with the number of, a neighbor unless releases are compared, or by this
-// member, which is -1.
+// Double parses evidence of equivocation. of is the guilty member: a neighbor unless releases are compared, -1 for this
+// member.
 func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	first, err1 := signed.Parse(m.Signed.Proof, signed.Release)
 	second, err2 := signed.Parse(m.Signed.Other, signed.Release)
@@ -93,11 +93,12 @@ func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	return -1, e, err
 }
 
-// Stops are the early-stop requests that count, of different members. The zero value takes none. A copy is independent.
+// Stops holds the early-stop requests that count, one for each member. The zero value accepts none. A copy is
+// independent.
 type Stops struct {
-	Enough int              // how many members have to ask; 0: nobody can
-	Known  []signed.Relayed // by round and then by member; never changed in place
-	Text   []byte           // Known as it travels, likewise
+	Enough int              // how many members must ask; 0 if nobody can
+	Known  []signed.Relayed // sorted by round, then by member; never changed in place
+	Text   []byte           // encoding of Known; never changed in place
 }
 
 // Take adds a request if it counts, and reports whether it does.
@@ -123,7 +124,7 @@ func (st *Stops) Take(s signed.Relayed) bool {
 	return true
 }
 
-// Agreed returns the round that enough members have asked for: the largest of theirs; 0 for none.
+// Agreed returns the latest round among the first Enough requests; 0 if there are fewer.
 func (st *Stops) Agreed() int {
 	if st.Enough == 0 || len(st.Known) < st.Enough {
 		return 0

@@ -2,8 +2,8 @@ package trust
 
 import "fmt"
 
-// PackDevices encodes whose offers a member holds: for each member its device, as [Secrets.Holds] returns it, in two bits, from
-// the lowest bits of the first byte on.
+// PackDevices encodes the devices that [Secrets.Holds] returns, two bits for each member, starting at the lowest bits
+// of the first byte.
 func PackDevices(devices []uint8) []byte {
 	b := make([]byte, (len(devices)+3)/4)
 	for i, d := range devices {
@@ -12,7 +12,7 @@ func PackDevices(devices []uint8) []byte {
 	return b
 }
 
-// ParseDevices reads what PackDevices wrote for so many members.
+// ParseDevices parses the output of PackDevices for that many members.
 func ParseDevices(b []byte, members int) ([]uint8, error) {
 	if len(b) != (members+3)/4 {
 		return nil, fmt.Errorf("trust: the sender says whose offers it holds in %d bytes, want %d", len(b), (members+3)/4)

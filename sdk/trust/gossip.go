@@ -11,45 +11,46 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Gossip compares what members were told, so that a member that signs different releases for different neighbors is found
-// (equivocation). With each release a member sends digests of the statements that it was made from, and passes on digests
-// that came with the releases it was made from, each once. Where two digests of one statement differ it asks everybody for
-// the statement ([Question]). Digests and questions accuse nobody: only two signed statements of one slot do.
+// Gossip detects equivocation: a member that signs different releases for different neighbors. With each release a
+// member sends digests of the statements that it used, and relays, once each, the digests that came with them. If two
+// digests of one statement differ, the member asks everybody for the statement ([Question]). Only two signed statements
+// of one slot are evidence; digests and questions are not.
 //
-// Let members a and b use different statements of one slot, of release q, and be dist edges apart in the graph of honest
-// members. Each member on the path between them sends its first digest of that slot by release q+dist, and those at the two
-// ends are different, so two neighbors on the path differ and one of them knows it when it has all releases q+dist of its
-// neighbors. Since a statement names the one before, all later slots differ as well. See PROOF.md, "One story".
+// Let members a and b use different statements of one slot, of release q, and let dist be their distance in the graph
+// of honest members. Each member on the path between them sends its first digest of that slot by release q+dist. The
+// digests at the two ends differ, so two neighbors on the path differ, and one of them detects it once it has its
+// neighbors' releases q+dist. Each statement names its predecessor, so all later slots differ as well. See PROOF.md,
+// "One story".
 //
-// All that is compared, sent and answered is a function of the releases that a member's work began with, and of questions.
-// What arrives during the work waits until the work after it begins, as the moment depends on data.
+// What a member compares, sends and answers depends only on questions and on the releases with which its work started.
+// Later arrivals wait until the next work begins, because their time depends on data.
 type Gossip struct {
 	log     *Log
 	members []string
 	scopes  []signed.Scope
 	self    int
-	every   int // of so many releases of a member one is compared
-	window  int // how many releases back statements are kept
-	begun   int // the release in progress
+	every   int // compare one of this many releases of a member
+	window  int // how many releases back to keep statements
+	begun   int // release in progress
 	claims  map[Slot]*claim
-	bad     map[int]uint16 // members with evidence against them, and up to which epoch, plus 1
+	bad     map[int]uint16 // convicted members: the highest convicted epoch, plus 1
 	digests [2]carried     // of the last two releases, by number mod 2
 }
 
-// Slot names one statement of a release.
+// Slot identifies one release statement.
 type Slot struct {
-	Member int // its place among the fleet's members
+	Member int // index among the fleet's members
 	Epoch  uint16
 	Round  int
 }
 
-// claim is what is known of a slot.
+// claim is what a member knows of a slot.
 type claim struct {
 	digest       digest
-	known        bool              // a digest of it was heard, or the statement used
-	held         *signed.Statement // nil if it has not been here
-	asked        bool              // members differ about it, or somebody says so
-	passed, told bool              // that it is asked for, and the statement, have been sent to all neighbors
+	known        bool              // a digest was received or the statement used
+	held         *signed.Statement // nil if never received
+	asked        bool              // members differ, or a neighbor says so
+	passed, told bool              // question and statement, respectively, were sent to all neighbors
 }
 
 type carried struct {
@@ -57,15 +58,15 @@ type carried struct {
 	list  []byte
 }
 
-// digest is the first bytes of [signed.Statement.ID]. Two statements with one digest take some 2^48 trials, within a round,
-// and again for each later release.
+// digest is a prefix of [signed.Statement.ID]. A collision takes about 2^48 trials, within one round, and again for
+// each later release.
 type digest [12]byte
 
 const (
-	// DigestSize is the length in bytes of a digest with its slot: the member's number in two, then the epoch in two bits
-	// and in fourteen how many releases back the slot is, big-endian, and the digest.
+	// DigestSize is the length in bytes of a digest with its slot, big-endian: the member's number (2 bytes), the epoch
+	// (2 bits), how many releases back the slot is (14 bits), and the digest.
 	DigestSize = 4 + len(digest{})
-	// MaxDigests is how many may travel with a release.
+	// MaxDigests is the maximum number of digests with one release.
 	MaxDigests = signed.MaxDigests / DigestSize
 
 	lagBits     = 14
@@ -74,7 +75,7 @@ const (
 	mostMembers = 1 << 16
 )
 
-// Digests returns how many digests a release carries on average among so many members: 0 with fewer than three.
+// Digests returns the average number of digests with a release in a fleet of so many members: 0 with fewer than three.
 func Digests(members int) float64 {
 	if members < 3 || members > mostMembers {
 		return 0
@@ -82,11 +83,11 @@ func Digests(members int) float64 {
 	return float64(members-1) / float64(sparsity(members))
 }
 
-// sparsity returns of how many releases of a member one is compared.
+// sparsity returns n such that one of n releases of a member is compared.
 func sparsity(members int) int { return (members - 1 + perFrame - 1) / perFrame }
 
-// Compare makes the log one that compares, if the run signs releases and has three members or more. self is this member's
-// place among them.
+// Compare makes the log compare releases, if the run signs them and has three members or more. self is this member's
+// index.
 func (l *Log) Compare(run string, fleet [32]byte, members []string, self int) {
 	if !l.Signing() || Digests(len(members)) == 0 {
 		return
@@ -99,7 +100,7 @@ func (l *Log) Compare(run string, fleet [32]byte, members []string, self int) {
 	l.Gossip = g
 }
 
-// compared reports whether statements of a slot are compared: all releases of a member, or in a large fleet some of them.
+// compared reports whether statements of a slot are compared. Large fleets compare only some releases.
 func (g *Gossip) compared(s Slot) bool {
 	return (s.Round+int(uint32(s.Member)*2654435761>>8))%g.every == 0 && g.bad[s.Member] <= s.Epoch
 }
@@ -110,8 +111,8 @@ type Question struct {
 	Statement *signed.Statement
 }
 
-// duties returns what all neighbors are to be sent about a slot that is asked for: first a question without a statement,
-// then the statement, each once. Whether the statement was here before the question changes nothing but the moment.
+// duties returns what to send to all neighbors about a slot in question: first a question without a statement, then the
+// statement, each once. If the statement arrives before the question, only the time of sending changes.
 func (c *claim) duties(s Slot) (list []Question) {
 	if !c.asked {
 		return nil
@@ -136,18 +137,18 @@ func (q *Question) Message() *admm.Message {
 	return m
 }
 
-// appendDigest appends a digest to dst, of a slot as a release tells of it.
+// appendDigest appends the digest of a slot, encoded relative to a release, to dst.
 func appendDigest(dst []byte, s Slot, release int, d digest) []byte {
 	dst = binary.BigEndian.AppendUint16(dst, uint16(s.Member))
 	return append(binary.BigEndian.AppendUint16(dst, s.Epoch<<lagBits|uint16(release-s.Round)), d[:]...)
 }
 
-// About returns what a message carries that is about a member: see [admm.Signed].
+// About returns what a message about a member carries: see [admm.Signed].
 func About(member int, epoch uint16) []byte {
 	return appendDigest(nil, Slot{Member: member, Epoch: epoch}, 0, digest{})
 }
 
-// about returns which member a message is about; -1 if it does not say so.
+// about returns which member a message is about, or -1 if the message does not name one.
 func (g *Gossip) about(m *admm.Message) int {
 	s, _, err := g.parseDigest(m.Signed.Digests, max(1, m.Round))
 	if err != nil || s.Member == g.self {
@@ -156,7 +157,6 @@ func (g *Gossip) about(m *admm.Message) int {
 	return s.Member
 }
 
-// parseDigest reads what appendDigest wrote.
 func (g *Gossip) parseDigest(b []byte, release int) (s Slot, d digest, err error) {
 	if g == nil || len(b) != DigestSize {
 		return s, d, fmt.Errorf("trust: a digest of %d bytes, want %d, in a run whose releases are compared", len(b), DigestSize)
@@ -171,7 +171,7 @@ func (g *Gossip) parseDigest(b []byte, release int) (s Slot, d digest, err error
 	return s, d, err
 }
 
-// check refuses digests that no member sends with a release.
+// check rejects digests that an honest member does not send with a release.
 func (g *Gossip) check(m *admm.Message) error {
 	if g == nil {
 		return nil
@@ -186,7 +186,7 @@ func (g *Gossip) check(m *admm.Message) error {
 	return nil
 }
 
-// of returns what is known of a slot, which is made if need be.
+// of returns the claim of a slot, and creates it if necessary.
 func (g *Gossip) of(s Slot) *claim {
 	c := g.claims[s]
 	if c == nil {
@@ -196,23 +196,22 @@ func (g *Gossip) of(s Slot) *claim {
 	return c
 }
 
-// Used is a neighbor's release that this member's work begins with: who made it, its statement, and the digests with it.
+// Used is a neighbor's release that this member's work begins with: its maker, its statement, and its digests.
 type Used struct {
 	From      int
 	Statement signed.Statement
 	Digests   []byte
 }
 
-// Take notes a neighbor's release that the machine has taken in, the first one of its number and epoch, with what came with
-// it.
+// Take records a neighbor's release that the machine accepted, the first of its number and epoch, with its digests.
 func (p *Peer) Take(m *admm.Message) {
-	st, err := signed.Parse(m.Signed.Own, signed.Release) // it was checked
+	st, err := signed.Parse(m.Signed.Own, signed.Release) // already checked
 	if at := &p.taken[st.Round%2]; err == nil && (at.Statement.Round != st.Round || at.Statement.Epoch < st.Epoch) {
 		*at = Used{m.From, st, m.Signed.Digests}
 	}
 }
 
-// Taken returns one of a neighbor's last releases; nil if it is not known.
+// Taken returns one of a neighbor's last two releases, or nil if it is unknown.
 func (p *Peer) Taken(round int) *Used {
 	if round < 1 || p.taken[round%2].Statement.Round != round {
 		return nil
@@ -220,18 +219,18 @@ func (p *Peer) Taken(round int) *Used {
 	return &p.taken[round%2]
 }
 
-// Found is what [Gossip.Begin] has found.
+// Found is the result of [Gossip.Begin].
 type Found struct {
 	Ask     []Question        // of all neighbors
 	Doubles []signed.Evidence // against members
 	Unaware []Unaware
 }
 
-// Unaware is a neighbor that still works with a member against which there is evidence.
+// Unaware is a neighbor that still works with a convicted member.
 type Unaware struct{ Neighbor, With int }
 
-// Begin takes in the releases of the neighbors that the work on a release begins with, those of the number before. Call it
-// once for each release, before it is made.
+// Begin processes the neighbors' releases, of number release-1, with which the work on a release begins. Call it once
+// before making each release.
 func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 	g.begun = release
 	for s := range g.claims {
@@ -278,8 +277,8 @@ func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 	return f
 }
 
-// list returns digests as a release carries them: of each member and epoch the newest, and in all as many as there is room
-// for. Only digests that somebody has made up can take so much.
+// list returns the digests for a release: the newest mostOf of each member and epoch, up to the total size limit. Only
+// invented digests can exceed these limits.
 func (g *Gossip) list(release int, slots []Slot) (list []byte) {
 	slices.SortFunc(slots, func(a, b Slot) int {
 		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(b.Round, a.Round))
@@ -296,7 +295,7 @@ func (g *Gossip) list(release int, slots []Slot) (list []byte) {
 	return list
 }
 
-// Of returns the digests that go with one of the last two releases; none if they are not known any more.
+// Of returns the digests of one of the last two releases; nil for an older one.
 func (g *Gossip) Of(release int) []byte {
 	if g == nil || g.digests[release%2].round != release {
 		return nil
@@ -304,11 +303,10 @@ func (g *Gossip) Of(release int) []byte {
 	return g.digests[release%2].list
 }
 
-// Begun returns the release in progress, as [Gossip.Begin] was told it.
+// Begun returns the release in progress: the last one passed to [Gossip.Begin].
 func (g *Gossip) Begun() int { return g.begun }
 
-// Convict makes an epoch of a member, and those before, one whose statements are not compared any more. It reports whether
-// that is new.
+// Convict excludes an epoch of a member, and all earlier ones, from comparison. It reports whether that is new.
 func (g *Gossip) Convict(member int, epoch uint16) bool {
 	if g.bad[member] > epoch {
 		return false
@@ -317,20 +315,20 @@ func (g *Gossip) Convict(member int, epoch uint16) bool {
 	return true
 }
 
-// Knows reports whether evidence is about a member, and an epoch of it, against which there is evidence already.
+// Knows reports whether evidence is about an epoch of a member that is already convicted.
 func (g *Gossip) Knows(m *admm.Message) bool {
 	s, _, err := g.parseDigest(m.Signed.Digests, max(1, m.Round))
 	return err == nil && g.bad[s.Member] > s.Epoch
 }
 
-// Question takes in a neighbor's question. It returns what to send to all neighbors, and the evidence that the question
-// leads to, or nil.
+// Question processes a neighbor's question. It returns what to send to all neighbors, and the resulting evidence or
+// nil.
 func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evidence, err error) {
 	s, _, err := g.parseDigest(m.Signed.Digests, m.Round)
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case s.Round != m.Round || s.Round > g.begun+len(g.members): // who is n edges away is n releases ahead at most
+	case s.Round != m.Round || s.Round > g.begun+len(g.members): // a member n edges away is at most n releases ahead
 		return nil, nil, fmt.Errorf("trust: a question about release %d in one of release %d, want at most %d", s.Round, m.Round,
 			g.begun+len(g.members))
 	case s.Member == g.self || s.Round < g.begun-g.window || !g.compared(s):
@@ -354,10 +352,10 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 	return c.duties(s), nil, nil
 }
 
-// shown reads and checks a statement of a slot.
+// shown parses and checks a statement of a slot.
 func (g *Gossip) shown(s Slot, b []byte) (*signed.Statement, error) {
 	if c := g.claims[s]; c != nil && c.held != nil && bytes.Equal(b, c.held.Append(nil)) {
-		return c.held, nil // it was checked before
+		return c.held, nil // already checked
 	}
 	st, err := signed.Parse(b, signed.Release)
 	if err == nil && (st.Round != s.Round || st.Epoch != s.Epoch) {

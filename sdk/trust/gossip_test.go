@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// A member that tells neighbors a and b different stories from a release q on is out, with evidence that everybody can check,
-// once all honest members have what ceil(dist(a, b)/2) releases later were sent, dist in the graph of honest members: all of
-// these that a way connects with a and b know it. Other bad members lie about digests, invent some for slots that nobody
-// knows yet, answer nothing, and ask without a reason.
+// Malicious members sign different releases for their neighbors a and b from release q on, send wrong digests, invent
+// digests of future slots, do not answer, and ask without a reason. Every honest member with a path of honest members
+// to a and b must hold evidence once all have used the releases q+ceil(dist(a, b)/2), dist in the graph of honest
+// members.
 func TestTwoStoriesAreFound(t *testing.T) {
 	t.Parallel()
 	found, apart := 0, map[int]int{}
@@ -50,8 +50,8 @@ func TestTwoStoriesAreFound(t *testing.T) {
 	}
 }
 
-// Nobody who is honest is accused, whatever the bad say, and nobody at all where nobody has two stories: not when edges are
-// given up, devices replaced, and members started again in between, nor when questions take a round for each edge.
+// No honest member is accused, and nobody at all without equivocation, even if edges are dropped, devices replaced and
+// members restarted, or questions take a round for each edge.
 func TestDigestsAccuseNobody(t *testing.T) {
 	t.Parallel()
 	asked, accused := 0, 0
@@ -64,7 +64,7 @@ func TestDigestsAccuseNobody(t *testing.T) {
 			w.split = 3
 		}
 		for round := 1; round <= 25; round++ {
-			w.round(round, true) // learn ends the test with evidence against the honest
+			w.round(round, true) // learn fails the test on evidence against an honest member
 		}
 		asked += w.asked
 		for i := range w.proof {
@@ -80,8 +80,8 @@ func TestDigestsAccuseNobody(t *testing.T) {
 	}
 }
 
-// Where nobody is bad, nobody asks anything, and a release carries a digest of each other member at most: all of the
-// neighbors with the second release, and of each other one once it can have been heard of.
+// Honest members ask nothing. A release carries at most one digest of each other member, as soon as it can have
+// arrived.
 func TestHonestAskNothing(t *testing.T) {
 	for seed := range uint64(8) {
 		g, name := graphOf(t, seed)
@@ -104,8 +104,8 @@ func TestHonestAskNothing(t *testing.T) {
 	}
 }
 
-// In a large fleet some of the releases are compared, so that a frame carries few digests, and two stories are found
-// some releases later.
+// A large fleet compares only some of the releases, so a frame carries few digests, and equivocation is found some
+// releases later.
 func TestFewDigestsOfManyMembers(t *testing.T) {
 	const n, rounds = 60, 24
 	g, err := graph.Parse("er:0.1", n, 5)
@@ -133,7 +133,7 @@ func TestFewDigestsOfManyMembers(t *testing.T) {
 		a, b = list[1+slices.IndexFunc(list[1:], is(true))], list[1+slices.IndexFunc(list[1:], is(false))]
 	}
 	w.bad[of], w.split = true, 3
-	latest := w.split + (w.hops(a, b)+1)/2 + 4 // of four releases one is compared
+	latest := w.split + (w.hops(a, b)+1)/2 + 4 // one of four releases is compared
 	for round := 1; round <= latest; round++ {
 		w.round(round, false)
 	}
@@ -143,14 +143,14 @@ func TestFewDigestsOfManyMembers(t *testing.T) {
 	}
 }
 
-// A question is passed on once, and the statement with it once. One about nothing that can be is refused, and shows nothing.
+// Question passes on a question once and its statement once. It rejects an invalid question, which has no other effect.
 func TestWrongQuestions(t *testing.T) {
 	g, _ := graphOf(t, 0)
 	w := newWorld(t, 1, g, 0)
 	for round := 1; round <= 3; round++ {
 		w.round(round, false)
 	}
-	l := w.logs[0] // whose work on release 3 is over
+	l := w.logs[0] // its work on release 3 is over
 	of := func(member, round int, epoch uint16) signed.Statement {
 		s := signed.Statement{Epoch: epoch, Kind: signed.Release, Round: round, Value: [32]byte{5}}
 		s.Sign(w.logs[member].Key, w.logs[member].Scope)
@@ -179,7 +179,7 @@ func TestWrongQuestions(t *testing.T) {
 	if list, double, err := l.Gossip.Question(ask(0, 2, 0, nil)); list != nil || double != nil || err != nil {
 		t.Errorf("about the member itself: %v, %v, %v", list, double, err)
 	}
-	// Of release 2 it holds the statement, of release 3 not before its next work begins.
+	// It holds the statement of release 2. It gets that of release 3 when its next work begins.
 	for i, want := range []int{2, 0} {
 		if list, _, err := l.Gossip.Question(ask(1, 2, 0, nil)); err != nil || len(list) != want || want > 0 && list[0].Statement != nil ||
 			want > 0 && list[1].Statement.Round != 2 {
@@ -198,8 +198,8 @@ func TestWrongQuestions(t *testing.T) {
 	}
 }
 
-// A neighbor whose release was made with one of a member against which there is evidence is named, so that it can be shown
-// that; what it has only heard of does not count, and nothing of that member is compared or passed on.
+// Begin names a neighbor whose release used one of a convicted member, so that the node can send it the evidence; a
+// relayed digest does not count. Begin neither compares nor relays releases of that member.
 func TestUnawareNeighbors(t *testing.T) {
 	g, err := graph.Parse("ring", 5, 0)
 	if err != nil {
@@ -209,7 +209,7 @@ func TestUnawareNeighbors(t *testing.T) {
 	for round := 1; round <= 4; round++ {
 		w.round(round, false)
 	}
-	l := w.logs[0] // between 4 and 1; 2 is a neighbor of 1 alone
+	l := w.logs[0] // its neighbors are 4 and 1; 2 is a neighbor of 1 only
 	l.Gossip.Convict(2, 0)
 	f := l.Gossip.Begin(5, []*trust.Used{l.Peers[1].Taken(4), l.Peers[4].Taken(4)})
 	if len(f.Ask) > 0 || len(f.Doubles) > 0 || !slices.Equal(f.Unaware, []trust.Unaware{{Neighbor: 1, With: 2}}) {
@@ -225,8 +225,8 @@ func TestUnawareNeighbors(t *testing.T) {
 	}
 }
 
-// Whatever comes as digests or as a question is refused or does nothing, takes a bounded number of slots, and is evidence of
-// nothing.
+// Arbitrary digests and questions are rejected or have no effect, take a bounded number of slots, and yield no
+// evidence.
 func FuzzDigests(f *testing.F) {
 	g, _ := graphOf(f, 0)
 	w := newWorld(f, 1, g, 0)

@@ -12,10 +12,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// Log holds a member's signed releases and those of its neighbors. It belongs to one goroutine, except that a lock of the node
-// guards Seen and each Countersign.
+// Log holds the signed releases of a member and of its neighbors. It belongs to one goroutine, except Seen and each
+// Countersign, which a lock of the node guards.
 type Log struct {
-	Key    ed25519.PrivateKey // nil: nothing is signed, and neighbors' claims need no proof and charge nothing
+	Key    ed25519.PrivateKey // nil: nothing is signed; neighbors' claims need no proof and charge nothing
 	Keys   func(member string) []ed25519.PublicKey
 	Name   string
 	Run    string
@@ -24,13 +24,13 @@ type Log struct {
 	Heads  *state.Heads  // nil keeps those of this run
 
 	Checkpoint []byte           // of the node's ledger, for probes; nil if there is none
-	Lost       map[string]*Lost // by id, the largest checkpoints of other ledgers that neighbors have shown and nobody has handled
-	Beside     []string         // ledgers that were not inherited, in words
+	Lost       map[string]*Lost // by id, the largest unhandled checkpoints of other ledgers, shown by neighbors
+	Beside     []string         // descriptions of ledgers that were not inherited
 
-	Epoch       uint16 // how many devices of this name were lost before this one
+	Epoch       uint16 // number of devices of this name that were lost before this one
 	Incarnation uint64
 	Own         signed.Chain
-	Seen        *signed.Statement // the newest release that is stored and marked
+	Seen        *signed.Statement // newest release that is stored and marked
 	Peers       map[int]*Peer
 	Gossip      *Gossip // nil unless releases are compared
 }
@@ -40,23 +40,23 @@ type Peer struct {
 	Name         string
 	Scope        signed.Scope
 	Held         signed.Chain
-	Shown        signed.Head      // the ledger that it named at its last start, zero for none
-	Learned      bool             // a checkpoint of it was saved since the node was made
-	Earlier      []byte           // the answer to its probe, see [Log.Earlier]
+	Shown        signed.Head      // ledger named at the neighbor's last start, zero for none
+	Learned      bool             // a checkpoint of the neighbor was saved since the node was made
+	Earlier      []byte           // answer to its probe, see [Log.Earlier]
 	Countersign  []byte           // of this node's last release
-	Evidence     *signed.Evidence // against it
+	Evidence     *signed.Evidence // against the neighbor
 	said         Once             // since the last tick
-	Ahead, Times int              // the release of this node, plus 1, about which AskHeld was asked last, and how often
-	Request      uint64           // the last takeover in which a device of its name has asked where this node stands
+	Ahead, Times int              // the last release of this node, plus 1, that AskHeld asked about, and how often
+	Request      uint64           // last takeover in which a device of the neighbor's name asked for this node's state
 
-	taken [2]Used // its last releases, by number mod 2, if releases are compared
+	taken [2]Used // last releases, by number mod 2, if releases are compared
 }
 
 // Lost is a checkpoint of another ledger of this member.
 type Lost struct {
 	signed.Earlier
-	By   string      // the neighbor that has shown it
-	Unit dpmech.Unit // the weakest of any checkpoint of the ledger
+	By   string      // neighbor that showed it
+	Unit dpmech.Unit // weakest unit of any checkpoint of the ledger
 }
 
 // Includes reports whether the checkpoint includes the cost of another lost ledger.
@@ -65,7 +65,7 @@ func (l *Lost) Includes(id string) bool {
 	return err == nil && slices.Contains(c.From, id)
 }
 
-// Loses takes in a verified checkpoint of another ledger. It keeps the largest cost and the weakest unit.
+// Loses records a verified checkpoint of another ledger. It keeps the largest cost and the weakest unit.
 func (l *Log) Loses(e signed.Earlier, by string) {
 	cost, _ := e.Spent(l.Scope)
 	one := &Lost{Earlier: e, By: by, Unit: cost.Unit}
@@ -79,7 +79,7 @@ func (l *Log) Loses(e signed.Earlier, by string) {
 	l.Lost[e.LedgerID()] = one
 }
 
-// NewLog returns the log of a node at its start. names are its neighbors' by number.
+// NewLog returns the log of a node at its start. names maps the neighbors' numbers to their names.
 func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log {
 	l := &Log{Name: name, Run: run, Scope: signed.NewScope(run, fleet, name), Incarnation: signed.NewIncarnation(), Lost: map[string]*Lost{},
 		Peers: map[int]*Peer{}}
@@ -89,7 +89,7 @@ func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log 
 	return l
 }
 
-// Signing reports whether releases are signed, and claims need proof.
+// Signing reports whether releases are signed and claims need proof.
 func (l *Log) Signing() bool { return l.Key != nil }
 
 // Present returns the public key that the node signs with.
@@ -97,12 +97,11 @@ func (l *Log) Present() []ed25519.PublicKey {
 	return []ed25519.PublicKey{l.Key.Public().(ed25519.PublicKey)}
 }
 
-// releaseOf returns the release behind a state, unsigned.
 func releaseOf(s *admm.State, epoch uint16) signed.Statement {
 	return signed.Statement{Epoch: epoch, Kind: signed.Release, Round: s.Round, Value: signed.Digest(s.X, s.Delta)}
 }
 
-// Sign signs the release of a state, which follows those that were signed before.
+// Sign signs the release of a state as the successor of the last signed one.
 func (l *Log) Sign(s *admm.State) (err error) {
 	r := releaseOf(s, l.Epoch)
 	if before := l.Own.Last(); before != nil {
@@ -118,7 +117,7 @@ func (l *Log) Sign(s *admm.State) (err error) {
 	return nil
 }
 
-// Resume restores the releases that are stored with a state. It signs the node's own anew if the key has changed.
+// Resume restores the releases stored with a state. It signs the node's own release again if the key changed.
 func (l *Log) Resume(snap *wire.Snapshot) error {
 	if !l.Signing() {
 		return nil
@@ -201,7 +200,8 @@ func (l *Log) Attach(m *admm.Message) {
 	}
 }
 
-// Earlier returns a later head of a neighbor's ledger than it has shown, or else the checkpoint of another of its ledgers.
+// Earlier returns a later head of a neighbor's ledger than the neighbor showed, or else the checkpoint of another of
+// its ledgers.
 func (l *Log) Earlier(peer *Peer) []byte {
 	keys, ledger := l.Keys(peer.Name), peer.Shown.ID[:]
 	e := l.Heads.Find(keys, ledger, peer.Shown)

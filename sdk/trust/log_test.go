@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// members returns the logs of two neighbors, 0 and 1, whose keys count for each other.
+// members returns the logs of two neighbors, 0 and 1, which accept each other's keys.
 func members() (a, b *trust.Log) {
 	key := func(name string) ed25519.PrivateKey {
 		return ed25519.NewKeyFromSeed(bytes.Repeat([]byte(name), ed25519.SeedSize))
@@ -30,7 +30,7 @@ func members() (a, b *trust.Log) {
 	return a, b
 }
 
-// released is what a log's member sends of a release.
+// released is the message in which a log's member sends a release.
 func released(l *trust.Log, to, round int, x ...float32) *admm.Message {
 	if err := l.Sign(&admm.State{Round: round, X: x}); err != nil {
 		panic(err)
@@ -40,7 +40,7 @@ func released(l *trust.Log, to, round int, x ...float32) *admm.Message {
 	return m
 }
 
-// A member signs its releases. Its neighbor checks them, and proves later that it holds one.
+// A member signs its releases. Its neighbor checks them, and later proves that it holds one.
 func Example() {
 	a, b := members()
 	for round := 1; round <= 2; round++ {
@@ -57,8 +57,8 @@ func Example() {
 	// b holds release 2 <nil>
 }
 
-// Of two releases of one round the second is a contradiction, and one that does not continue the last is a fork. What is
-// not signed, signed for another round, or by somebody else, is refused, and nothing of it is held.
+// The second of two releases of one round is a contradiction; one that does not continue the last is a fork. A release
+// without a valid signature for its round and member is rejected and not stored.
 func TestReleasesThatCannotBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(other *trust.Log, m *admm.Message)
@@ -101,8 +101,8 @@ func TestReleasesThatCannotBe(t *testing.T) {
 	}
 }
 
-// A release continues the one that was taken in before, also if its sender has shown so many later ones that the chain does
-// not hold that one any more.
+// A release must continue the one that the member used before, even if the sender's later releases displaced that one
+// from the chain.
 func TestNoWayBackToOneStory(t *testing.T) {
 	a, b := members()
 	a2, _ := members()
@@ -117,12 +117,12 @@ func TestNoWayBackToOneStory(t *testing.T) {
 	for round := 9; round <= 15; round += 2 {
 		s := signed.Statement{Kind: signed.Release, Round: round, Prev: [32]byte{byte(round)}}
 		s.Sign(a.Key, a.Scope)
-		_, _ = b.Stands(b.Peers[0], &admm.Message{Round: round, Signed: admm.Signed{Own: s.Append(nil)}}, false) // signed, of the future
+		_, _ = b.Stands(b.Peers[0], &admm.Message{Round: round, Signed: admm.Signed{Own: s.Append(nil)}}, false) // signed
 	}
 	if b.Peers[0].Held.Of(1) != nil {
 		t.Fatal("the chain holds release 1")
 	}
-	released(a2, 1, 1, 5) // what another neighbor was told
+	released(a2, 1, 1, 5) // sent to another neighbor
 	var fork trust.Fork
 	if _, err := b.Release(b.Peers[0], released(a2, 1, 2, 2)); !errors.As(err, &fork) {
 		t.Errorf("release 2 of the other story: %v", err)
@@ -132,8 +132,8 @@ func TestNoWayBackToOneStory(t *testing.T) {
 	}
 }
 
-// Where a neighbor stands when a device takes over is what it has signed, off the grid. On the grid its signature is of how it has
-// moved, and a bad one can tell the device another place: a second story for one neighbor, within the public bound.
+// Off the grid, a neighbor signs the model that it sends to a replacement device. On the grid it signs only the change,
+// so a malicious neighbor can send another model: equivocation toward one neighbor, within the public bound.
 func TestPlacesAreSigned(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*admm.Message)
@@ -159,7 +159,8 @@ func TestPlacesAreSigned(t *testing.T) {
 	}
 }
 
-// A neighbor that starts is shown a later state of the ledger that it names, and otherwise the checkpoint of another one.
+// A starting neighbor receives a later state of the ledger that it names, or else the checkpoint of another of its
+// ledgers.
 func TestLedgersAreShown(t *testing.T) {
 	_, b := members()
 	heads, err := state.OpenHeads(filepath.Join(t.TempDir(), "heads"))
@@ -201,7 +202,7 @@ func TestLedgersAreShown(t *testing.T) {
 	}
 }
 
-// The number of a state says nothing beside that of another ledger.
+// Sequence numbers of different ledgers are not compared.
 func TestNumbersOfLedgersAreApart(t *testing.T) {
 	a, b := members()
 	heads, err := state.OpenHeads(filepath.Join(t.TempDir(), "heads"))

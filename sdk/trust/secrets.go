@@ -9,12 +9,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Secrets is what a member agrees on with others, to draw the same noise. Store it whenever Changed.
+// Secrets holds what a member agreed on with others to draw the same noise. Store it whenever Changed is set.
 type Secrets struct {
 	Kept    *pair.Kept // nil before a takeover, and once the run is over
-	Offer   []byte     // the member's own; set exactly if Kept is
+	Offer   []byte     // member's own; set exactly if Kept is
 	Changed bool       // since it was last stored
-	Relays  bool       // members relay offers; a device's first offer counts for the whole run, as others may have used it
+	Relays  bool       // members relay offers: a device's first one is final, because others may have used it
 }
 
 // Set restores stored secrets, and signs the offer with the member's present key.
@@ -26,7 +26,7 @@ func (s *Secrets) Set(l *Log, k *pair.Kept) {
 	s.Kept, s.Offer = k, o.Append(nil)
 }
 
-// New makes a key pair for the releases from one on. Store it before a neighbor hears of it.
+// New makes a key pair for the releases starting with from. Store it before sending it to a neighbor.
 func (s *Secrets) New(l *Log, fleet [32]byte, from int) error {
 	private, err := pair.NewPrivate()
 	if err != nil {
@@ -43,9 +43,9 @@ func Offers(kind admm.Kind) bool {
 	return kind == admm.Probe || kind == admm.ProbeReply || kind == admm.Start
 }
 
-// Check returns a neighbor's offer in a probe or start of its present epoch, or in an answer to this incarnation; nil if the
-// offer is not new. release is the last one that either end knows of the other, 0 for none: after that, and with Relays, a
-// second key of one device is refused with a [Fork].
+// Check returns a neighbor's offer, or nil if it is not new. m is a probe or start of the neighbor's present epoch, or
+// an answer to this incarnation. release is the last release that either end knows of the other, 0 for none. If it is
+// above 0, or with Relays, a second key of one device is a [Fork].
 func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*signed.Statement, error) {
 	o, err := signed.Parse(m.Signed.Offer, signed.Offer)
 	if err != nil {
@@ -68,8 +68,8 @@ func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*sign
 	return &o, nil
 }
 
-// Relayed takes in an offer of any other member that a neighbor relays, in a run whose last release is last. It reports whether
-// the offer is new. A second key of one device is refused with a [Fork], which is not the neighbor's fault.
+// Relayed records another member's offer that a neighbor relays, in a run whose last release is last. It reports
+// whether the offer is new. A second key of one device is a [Fork], for which the relaying neighbor is not to blame.
 func (s *Secrets) Relayed(l *Log, member string, o signed.Statement, last int) (fresh bool, err error) {
 	if member == l.Name || s.replaced(member, o) || slices.Contains(s.Kept.Peers[member], o) {
 		return false, nil
@@ -91,8 +91,8 @@ func (s *Secrets) replaced(member string, o signed.Statement) bool {
 	return len(known) > 0 && o.Epoch < known[len(known)-1].Epoch
 }
 
-// admit reports whether an offer is new and valid. The offer of a replacement device, which begins with the release after the
-// takeover, is from release 2 to most. With fixed a device's first offer counts alone.
+// admit reports whether an offer is new and valid. A replacement device's offer starts with the release after the
+// takeover, from release 2 to most. With fixed, only a device's first offer is valid.
 func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fixed bool) (fresh bool, err error) {
 	least, known := 2, s.Kept.Peers[member]
 	if o.Epoch == 0 {
@@ -105,7 +105,7 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 	for i := range known {
 		switch old := &known[i]; {
 		case old.Epoch != o.Epoch:
-		case old.Round == o.Round && old.Value == o.Value: // perhaps signed by another key of the member
+		case old.Round == o.Round && old.Value == o.Value: // possibly signed by another key of the member
 			s.Changed = s.Changed || old.Signature != o.Signature
 			old.Signature = o.Signature
 			return false, nil
@@ -114,13 +114,13 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 				member)}
 		}
 	}
-	if s.Kept.Private != nil { // nil: this member needs no more keys, and others may
+	if s.Kept.Private != nil { // nil: this member needs no more keys, but others may
 		_, err = pair.Agree(s.Kept.Private, l.Name, o.Value, member, s.Kept.Fleet)
 	}
 	return err == nil, err
 }
 
-// Holds returns the offer of a member that counts, and which of its devices has made it, counted from 1; 0 for none.
+// Holds returns the offer of a member that is in use, and the number of its device, counted from 1; 0 for none.
 func (s *Secrets) Holds(l *Log, member string) (device uint8, o signed.Statement) {
 	if s.Kept == nil {
 		return 0, o

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Of the offers that a neighbor passes on each device's first counts, if its member has signed it for this run, and what others
-// have signed with another key, or again, changes nothing but the signature.
+// Of relayed offers, each device's first one counts if its member signed it for this run. A second signature of it
+// replaces the first; any other offer changes nothing.
 func TestRelayedOffers(t *testing.T) {
 	const last = 20
 	fleet := [32]byte{1}

@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// world is a fleet that makes releases in step. Members 0..bad-1 of an order by chance are bad.
+// world is a fleet that makes releases in step. A random set of members is malicious (bad).
 type world struct {
 	t       testing.TB
 	rnd     *rand.Rand
@@ -26,13 +26,13 @@ type world struct {
 	names   []string
 	logs    []*trust.Log
 	bad     []bool
-	cut     map[[2]int]bool // edges that were dropped, both ways
-	split   int             // the release from which the bad have two stories; 0 for never
+	cut     map[[2]int]bool // dropped edges, in both directions
+	split   int             // the release from which malicious members equivocate; 0 for never
 	queue   []parcel
-	proof   []map[int]bool // by member: against whom there is evidence
+	proof   []map[int]bool // by member: the members against which it has evidence
 	asked   int
-	behind  bool            // questions take a round for an edge
-	stories []map[bool]last // of the bad: what each of their two stories has signed last
+	behind  bool            // questions take a round for each edge
+	stories []map[bool]last // of malicious members: the last statement of each of their two stories
 }
 
 type parcel struct {
@@ -44,7 +44,7 @@ type last struct{ statement signed.Statement }
 
 var worldFleet = [32]byte{7}
 
-// worldKey returns the key of a member. Each is made once: a world asks for it with each message.
+// worldKey returns the key of a member. It caches keys, because a world needs one for each message.
 func worldKey(name string) ed25519.PrivateKey {
 	key, known := worldKeys.Load(name)
 	if !known {
@@ -91,7 +91,7 @@ func (w *world) device(i int) *trust.Log {
 
 func (w *world) open(i, j int) bool { return !w.cut[[2]int{min(i, j), max(i, j)}] }
 
-// hops returns how far apart honest members are over edges in use between honest members; -1 if there is no way.
+// hops returns the distance of honest members over open edges between honest members; -1 if there is no path.
 func (w *world) hops(a, b int) int {
 	away := make([]int, w.g.N())
 	away[a] = 1
@@ -106,10 +106,10 @@ func (w *world) hops(a, b int) int {
 	return away[b] - 1
 }
 
-// second reports which of its two stories a bad member tells a neighbor.
+// second reports whether a malicious member tells a neighbor its second story.
 func (w *world) second(i, to int) bool { return (i*31+to*17)%3 == 1 }
 
-// say puts questions on their way.
+// say queues questions to all neighbors.
 func (w *world) say(from int, list []trust.Question) {
 	w.asked += len(list)
 	for i := range list {
@@ -121,7 +121,7 @@ func (w *world) say(from int, list []trust.Question) {
 	}
 }
 
-// learn takes in evidence, which the node shows to all.
+// learn takes in evidence, which the node sends to all neighbors.
 func (w *world) learn(at int, e *signed.Evidence) {
 	of := slices.Index(w.names, e.Member)
 	if !w.bad[of] {
@@ -142,12 +142,12 @@ func (w *world) learn(at int, e *signed.Evidence) {
 	}
 }
 
-// deliver hands over what is on its way; with behind only what was there before.
+// deliver delivers the queue; with behind, only what was queued before the call.
 func (w *world) deliver() {
 	for left := len(w.queue); len(w.queue) > 0 && (left > 0 || !w.behind); left-- {
 		p := w.queue[0]
 		w.queue = w.queue[1:]
-		if w.bad[p.to] { // answers nothing, and may ask what it likes
+		if w.bad[p.to] { // does not answer, and may ask anything
 			continue
 		}
 		p.m.From = p.from
@@ -171,7 +171,7 @@ func (w *world) deliver() {
 	}
 }
 
-// release is what a member sends to a neighbor in a round, which its log has signed.
+// release returns the message that a member sends to a neighbor in a round, which its log signed.
 func (w *world) release(i, to, round int, x []float32) *admm.Message {
 	l := w.logs[i]
 	m := &admm.Message{Kind: admm.Release, From: i, To: to, Round: round, Vector: x}
@@ -203,7 +203,7 @@ func (w *world) release(i, to, round int, x []float32) *admm.Message {
 	return m
 }
 
-// lies changes digests, and adds made-up ones: of slots that nobody has heard of yet, of other epochs, and any.
+// lies changes digests and adds invented ones: of future slots, of other epochs, and random ones.
 func (w *world) lies(i, round int, list []byte) []byte {
 	list = bytes.Clone(list)
 	for b := range slices.Chunk(list, trust.DigestSize) {
@@ -223,7 +223,7 @@ func (w *world) lies(i, round int, list []byte) []byte {
 	return list[:min(len(list), signed.MaxDigests)]
 }
 
-// round takes all members through one release. churn lets honest members lose edges, devices and memory.
+// round runs all members through one release. With churn, honest members lose edges, devices and memory.
 func (w *world) round(round int, churn bool) {
 	for i, l := range w.logs {
 		var used []*trust.Used
@@ -274,17 +274,17 @@ func (w *world) round(round int, churn bool) {
 	}
 	switch i := w.rnd.IntN(len(w.logs)); {
 	case w.bad[i]:
-	case w.rnd.IntN(4) == 0: // an edge is given up
+	case w.rnd.IntN(4) == 0:
 		if list := w.g.Neighbors(i); len(list) > 0 {
 			j := list[w.rnd.IntN(len(list))]
 			w.cut[[2]int{min(i, j), max(i, j)}] = true
 		}
-	case w.rnd.IntN(3) == 0: // another device takes over, after this release, without what the lost one knew
+	case w.rnd.IntN(3) == 0: // replace the device after this release, without the lost one's memory
 		if epoch := w.logs[i].Epoch + 1; epoch <= admm.MaxTakeovers {
 			w.logs[i] = w.device(i)
 			w.logs[i].Epoch = epoch
 		}
-	case w.rnd.IntN(2) == 0: // started again: its own chain and what it holds is stored, the rest is not
+	case w.rnd.IntN(2) == 0: // restart: its own chain and its held statements are stored, the rest is not
 		old := w.logs[i]
 		w.logs[i] = w.device(i)
 		w.logs[i].Own, w.logs[i].Epoch = old.Own, old.Epoch
@@ -294,7 +294,7 @@ func (w *world) round(round int, churn bool) {
 	}
 }
 
-// graphs are those of a world by its seed, of 5 to 12 members.
+// graphOf returns the graph of a world by its seed, of 5 to 12 members.
 func graphOf(t testing.TB, seed uint64) (*graph.Graph, string) {
 	n := 5 + int(seed/4%8)
 	var g *graph.Graph
@@ -322,7 +322,7 @@ func graphOf(t testing.TB, seed uint64) (*graph.Graph, string) {
 	return g, name
 }
 
-// worldsWanted returns how many worlds to play, and the first.
+// worldsWanted returns the number of worlds to run, and the first seed.
 func worldsWanted(t *testing.T, usual int) (first, count int) {
 	count = usual
 	for name, to := range map[string]*int{"SPADE_STORIES": &count, "SPADE_STORY_SEED": &first} {

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// reference is a frame by the library's own encoder, in core deterministic form: what Append must give for numbers that
-// do not compress.
+// reference encodes a frame with the library's own encoder, in core deterministic form. Append must return these bytes
+// for incompressible numbers.
 func reference(t *testing.T, f *admm.Message) []byte {
 	t.Helper()
 	mode, err := cbor.CoreDetEncOptions().EncMode()
@@ -210,7 +210,7 @@ func TestAppendRefuses(t *testing.T) {
 	}
 }
 
-// Append leaves what is before its frame alone, and does not move a buffer that is large enough.
+// Append leaves the bytes before its frame unchanged, and does not move a buffer that is large enough.
 func TestAppendUsesDst(t *testing.T) {
 	for name, v := range map[string][]float32{"plain": anyFinite(500, 1), "planes": normals(500, 1),
 		"zeros": make([]float32, 500)} {
@@ -232,7 +232,7 @@ func TestAppendUsesDst(t *testing.T) {
 	}
 }
 
-// One goroutine may encode while another decodes; the race detector watches.
+// One goroutine may encode while another decodes; the race detector checks this.
 func TestAppendBesideDecode(t *testing.T) {
 	const dim = 2000
 	c := newCodec(t, dim)

@@ -12,32 +12,31 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// frameVersion is the version of frames that this package writes and the only one it reads.
+// frameVersion is the only version of frames that this package writes and reads.
 const frameVersion = 1
 
-// Protocol is the version of what nodes say to each other, in each [Hello]. In 2, releases are signed and claims are
-// proved.
+// Protocol is the version of the protocol between nodes, sent in each [Hello]. Version 2 requires signed releases and
+// proof of claims.
 const Protocol = 2
 
-// Heartbeat is the frame of a node that has nothing else to say, an empty map. Do not change it.
+// Heartbeat is the frame of a node that has no other message, an empty map. Do not change it.
 var Heartbeat = []byte{0xa0}
 
 // IsHeartbeat reports whether a frame is a [Heartbeat].
 func IsHeartbeat(frame []byte) bool { return bytes.Equal(frame, Heartbeat) }
 
-// IsQuestion reports whether a frame's first bytes are those of kind [admm.Question]. The rest may be wrong.
+// IsQuestion reports whether a frame starts like kind [admm.Question]. It does not check the rest.
 func IsQuestion(frame []byte) bool {
 	return len(frame) > 4 && bytes.Equal(frame[1:5], []byte{1, frameVersion, 2, byte(admm.Question)})
 }
 
-// maxRound is the highest round number that a frame takes.
 const maxRound = math.MaxInt32
 
-// MaxDim is the highest dimension of a [Codec]. Its frames have 1 GiB.
+// MaxDim is the highest dimension of a [Codec]. Its frames take 1 GiB.
 const MaxDim = 1 << 28
 
-// maxField bounds each field of [admm.Signed] but Other, in bytes. maxSigned bounds those of one frame together,
-// without offer, stops, digests and relayed statements.
+// maxField bounds each field of [admm.Signed] except Other, in bytes. maxSigned bounds their sum in one frame, without
+// offer, stops, digests and relayed statements.
 const (
 	maxField  = 256
 	maxSigned = 2*signed.Size + signed.MaxEarlier
@@ -47,10 +46,9 @@ const (
 const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
 
 // MaxFrame returns an upper bound, in bytes, of every [Hello] and every frame of dimension dim in 1..MaxDim: four bytes
-// a coordinate, four for each block of 65,536 coordinates and 9095 for the rest.
+// for each coordinate, four for each block of 65,536 coordinates and 9095 for the rest.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
-// frame is the encoded form of a frame.
 type frame struct {
 	Version     uint64  `cbor:"1,keyasint"`
 	Kind        uint64  `cbor:"2,keyasint"`
@@ -71,7 +69,7 @@ type frame struct {
 	Known       []byte  `cbor:"21,keyasint,omitempty"`
 }
 
-// fields is a set of the fields that not every kind of frame has.
+// fields is a set of the optional fields of a frame.
 type fields uint32
 
 const (
@@ -94,14 +92,14 @@ const (
 	hasProbe   = hasOwn | hasProof | hasOther | hasOffer | hasStops
 )
 
-// fieldNames has the fields' names for errors, in the order of their bits.
+// fieldNames names the fields in errors, in the order of their bits.
 var fieldNames = [...]string{"resent", "vector", "grid", "held", "incarnation", "own", "proof", "other", "countersign",
 	"offer", "stops", "digests", "relayed", "known"}
 
-// name returns the name of the first of some fields.
+// name returns the name of the lowest field in the set.
 func (s fields) name() string { return fieldNames[bits.TrailingZeros32(uint32(s))] }
 
-// rules has, by kind, the fields that a frame must have and those that it may have.
+// rules lists, by kind, the required and the optional fields of a frame.
 var rules = [...]struct{ must, may fields }{
 	admm.EdgeMessage: {hasVector, hasResent | hasOwn | hasStops},
 	admm.Done:        {0, hasResent | hasProof | hasCountersign | hasStops},
@@ -116,11 +114,11 @@ var rules = [...]struct{ must, may fields }{
 	admm.Relay:       {hasKnown, hasRelayed},
 }
 
-// check reports a field that is outside its limits or does not belong to a frame of the message's kind.
+// check reports a field that is out of range or not allowed in a frame of this kind.
 func (f *frame) check(kind admm.Kind) error {
 	must, may := rules[kind].must, rules[kind].may
 	has := f.has()
-	if kind == admm.ProbeReply { // a probe that has resent
+	if kind == admm.ProbeReply { // a probe with resent set
 		has &^= hasResent
 	}
 	switch {
@@ -140,7 +138,6 @@ func (f *frame) check(kind admm.Kind) error {
 	return cmp.Or(checkLimits(numbers), f.checkSigned())
 }
 
-// has returns the present fields.
 func (f *frame) has() (set fields) {
 	for i, there := range [...]bool{f.Resent, len(f.Vector) > 0, len(f.Grid) > 0, f.Held != nil, f.Device != nil,
 		len(f.Own) > 0, len(f.Proof) > 0, len(f.Other) > 0, len(f.Countersign) > 0, len(f.Offer) > 0,
@@ -152,7 +149,7 @@ func (f *frame) has() (set fields) {
 	return set
 }
 
-// checkSigned reports which of the signed fields is too long.
+// checkSigned reports a signed field that is too long.
 func (f *frame) checkSigned() error {
 	total := 0
 	for i, b := range [][]byte{f.Own, f.Proof, f.Other, f.Countersign} {
@@ -183,8 +180,8 @@ func (f *frame) checkSigned() error {
 	return nil
 }
 
-// Codec writes and reads the frames of one run, all of one dimension, and holds the work space of the compression. One
-// goroutine may Append while another Decodes, but two must not call the same method at once.
+// Codec encodes and decodes the frames of one run, all of one dimension, and holds the compression's work space. One
+// goroutine may call Append while another calls Decode, but two must not call the same method at once.
 type Codec struct {
 	dim int
 	enc packer
@@ -200,8 +197,7 @@ func NewCodec(dim int) (*Codec, error) {
 }
 
 // Append appends the encoding of m, without its From and To, to dst and returns the extended slice: at most [MaxFrame]
-// bytes. It allocates only if dst has too little room. The error says what cannot be sent; dst is then returned
-// unchanged. Append keeps nothing of m.
+// bytes. It allocates only if dst is too small, and keeps no reference to m. On error it returns dst unchanged.
 func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	f, err := c.frame(m)
 	if err == nil {
@@ -213,7 +209,7 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	return appendItem(dst, f)
 }
 
-// frame returns a message as a frame. Its vector or grid is valid until the next call.
+// frame converts a message to a frame. Its vector or grid is valid until the next call.
 func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	switch {
 	case m.Kind < admm.EdgeMessage || m.Kind > admm.Relay:
@@ -250,9 +246,9 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	return f, nil
 }
 
-// Decode reads one frame into m and sets its From and To to 0. It reuses the storage of m's vector and grid and leaves
-// empty what the frame does not have. It keeps nothing of the frame. The error has the wrong field, what was found and
-// what was wanted; m is then undefined.
+// Decode decodes one frame into m and sets its From and To to 0. It reuses the storage of m's vector and grid, empties
+// fields that the frame lacks, and keeps no reference to b. The error names the wrong field, the value found and the
+// value wanted; m is then undefined.
 func (c *Codec) Decode(b []byte, m *admm.Message) error {
 	if err := c.decode(b, m); err != nil {
 		return fmt.Errorf("wire: frame: %w", err)

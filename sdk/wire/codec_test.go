@@ -30,7 +30,6 @@ func mustAppend(t testing.TB, c *Codec, f *admm.Message) []byte {
 	return b
 }
 
-// normals returns n standard normal floats.
 func normals(n int, seed uint64) []float32 {
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate})
 	v := make([]float32, n)
@@ -40,7 +39,7 @@ func normals(n int, seed uint64) []float32 {
 	return v
 }
 
-// anyFinite returns n floats with uniformly random bits but for NaN and infinities: nothing to compress.
+// anyFinite returns n floats with uniformly random bits, without NaN and infinities: incompressible data.
 func anyFinite(n int, seed uint64) []float32 {
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Client: 1})
 	v := make([]float32, n)
@@ -55,7 +54,6 @@ func anyFinite(n int, seed uint64) []float32 {
 	return v
 }
 
-// specials holds the floats at the edges of the format.
 var specials = []float32{
 	0, float32(math.Copysign(0, -1)), 1, -1, math.MaxFloat32, -math.MaxFloat32,
 	math.SmallestNonzeroFloat32, -math.SmallestNonzeroFloat32,
@@ -68,14 +66,13 @@ func sameBits(a, b []float32) bool {
 	return slices.EqualFunc(a, b, func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) })
 }
 
-// sameFrame compares frames bit by bit.
 func sameFrame(a, b *admm.Message) bool {
 	return a.Kind == b.Kind && a.Round == b.Round && a.Resent == b.Resent && a.Held == b.Held &&
 		a.Epoch == b.Epoch && a.Incarnation == b.Incarnation &&
 		sameBits(a.Vector, b.Vector) && slices.Equal(a.Grid, b.Grid)
 }
 
-// Every frame comes back bit by bit, within the bound, and whatever was encoded or decoded before.
+// Every frame survives a round trip bit by bit, within the bound, whatever the codec encoded or decoded before.
 func TestRoundTrip(t *testing.T) {
 	vectors := map[string][]float32{
 		"specials":           specials,
@@ -120,7 +117,7 @@ func TestRoundTrip(t *testing.T) {
 				if err := c.Decode(b, &got); err != nil {
 					t.Fatal(err)
 				}
-				clear(b) // nothing of the frame may be in use any more
+				clear(b) // the message must not refer to the frame
 				if !sameFrame(&got, f) {
 					t.Errorf("round %d: another frame came back", f.Round)
 				}
@@ -132,7 +129,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// One codec, many vectors: no frame depends on the one before it.
+// A frame does not depend on the codec's earlier frames.
 func TestFramesAreIndependent(t *testing.T) {
 	const dim = 3000
 	c := newCodec(t, dim)
@@ -150,12 +147,12 @@ func TestFramesAreIndependent(t *testing.T) {
 	}
 }
 
-// Compression makes vectors as much shorter as the package says, and costs four bytes where there is nothing to gain.
+// Compression shortens vectors as much as the package comment says, and adds at most 0.1 % to incompressible ones.
 func TestPlanesSize(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		v        []float32
-		min, max float64 // ratio of four bytes a number and the frame's length
+		min, max float64 // ratio of four bytes a number to the frame's length
 	}{
 		{"10,000 normals", normals(10_000, 1), 1.15, 1.25},
 		{"100,000 normals", normals(100_000, 1), 1.15, 1.25},
@@ -176,7 +173,6 @@ func TestNewCodecRefuses(t *testing.T) {
 	}
 }
 
-// Decode uses the storage that it finds.
 func TestDecodeUsesStorage(t *testing.T) {
 	const dim = 1000
 	codec, got := newCodec(t, dim), &admm.Message{Vector: make([]float32, dim), Grid: make([]int32, dim)}
@@ -226,7 +222,7 @@ func BenchmarkCodec(b *testing.B) {
 	}
 }
 
-// What was signed travels as it is, with every kind that may have it, and an old frame's storage is used again.
+// Signed fields survive a round trip with every kind that may have them, and Decode reuses the storage of an old frame.
 func TestSignedFieldsRoundTrip(t *testing.T) {
 	b := func(n int, v byte) []byte { return bytes.Repeat([]byte{v}, n) }
 	c := newCodec(t, 3)

@@ -7,7 +7,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// One message there and back.
 func Example() {
 	codec, err := wire.NewCodec(3)
 	if err != nil {
@@ -29,7 +28,6 @@ func Example() {
 	}
 	fmt.Println(got.Kind, got.Round, got.Resent, got.Vector)
 
-	// A frame that lost its end on the way says so.
 	fmt.Println(codec.Decode(frame[:12], &got))
 	// Output:
 	// 21 bytes: a4010102010307054c0100010000802000003fc000
@@ -37,7 +35,7 @@ func Example() {
 	// wire: frame: unexpected EOF
 }
 
-// A release in steps of the run's grid, the same frame for all neighbors: most of it is the noise, of a few steps.
+// A release in steps of the run's grid, the same frame for all neighbors. Most of it is noise of a few steps.
 func Example_release() {
 	codec, err := wire.NewCodec(10)
 	if err != nil {
@@ -63,7 +61,7 @@ func Example_release() {
 	// release 7 [3 -14 0 8 -1 22 -9 5 -17 11]
 }
 
-// What a node puts on its disk before it sends a release, and finds there when it starts again.
+// A node stores its state before it sends a release, and reads it when it starts again.
 func ExampleAppendSnapshot() {
 	b, err := wire.AppendSnapshot(nil, &wire.Snapshot{
 		Member: "gateway-a", Build: "v1",
@@ -83,7 +81,6 @@ func ExampleAppendSnapshot() {
 	}
 	fmt.Println(c.Member, c.State.Round, c.State.X, c.Peers[0].Name, c.State.Edges[0].Z, c.State.Grid == nil)
 
-	// A file that lost its end says so.
 	fmt.Println(wire.DecodeSnapshot(b[:110], &c))
 	// Output:
 	// true
@@ -91,7 +88,7 @@ func ExampleAppendSnapshot() {
 	// wire: snapshot: unexpected EOF
 }
 
-// A node of another run is turned away with the reason.
+// Check rejects a node of another run and gives the reason.
 func ExampleHello_Check() {
 	want := wire.Hello{Run: "ward-7", From: "b", To: "a", Codec: wire.Protocol,
 		Fleet: [32]byte{1}, Sections: []wire.Section{{Name: "graph", Sum: [4]byte{1}}, {Name: "method", Sum: [4]byte{2}}}}

@@ -15,8 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/v1-*.hex from what the code gives now")
 
-// golden compares b with testdata/v1-NAME.hex, after writing that file if -update was given, and returns the file's
-// bytes.
+// golden compares b with testdata/v1-NAME.hex, which it first writes if -update is set, and returns the file's bytes.
 func golden(t *testing.T, name string, b []byte) []byte {
 	t.Helper()
 	file := filepath.Join("testdata", "v1-"+name+".hex")
@@ -43,8 +42,8 @@ func golden(t *testing.T, name string, b []byte) []byte {
 	return want
 }
 
-// Frames of version 1 are these bytes for ever, on every processor and with every release of the compressor: nodes
-// of different builds talk to each other.
+// Frames of version 1 have these bytes on every processor and with every release of the compressor, because different
+// builds exchange them.
 func TestGoldenFrames(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -8,19 +8,19 @@ import (
 	"math/bits"
 )
 
-// A Rice code (R. F. Rice, JPL Publication 79-22, 1979) of parameter k writes z as z>>k in unary, that many ones and a
-// zero, and then the low k bits. Here riceEscape ones without a zero announce the plain 32 bits of z: no number takes
-// more than riceEscape+32 bits, fewer than a bitReader has at hand.
+// A Rice code (R. F. Rice, JPL Publication 79-22, 1979) of parameter k writes z>>k in unary, as that many ones and a
+// zero, and then the low k bits of z. Here riceEscape ones without a zero announce the plain 32 bits of z, so a number
+// takes at most riceEscape+32 bits, fewer than a filled bitReader holds.
 const (
 	riceMax    = 30
 	riceEscape = 20
 )
 
-// gridPlain as first byte of a block announces numbers of four bytes each. Any other first byte is the parameter of the
-// block's Rice code.
+// gridPlain, as the first byte of a block, announces four bytes for each number. Any other first byte is the parameter
+// of the block's Rice code.
 const gridPlain = 32
 
-// grid returns g in packed form, nil for no numbers. It is valid until the next call.
+// grid returns g in packed form, nil for no numbers. The result is valid until the next call.
 func (p *packer) grid(g []int32) []byte {
 	if len(g) == 0 {
 		return nil
@@ -40,7 +40,6 @@ func (p *packer) grid(g []int32) []byte {
 	return p.out
 }
 
-// readGrid fills g from its packed form b.
 func readGrid(g []int32, b []byte) error {
 	for at := 0; at < len(g); at += blockSize {
 		rest, err := readNumbers(g[at:min(at+blockSize, len(g))], b)
@@ -55,7 +54,7 @@ func readGrid(g []int32, b []byte) error {
 	return nil
 }
 
-// readNumbers fills g with the first block of b and returns the rest.
+// readNumbers fills g from the first block of b and returns the rest.
 func readNumbers(g []int32, b []byte) (rest []byte, err error) {
 	if len(b) == 0 {
 		return nil, errors.New("found the end, wanted a block")
@@ -78,11 +77,10 @@ func readNumbers(g []int32, b []byte) (rest []byte, err error) {
 // zigzag maps 0, -1, 1, -2, 2... to 0, 1, 2, 3, 4...
 func zigzag(x int32) uint32 { return uint32(x)<<1 ^ uint32(x>>31) }
 
-// unzigzag is the inverse of zigzag.
 func unzigzag(z uint32) int32 { return int32(z>>1) ^ -int32(z&1) }
 
-// riceParameter returns the parameter under which g is shortest, the lowest of equals, and the length in bits. It tries
-// one that fits the mean first, so that most others are soon longer.
+// riceParameter returns the parameter with the shortest code of g, the lowest of equals, and that length in bits. It
+// first tries one that fits the mean, so that riceBits stops early for most others.
 func riceParameter(g []int32) (k uint, least int) {
 	var sum uint64
 	for _, x := range g {
@@ -98,7 +96,7 @@ func riceParameter(g []int32) (k uint, least int) {
 	return k, least
 }
 
-// riceBits returns the length of g in bits with parameter k, or any number above most if it is longer.
+// riceBits returns the length of g in bits with parameter k, or some number above most if the length exceeds most.
 func riceBits(g []int32, k uint, most int) int {
 	n := len(g) * int(k+1)
 	for i := 0; i < len(g) && n <= most; i++ {
@@ -111,7 +109,7 @@ func riceBits(g []int32, k uint, most int) int {
 	return n
 }
 
-// appendRice appends g in the Rice code of parameter k, with zero bits up to a whole byte.
+// appendRice appends g in the Rice code of parameter k, padded with zero bits to a whole byte.
 func appendRice(dst []byte, g []int32, k uint) []byte {
 	w := bitWriter{dst: dst}
 	for _, x := range g {
@@ -151,14 +149,14 @@ func readRice(g []int32, b []byte, k uint) ([]byte, error) {
 	return r.rest()
 }
 
-// bitWriter appends bits to dst, the first to the lowest bit of the first byte.
+// bitWriter appends bits to dst, lowest bit of a byte first.
 type bitWriter struct {
 	dst []byte
 	acc uint64
 	n   uint // bits in acc, below 32
 }
 
-// put appends the low n bits of v, n in 0..32; the others must be zero.
+// put appends the low n bits of v, n in 0..32. The other bits of v must be zero.
 func (w *bitWriter) put(v uint32, n uint) {
 	w.acc |= uint64(v) << w.n
 	if w.n += n; w.n >= 32 {
@@ -168,7 +166,7 @@ func (w *bitWriter) put(v uint32, n uint) {
 	}
 }
 
-// bytes ends the last byte with zero bits and returns all.
+// bytes pads the last byte with zero bits and returns dst.
 func (w *bitWriter) bytes() []byte {
 	for ; w.n > 0; w.n -= min(w.n, 8) {
 		w.dst = append(w.dst, byte(w.acc))
@@ -177,15 +175,15 @@ func (w *bitWriter) bytes() []byte {
 	return w.dst
 }
 
-// bitReader takes bits off b. Beyond the end it returns zeros; rest reports that.
+// bitReader reads bits from b. Beyond the end it returns zeros, which rest reports.
 type bitReader struct {
 	b   []byte
-	at  int // bytes taken off b, or more
+	at  int // bytes read from b, or more
 	acc uint64
 	n   uint // bits in acc
 }
 
-// fill puts at least 56 bits into acc.
+// fill fills acc to at least 56 bits.
 func (r *bitReader) fill() {
 	if r.at+8 <= len(r.b) {
 		r.acc |= binary.LittleEndian.Uint64(r.b[r.at:]) << r.n
@@ -201,13 +199,12 @@ func (r *bitReader) fill() {
 	}
 }
 
-// skip drops n bits.
 func (r *bitReader) skip(n uint) {
 	r.acc >>= n
 	r.n -= n
 }
 
-// rest drops the bits up to a whole byte, which must be zero, and returns the remaining bytes.
+// rest drops the padding up to a whole byte, which must be zero, and returns the remaining bytes.
 func (r *bitReader) rest() ([]byte, error) {
 	end := r.at - int(r.n)/8
 	if end > len(r.b) {

@@ -27,7 +27,7 @@ func gridNormals(n int, sd float64, seed uint64) []int32 {
 	return g
 }
 
-// anyInts returns n uniformly random numbers: nothing to compress.
+// anyInts returns n uniformly random numbers: incompressible data.
 func anyInts(n int, seed uint64) []int32 {
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Client: 3})
 	g := make([]int32, n)
@@ -37,10 +37,9 @@ func anyInts(n int, seed uint64) []int32 {
 	return g
 }
 
-// extremes holds the numbers at the edges of the format.
 var extremes = []int32{0, -1, 1, math.MaxInt32, math.MinInt32, math.MaxInt32 - 1, math.MinInt32 + 1, 1 << 30}
 
-// withOutliers returns small numbers, at least 20 of them, with all the extremes among them.
+// withOutliers returns n small numbers, at least 20, that include all the extremes.
 func withOutliers(n int) []int32 {
 	g := gridNormals(n, 16, 5)
 	for i, x := range extremes[3:] {
@@ -49,7 +48,6 @@ func withOutliers(n int) []int32 {
 	return g
 }
 
-// grids are grids of all kinds, by name.
 func grids() map[string][]int32 {
 	all := map[string][]int32{
 		"extremes":      extremes,
@@ -85,7 +83,7 @@ func TestZigzag(t *testing.T) {
 	}
 }
 
-// Every grid comes back, within the bound, by a codec that has seen others and by a fresh one.
+// Every grid survives a round trip, within the bound, with a used codec and with a fresh one.
 func TestGridRoundTrip(t *testing.T) {
 	all := grids()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -117,7 +115,7 @@ func TestGridRoundTrip(t *testing.T) {
 	}
 }
 
-// Each of the forms of a block comes back whatever the numbers, also where the encoder would not choose it.
+// Each form of a block survives a round trip for all numbers, even if the encoder would not choose it.
 func TestGridForms(t *testing.T) {
 	for name, g := range grids() {
 		g = g[:min(len(g), 700)]
@@ -135,7 +133,6 @@ func TestGridForms(t *testing.T) {
 	}
 }
 
-// The parameter of the Rice code is the best, and the length is what it says.
 func TestRiceParameter(t *testing.T) {
 	for name, g := range grids() {
 		g = g[:min(len(g), 1000)]
@@ -149,7 +146,7 @@ func TestRiceParameter(t *testing.T) {
 	}
 }
 
-// entropy returns the empirical entropy of g in bits a number.
+// entropy returns the empirical entropy of g in bits per number.
 func entropy(g []int32) float64 {
 	count := map[int32]int{}
 	for _, x := range g {
@@ -178,7 +175,7 @@ func sourceEntropy(sd float64) float64 {
 	return h
 }
 
-// What the coding promises for numbers that are normal.
+// Grids of normal numbers have the promised size.
 func TestGridSize(t *testing.T) {
 	for _, dim := range []int{10, 40, 300, 500, 1000, 10_000, 100_000} {
 		for _, sd := range []float64{1, 4, 16, 40, 100, 700} {
@@ -188,12 +185,12 @@ func TestGridSize(t *testing.T) {
 			h, source := entropy(g), sourceEntropy(sd)
 			t.Logf("d %6d, sd %3g: %6d bytes, %6.3f bits; entropy %6.3f (%+.2f %%), of the source %6.3f (%+.2f %%)",
 				dim, sd, len(frame), bits, h, 100*(bits/h-1), source, 100*(bits/source-1))
-			// In a sample not much larger than its alphabet the empirical entropy falls short of the source's, which no
-			// code undercuts: there the source's counts.
+			// The empirical entropy of a sample not much larger than its alphabet is below the source's, which no code
+			// undercuts: compare with the source's then.
 			if dim < 10_000 || sd > 100 && dim < 100_000 {
 				h = source
 			}
-			// The frame's own bytes are 12; they show in small numbers only. A Rice code has no parameter that fits numbers
+			// The frame's own 12 bytes matter only for small numbers. A Rice code has no parameter that fits numbers
 			// around one, which only a grid as coarse as the noise has.
 			most := 1.03
 			if sd == 1 {
@@ -221,7 +218,7 @@ func TestGridSize(t *testing.T) {
 	}
 }
 
-// Faults inside a packed grid, at dimension 100.
+// Errors inside a packed grid, at dimension 100.
 func TestDecodeRefusesPacked(t *testing.T) {
 	const dim = 100
 	ones := bytes.Repeat([]byte{0xff}, 300)
@@ -255,7 +252,6 @@ func TestDecodeRefusesPacked(t *testing.T) {
 	}
 }
 
-// A grid of another dimension is refused.
 func TestDecodeRefusesPackedOfOtherDimension(t *testing.T) {
 	for _, n := range []int{100, 2000} {
 		frame := mustAppend(t, newCodec(t, n), &admm.Message{Kind: admm.Release, Grid: gridNormals(n, 40, 1)})
@@ -266,7 +262,8 @@ func TestDecodeRefusesPackedOfOtherDimension(t *testing.T) {
 	}
 }
 
-// A small frame cannot make a codec allocate more than its dimension, and a broken one not even that twice.
+// A frame makes a codec allocate at most what its dimension requires. After that, a malformed frame allocates at most
+// 64 KiB.
 func TestBombs(t *testing.T) {
 	const dim = 1 << 20
 	c := newCodec(t, dim)
@@ -301,9 +298,8 @@ func allocated(do func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// Frames with random faults never make Decode panic or allocate much, and what is taken comes back from a second trip.
-// 100,000 of them with SPADE_LONG, otherwise a quarter, or as
-// many as WIRE_MUTATIONS says.
+// Frames with random errors do not make Decode panic or allocate much, and accepted frames survive a second round trip.
+// The test tries 100,000 with SPADE_LONG, otherwise a quarter, or WIRE_MUTATIONS of them.
 func TestMutations(t *testing.T) {
 	count := 25_000 * trials()
 	if s := os.Getenv("WIRE_MUTATIONS"); s != "" {
@@ -393,7 +389,7 @@ func mutate(b []byte, s *rng.Stream) []byte {
 				binary.LittleEndian.PutUint32(b[at:], s.Uint32())
 			}
 		}
-		at = min(at, 30) // faults near the head are likelier to matter
+		at = min(at, 30) // errors near the head are more likely to matter
 		if pick(3) == 0 && at < len(b) {
 			b[at] ^= 1 << pick(8)
 		}
@@ -401,7 +397,7 @@ func mutate(b []byte, s *rng.Stream) []byte {
 	return b
 }
 
-// The packed grid alone, where the fuzzer need not find its way through a frame first.
+// Fuzz the packed grid alone, so that the fuzzer does not have to find its way through a frame.
 func FuzzGrid(f *testing.F) {
 	for _, g := range grids() {
 		var p packer

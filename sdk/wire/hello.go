@@ -12,36 +12,35 @@ import (
 // maxHello bounds the length in bytes of an encoded [Hello].
 const maxHello = 384
 
-// maxSections bounds the sections of the fleet file in a [Hello].
+// maxSections bounds the number of sections in a [Hello].
 const maxSections = 16
 
 // MaxName bounds the run's id and the members' names, in bytes.
 const MaxName = 64
 
-// Hello is the first frame of each end of a connection. It binds the connection to one run, one fleet file, one
-// direction and one version of the frames. Its encoding is the same in all versions, so that nodes can report a
-// difference of versions. It proves nothing about its sender; the transport does.
+// Hello is the first frame from each end of a connection. It binds the connection to one run, fleet file, direction and
+// version of the frames. All versions encode it the same way, so that nodes can report a version mismatch. It proves
+// nothing about its sender; the transport does.
 type Hello struct {
 	Run   string   // id of the run: 1 to 64 bytes of UTF-8
 	Fleet [32]byte // SHA-256 of the fleet file's canonical form
 	From  string   // name of the sender: 1 to 64 bytes of UTF-8
-	To    string   // name of the receiver, likewise
-	Codec uint32   // version of the protocol: Protocol, or another from 1 on that the sender has
+	To    string   // name of the receiver, 1 to 64 bytes of UTF-8
+	Codec uint32   // version of the protocol: Protocol, or the sender's other version, at least 1
 
-	Adapter string // form, numbers and seed of the fleet's adapter, up to 64 bytes, for people; empty without one
+	Adapter string // form, numbers and seed of the fleet's adapter for display, up to 64 bytes; empty without one
 
-	// Sections show two members with different fleet files which part differs: up to maxSections, in the same order for
-	// all members. A part that the file does not have has a Sum of zeros, or is missing at the end.
+	// Sections shows which section of two fleet files differs: up to maxSections, in the same order for all members. A
+	// section that the file lacks has a Sum of zeros, or is omitted at the end.
 	Sections []Section
 }
 
 // Section is a part of the fleet file.
 type Section struct {
-	Name string  // in errors of [Hello.Check]; it does not travel, so a decoded hello has none
-	Sum  [4]byte // the first bytes of the SHA-256 of the part's canonical form
+	Name string  // for errors of [Hello.Check]; not transmitted, so empty in a decoded hello
+	Sum  [4]byte // first bytes of the SHA-256 of the section's canonical form
 }
 
-// hello is the encoded form of a hello.
 type hello struct {
 	Codec    uint32 `cbor:"1,keyasint"`
 	Run      string `cbor:"2,keyasint"`
@@ -52,7 +51,7 @@ type hello struct {
 	Adapter  string `cbor:"7,keyasint,omitempty"`
 }
 
-// EncodeHello returns the encoding of h, at most [maxHello] bytes. The error names each field outside its limits.
+// EncodeHello returns the encoding of h, at most [maxHello] bytes. The error names each field that is out of range.
 func EncodeHello(h Hello) ([]byte, error) {
 	if err := h.check(); err != nil {
 		return nil, fmt.Errorf("wire: hello: %w", err)
@@ -64,7 +63,6 @@ func EncodeHello(h Hello) ([]byte, error) {
 	return appendItem(nil, &e)
 }
 
-// check reports each field outside its limits.
 func (h Hello) check() error {
 	var codec, sections, adapter error
 	if h.Adapter != "" {
@@ -79,7 +77,6 @@ func (h Hello) check() error {
 	return errors.Join(codec, checkName("run", h.Run), checkName("from", h.From), checkName("to", h.To), sections, adapter)
 }
 
-// checkName reports a name outside its limits.
 func checkName(field, s string) error {
 	switch {
 	case s == "":
@@ -92,8 +89,8 @@ func checkName(field, s string) error {
 	return nil
 }
 
-// DecodeHello reads a hello as strictly as frames are read and keeps nothing of b. It does not compare it with the
-// expected one, see [Hello.Check].
+// DecodeHello decodes a hello as strictly as a frame and keeps no reference to b. [Hello.Check] compares it with the
+// expected one.
 func DecodeHello(b []byte) (Hello, error) {
 	h, err := decodeHello(b)
 	if err != nil {
@@ -123,9 +120,8 @@ func decodeHello(b []byte) (h Hello, err error) {
 	return h, h.check()
 }
 
-// Check compares a received hello with the one that the receiver expects. The error has every field that differs, with
-// both values; fleet hashes by their first eight bytes and, if both hellos have sections, with want's names of those
-// that differ.
+// Check compares a received hello with the expected one. The error lists every differing field with both values: the
+// first eight bytes of fleet hashes and, if both hellos have sections, want's names of those that differ.
 func (h Hello) Check(want Hello) error {
 	var errs []error
 	differ := func(field, format string, found, wanted any, more string) {
@@ -144,7 +140,7 @@ func (h Hello) Check(want Hello) error {
 	return errors.Join(errs...)
 }
 
-// differing names the sections that differ, nothing if one hello has none.
+// differing names the sections that differ, or nothing if one hello has none.
 func (h Hello) differing(want Hello) string {
 	found, wanted := h.Sections, want.Sections
 	if len(found) == 0 || len(wanted) == 0 {

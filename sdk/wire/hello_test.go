@@ -18,7 +18,6 @@ func sampleHello() Hello {
 	return h
 }
 
-// sampleSections is sampleHello with sections.
 func sampleSections() Hello {
 	h := sampleHello()
 	h.Sections = []Section{
@@ -28,7 +27,7 @@ func sampleSections() Hello {
 	return h
 }
 
-// sameHello compares what travels of two hellos.
+// sameHello compares the transmitted fields of two hellos.
 func sameHello(a, b Hello) bool {
 	same := slices.EqualFunc(a.Sections, b.Sections, func(x, y Section) bool { return x.Sum == y.Sum })
 	a.Sections, b.Sections = nil, nil
@@ -106,7 +105,7 @@ func TestHelloCheck(t *testing.T) {
 	}
 }
 
-// Two members with different fleet files are told in which part, as far as both tell of parts.
+// Check names the sections in which two fleet files differ, if both hellos have them.
 func TestHelloCheckSections(t *testing.T) {
 	const differ = "wire: hello: fleet file hash: found ff070e151c232a31..., wanted 00070e151c232a31..."
 	for _, c := range []struct {
@@ -177,7 +176,7 @@ func TestEncodeHelloRefuses(t *testing.T) {
 	}
 }
 
-// malformedHellos is one hello for each way of being wrong, with what the error must say.
+// malformedHellos has one hello for each error, with the expected message.
 var malformedHellos = []struct {
 	name  string
 	hello []byte
@@ -227,7 +226,7 @@ var malformedHellos = []struct {
 	{"to null", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, nil), "wanted deterministic CBOR"},
 }
 
-// withSections is a hello with any value in the place of its sections.
+// withSections returns a hello with an arbitrary value in place of its sections.
 func withSections(v any) []byte {
 	return pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b", 6, v)
 }
@@ -239,7 +238,7 @@ func TestDecodeHelloRefuses(t *testing.T) {
 	}
 }
 
-// DecodeHello never panics, and what it takes can be sent on and read again unchanged.
+// DecodeHello does not panic, and an accepted hello survives another round trip unchanged.
 func FuzzDecodeHello(f *testing.F) {
 	for _, m := range malformedHellos {
 		f.Add(m.hello)

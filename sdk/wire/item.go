@@ -10,13 +10,13 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// encoding writes deterministic CBOR (RFC 8949, section 4.2.1): shortest heads and keys in ascending order.
+// encoding writes deterministic CBOR (RFC 8949, section 4.2.1): shortest heads, keys in ascending order.
 var encoding = func() cbor.UserBufferEncMode {
 	options := cbor.CoreDetEncOptions()
 	options.NilContainers = cbor.NilContainerAsEmpty
 	mode, err := options.UserBufferEncMode()
 	if err != nil {
-		panic(err) // constant options, so every test would fail here
+		panic(err) // constant options: every test would fail here
 	}
 	return mode
 }()
@@ -30,7 +30,7 @@ var decoding = func() cbor.DecMode {
 		MaxNestedLevels:   4,
 	}.DecMode()
 	if err != nil {
-		panic(err) // constant options, so every test would fail here
+		panic(err) // constant options: every test would fail here
 	}
 	return mode
 }()
@@ -42,7 +42,7 @@ func appendItem(dst []byte, v any) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// decodeItem reads b into the struct at v. It refuses bytes that appendItem would not write.
+// decodeItem decodes b into the struct at v. It rejects bytes that appendItem would not write.
 func decodeItem(b []byte, v any) error {
 	if err := decoding.Unmarshal(b, v); err != nil {
 		return err
@@ -58,7 +58,7 @@ func decodeItem(b []byte, v any) error {
 	return nil
 }
 
-// floats and integers are vectors as byte strings of little-endian numbers.
+// floats and integers encode vectors as byte strings of little-endian numbers.
 type (
 	floats   = numbers[float32]
 	integers = numbers[int32]
@@ -66,12 +66,12 @@ type (
 
 type numbers[T float32 | int32] []T
 
-// MarshalBinary returns the bytes of v, four a number.
+// MarshalBinary returns four bytes for each number of v.
 func (v numbers[T]) MarshalBinary() ([]byte, error) {
 	return binary.Append(make([]byte, 0, 4*len(v)), binary.LittleEndian, []T(v))
 }
 
-// UnmarshalBinary reads what MarshalBinary writes; v is nil for no bytes.
+// UnmarshalBinary parses the output of MarshalBinary; v is nil for no bytes.
 func (v *numbers[T]) UnmarshalBinary(b []byte) error {
 	if len(b)%4 != 0 {
 		return fmt.Errorf("found %d bytes, wanted 4 a number", len(b))
@@ -81,15 +81,15 @@ func (v *numbers[T]) UnmarshalBinary(b []byte) error {
 	return err
 }
 
-// wide is a number of eight bytes, whatever its value.
+// wide is a number that always takes eight bytes.
 type wide uint64
 
-// MarshalBinary returns eight bytes, the lowest first.
+// MarshalBinary returns eight bytes, little-endian.
 func (n wide) MarshalBinary() ([]byte, error) {
 	return binary.LittleEndian.AppendUint64(nil, uint64(n)), nil
 }
 
-// UnmarshalBinary reads what MarshalBinary writes.
+// UnmarshalBinary parses the output of MarshalBinary.
 func (n *wide) UnmarshalBinary(b []byte) error {
 	if len(b) != 8 {
 		return fmt.Errorf("found a number of %d bytes, wanted 8", len(b))
@@ -98,7 +98,7 @@ func (n *wide) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// sized returns n elements with any content, nil for none. It reuses v's storage if that is large enough.
+// sized returns n elements with arbitrary content, nil for none. It reuses v's storage if that is large enough.
 func sized[S ~[]T, T any](v S, n int) S {
 	if n == 0 {
 		return nil

@@ -28,7 +28,7 @@ func checkError(t *testing.T, name string, err error, want string) {
 // raw is an encoded item that may be malformed.
 type raw []byte
 
-// enc encodes a value with the library; a raw stands for itself.
+// enc encodes a value with the library, and returns a raw unchanged.
 func enc(v any) []byte {
 	if r, ok := v.(raw); ok {
 		return r
@@ -40,7 +40,7 @@ func enc(v any) []byte {
 	return b
 }
 
-// pairs builds a map from keys and values in turn, in that order.
+// pairs builds a map from alternating keys and values, in that order.
 func pairs(kv ...any) []byte {
 	b := []byte{0xa0 | byte(len(kv)/2)}
 	for _, x := range kv {
@@ -49,7 +49,7 @@ func pairs(kv ...any) []byte {
 	return b
 }
 
-// vector is a vector as a frame has it, with nothing compressed.
+// vector returns a vector in the form of a frame, uncompressed.
 func vector(v ...float32) []byte {
 	var b []byte
 	for plane := range 4 {
@@ -61,7 +61,7 @@ func vector(v ...float32) []byte {
 	return b
 }
 
-// grid is a grid as a frame has it, with nothing compressed.
+// grid returns a grid in the form of a frame, uncompressed.
 func grid(v ...int32) []byte {
 	b := []byte{gridPlain}
 	for _, x := range v {
@@ -72,7 +72,7 @@ func grid(v ...int32) []byte {
 
 var nan, inf = float32(math.NaN()), float32(math.Inf(1))
 
-// malformedFrames is one frame for each way of being wrong, at dimension 2, with what the error must say.
+// malformedFrames has one frame for each error, at dimension 2, with the expected message.
 var malformedFrames = []struct {
 	name  string
 	frame []byte
@@ -287,7 +287,7 @@ func TestDecodeRefuses(t *testing.T) {
 		var f admm.Message
 		checkError(t, m.name, c.Decode(m.frame, &f), m.want)
 	}
-	// The same codec still reads a sound frame.
+	// The same codec still decodes a valid frame.
 	var f admm.Message
 	if err := c.Decode(pairs(1, 1, 2, 1, 3, 9, 5, vector(1, 2)), &f); err != nil ||
 		!sameFrame(&f, &admm.Message{Kind: admm.EdgeMessage, Round: 9, Vector: []float32{1, 2}}) {
@@ -295,7 +295,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// frameFields are the fields that only some kinds have: a sound value of each in a frame, and how a message gets it.
+// frameFields lists the fields that only some kinds have: a valid encoded value of each, and how to set it in a
+// message.
 var frameFields = []struct {
 	key   int
 	name  string
@@ -337,7 +338,7 @@ func TestFieldsOfKinds(t *testing.T) {
 		{admm.Start, 9, []int{7, 10}, []int{12, 17, 18}},
 		{admm.Question, 10, []int{19}, []int{13}},
 	} {
-		// try decodes and encodes a frame of exactly these fields, and expects an error that contains want, or none for "".
+		// try decodes and encodes a frame of exactly these fields, and expects an error with want, or none for "".
 		try := func(keys []int, want string, decodeOnly bool) {
 			t.Helper()
 			name := fmt.Sprintf("%s with %v", kind.kind, keys)
@@ -375,7 +376,7 @@ func TestFieldsOfKinds(t *testing.T) {
 			payload := either && (f.key == 5 || f.key == 7)
 			with := append(slices.Clone(kind.must), f.key)
 			switch {
-			case f.key == 4 && kind.onWire == 4: // it makes a probe a probe reply, and the reverse
+			case f.key == 4 && kind.onWire == 4: // it turns a probe into a probe reply, and vice versa
 			case slices.Contains(kind.must, f.key):
 				want := fmt.Sprintf("%s: found nothing, wanted it with kind %s", f.name, kind.kind)
 				if payload {
@@ -394,7 +395,6 @@ func TestFieldsOfKinds(t *testing.T) {
 	}
 }
 
-// Cut anywhere, a frame is refused.
 func TestDecodeRefusesEveryPrefix(t *testing.T) {
 	for _, sent := range []*admm.Message{
 		{Kind: admm.EdgeMessage, Round: 300, Resent: true, Vector: anyFinite(50, 1)},
@@ -424,7 +424,7 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 	}
 }
 
-// After a frame that was refused, a codec reads and writes the next as ever.
+// After a rejected frame, a codec decodes and encodes the next one correctly.
 func TestCodecSurvivesFaults(t *testing.T) {
 	const dim = 1000
 	c, f := newCodec(t, dim), &admm.Message{Kind: admm.EdgeMessage, Vector: normals(dim, 1)}
@@ -433,7 +433,7 @@ func TestCodecSurvivesFaults(t *testing.T) {
 	for at := 0; at < len(frame); at += 5 {
 		bad := slices.Clone(frame)
 		bad[at] ^= 0x5a
-		_ = c.Decode(bad, &got) // a flipped mantissa is sound, most else is not
+		_ = c.Decode(bad, &got) // a flipped mantissa is valid, most other changes are not
 		if err := c.Decode(frame, &got); err != nil || !sameFrame(&got, f) {
 			t.Fatalf("after a fault at byte %d: %v", at, err)
 		}
@@ -443,7 +443,7 @@ func TestCodecSurvivesFaults(t *testing.T) {
 	}
 }
 
-// Decode never panics, and what it takes comes back from a second trip unchanged.
+// Decode does not panic, and an accepted frame survives a second round trip unchanged.
 func FuzzDecode(f *testing.F) {
 	for _, m := range malformedFrames {
 		f.Add(m.frame, 2)

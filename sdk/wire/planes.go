@@ -8,11 +8,11 @@ import (
 	"github.com/klauspost/compress/huff0"
 )
 
-// blockSize is how many bytes or numbers are compressed together at most, a part of the format. It keeps the work space
-// small, a block's compressed length within two bytes, and the block far below huff0's limit.
+// blockSize is the maximum number of bytes or numbers compressed together, and part of the format. It keeps the work
+// space small, a block's compressed length within two bytes, and the block far below huff0's limit.
 const blockSize = 1 << 16
 
-// Forms of a block of bytes, see FORMAT.md.
+// Forms of a block of bytes; see FORMAT.md.
 const (
 	blockRaw    = 0
 	blockRepeat = 1
@@ -22,14 +22,14 @@ const (
 // planes is the number of bytes of a float32.
 const planes = 4
 
-// packer holds the encoder's work space. The zero value is ready.
+// packer holds the encoder's work space. The zero value is ready to use.
 type packer struct {
 	huff  huff0.Scratch
 	block []byte
 	out   []byte
 }
 
-// planes returns v as planes of its bytes, nil for no numbers. They are valid until the next call.
+// planes returns v as planes of its bytes, nil for no numbers. The result is valid until the next call.
 func (p *packer) planes(v []float32) []byte {
 	if len(v) == 0 {
 		return nil
@@ -48,9 +48,9 @@ func (p *packer) planes(v []float32) []byte {
 	return p.out
 }
 
-// appendBlock appends the block to out in the shortest of its forms.
+// appendBlock appends the block to out in its shortest form.
 func (p *packer) appendBlock() {
-	// A table is never reused in a later frame: frames may get lost.
+	// Do not reuse a table in a later frame: frames may get lost.
 	p.huff.Reuse = huff0.ReusePolicyNone
 	packed, _, err := huff0.Compress4X(p.block, &p.huff)
 	switch {
@@ -59,18 +59,17 @@ func (p *packer) appendBlock() {
 	case err == nil && 2+len(packed) < len(p.block):
 		p.out = append(p.out, blockHuff0, byte(len(packed)), byte(len(packed)>>8))
 		p.out = append(p.out, packed...)
-	default: // incompressible, or by too little to pay for the length
+	default: // incompressible, or saves less than the length field costs
 		p.out = append(append(p.out, blockRaw), p.block...)
 	}
 }
 
-// unpacker holds the decoder's work space. The zero value is ready.
+// unpacker holds the decoder's work space. The zero value is ready to use.
 type unpacker struct {
 	huff  huff0.Scratch
 	block []byte
 }
 
-// planes fills v from its planes b.
 func (u *unpacker) planes(v []float32, b []byte) error {
 	clear(v)
 	for plane := range planes {
@@ -92,7 +91,7 @@ func (u *unpacker) planes(v []float32, b []byte) error {
 	return nil
 }
 
-// readBlock takes a block of n bytes, n in 1..blockSize, off b. The block is valid until the next call.
+// readBlock reads a block of n bytes, n in 1..blockSize, from b. The block is valid until the next call.
 func (u *unpacker) readBlock(b []byte, n int) (block, rest []byte, err error) {
 	if len(b) == 0 {
 		return nil, nil, errors.New("found the end, wanted a block")
@@ -125,7 +124,7 @@ func (u *unpacker) readBlock(b []byte, n int) (block, rest []byte, err error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("compressed block: %w", err)
 		}
-		// huff0 fills the capacity of its destination exactly or fails.
+		// huff0 fills the capacity of its destination exactly, or fails.
 		u.block = sized(u.block, n)
 		block, err = u.huff.Decoder().Decompress4X(u.block[:0:n], data)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// Faults inside the planes, at dimension 100.
+// Errors inside the planes, at dimension 100.
 func TestDecodeRefusesPlanes(t *testing.T) {
 	const dim = 100
 	repeat := func(b ...byte) (p []byte) {
@@ -46,7 +46,7 @@ func TestDecodeRefusesPlanes(t *testing.T) {
 	}
 }
 
-// A block that claims another length than it has, by sound huff0 for a plane of a smaller or larger vector.
+// Blocks with a wrong length: valid huff0 for a plane of a smaller or larger vector.
 func TestDecodeRefusesPlanesOfOtherDimension(t *testing.T) {
 	frame := mustAppend(t, newCodec(t, 1000), &admm.Message{Kind: admm.EdgeMessage, Vector: normals(1000, 1)})
 	for _, dim := range []int{900, 996, 999, 1001, 1004, 1100} {
@@ -55,7 +55,7 @@ func TestDecodeRefusesPlanesOfOtherDimension(t *testing.T) {
 	}
 }
 
-// The planes alone, where the fuzzer need not find its way through a frame first.
+// Fuzz the planes alone, so that the fuzzer does not have to find its way through a frame.
 func FuzzPlanes(f *testing.F) {
 	for _, v := range [][]float32{normals(100, 1), make([]float32, 10), normals(700, 2)} {
 		var w packer

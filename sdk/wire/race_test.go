@@ -2,5 +2,5 @@
 
 package wire
 
-// raceDetector says whether the test runs with the race detector, which makes sync.Pool forget at random.
+// raceDetector reports whether the test runs with the race detector, which makes sync.Pool drop items at random.
 const raceDetector = true

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// snapshotVersion is the version of snapshots that this package writes and the only one it reads.
+// snapshotVersion is the only version of snapshots that this package writes and reads.
 const snapshotVersion = 1
 
 // Limits of a [Snapshot], in bytes.
@@ -18,33 +18,33 @@ const (
 	maxLedger = 256      // of Ledger
 )
 
-// Snapshot is the durable state of a node after a release: what the next round's bits depend on, and whose state it is.
-// All floats are finite. Vectors of the State that are not computed are nil. The others have the length of X, except
-// Last.
+// Snapshot is the durable state of a node after a release: its owner, and all that the bits of the next round depend
+// on. All floats are finite. Vectors of State that are not computed are nil; the others, except Last, have the length
+// of X.
 type Snapshot struct {
 	Fleet  [32]byte // SHA-256 of the fleet file's canonical form
-	Member string   // whose state it is: 1 to 64 bytes of UTF-8
-	Build  string   // version of the arithmetic that made it, likewise
+	Member string   // owner of the state: 1 to 64 bytes of UTF-8
+	Build  string   // version of the arithmetic that made it: 1 to 64 bytes of UTF-8
 
-	// State is the machine's. Its neighbors are stored by their names in Peers: DecodeSnapshot sets their numbers to 0.
-	// State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in epoch 0.
+	// State is the machine's state. Peers stores its neighbors by name: DecodeSnapshot sets their numbers to 0. State.X
+	// has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in epoch 0.
 	State admm.State
-	Peers []Peer // of the edges of State, in their order; nil if there are none
+	Peers []Peer // of the edges of State, in the same order; nil if there are none
 
-	Epoch  uint16 // how many devices of this name were lost before this one
-	Filter []byte // state of the privacy filter, up to 64 KiB, not looked at here; nil if there is none
-	Ledger string // head of the lifetime ledger, up to 256 bytes, not looked at here; "" if there is none
-	Signed []byte // what was signed of the last release, up to maxField bytes, not looked at here; nil if nothing was
+	Epoch  uint16 // number of devices of this name that were lost before
+	Filter []byte // state of the privacy filter, up to 64 KiB, opaque; nil if there is none
+	Ledger string // head of the lifetime ledger, up to 256 bytes, opaque; "" if there is none
+	Signed []byte // signed last release, up to maxField bytes, opaque; nil if it was not signed
 }
 
-// Peer is what a [Snapshot] holds of a neighbor besides the machine's state.
+// Peer is what a [Snapshot] holds of a neighbor in addition to the machine's state.
 type Peer struct {
 	Name   string // 1 to 64 bytes of UTF-8
-	Signed []byte // its latest signed releases that were ever here, up to 2*maxField bytes, not looked at; nil for none
+	Signed []byte // its latest signed releases that this node received, up to 2*maxField bytes, opaque; nil for none
 }
 
-// snapshot is the encoded form of a snapshot. Every field is always present, so its length depends only on the lengths
-// of its vectors and strings.
+// snapshot is the encoded form of a [Snapshot]. Every field is always present, so its length depends only on the
+// lengths of its vectors and strings.
 type snapshot struct {
 	Version   wide       `cbor:"1,keyasint"`
 	Fleet     []byte     `cbor:"2,keyasint"`
@@ -78,38 +78,38 @@ type neighbor struct {
 	Epoch      wide     `cbor:"6,keyasint"`
 	Signed     []byte   `cbor:"7,keyasint"`
 	Moved      floats   `cbor:"8,keyasint"`
-	Cut        wide     `cbor:"9,keyasint"` // its bits, as of Quiet
+	Cut        wide     `cbor:"9,keyasint"` // float bits, as in Quiet
 	Quarantine wide     `cbor:"10,keyasint"`
 	Quiet      wide     `cbor:"11,keyasint"`
 	Since      wide     `cbor:"12,keyasint"`
 	Flow       floats   `cbor:"13,keyasint"`
 }
 
-// maxCut has the bits of the largest float32. The bits of non-negative numbers rise with them.
+// maxCut is the bit pattern of the largest float32. The bit patterns of non-negative numbers increase with the numbers.
 const maxCut = 0x7f7fffff
 
 // Bounds of a snapshot's bytes without the numbers of vectors.
 const (
 	arrayBytes  = 1 + 5                                                        // key and head of a vector
 	nameBytes   = 1 + 2 + MaxName                                              // key, head and text
-	signedBytes = 1 + 3 + maxField                                             // key, head and what was signed
+	signedBytes = 1 + 3 + maxField                                             // key, head and signed bytes
 	edgeBytes   = 1 + nameBytes + 6*10 + 5*arrayBytes + signedBytes + maxField // map, name, numbers, vectors, signed
 	fixedBytes  = 1 + (1 + 2 + 32) + 2*nameBytes +                             // map, fleet, member and build
 		5*arrayBytes + (1 + 5) + 8*10 + // vectors, head of the edges, numbers
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
-// MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with so many edges and numbers in
-// Last, for dim and samples in 0..MaxDim, or the highest int if an int cannot hold the bound.
+// MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with that many edges and samples
+// numbers in Last, for dim and samples in 0..MaxDim, or the highest int if the bound overflows.
 func MaxSnapshot(dim, edges, samples int) int {
-	vectors := 4*uint64(dim) + uint64(samples) // numbers
+	vectors := 4*uint64(dim) + uint64(samples) // numbers in vectors
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))
 	return int(min(most, math.MaxInt))
 }
 
-// AppendSnapshot appends the encoding of s to dst and returns the extended slice: at most [MaxSnapshot] bytes, as many
-// for all snapshots with fields of the same lengths. It does not allocate them if dst has room. The error names what is
-// outside its limits; dst is then returned unchanged.
+// AppendSnapshot appends the encoding of s to dst and returns the extended slice: at most [MaxSnapshot] bytes, and
+// equally many for all snapshots with fields of the same lengths. It allocates only if dst is too small. The error
+// names what is out of range; dst is then returned unchanged.
 func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	st := &s.State
 	if len(s.Peers) != len(st.Edges) {
@@ -137,7 +137,6 @@ type limits struct {
 	n, lo, hi int64
 }
 
-// checkLimits reports the numbers that are outside their limits.
 func checkLimits(list []limits) (err error) {
 	for _, l := range list {
 		if l.n < l.lo || l.n > l.hi {
@@ -155,7 +154,6 @@ func absentOr(name string, n, dim int) limits {
 	return limits{name, int64(n), int64(dim), int64(dim)}
 }
 
-// check reports each field outside its limits.
 func (e *snapshot) check() error {
 	dim := len(e.X)
 	var ledger, edges error
@@ -187,7 +185,6 @@ func (e *snapshot) check() error {
 	}), ledger, checkFinite("x", e.X), checkFinite("mean", e.Mean), checkFinite("last", e.Last), edges)
 }
 
-// check reports each field outside its limits, for a snapshot of dim coordinates.
 func (n *neighbor) check(dim int) error {
 	return errors.Join(checkName("peer", n.Peer), checkLimits([]limits{
 		{"heard", int64(n.Heard), 0, maxRound},
@@ -203,8 +200,9 @@ func (n *neighbor) check(dim int) error {
 	}), checkFinite("z", n.Z), checkFinite("peer z", n.PeerZ), checkFinite("moved", n.Moved), checkFinite("flow", n.Flow))
 }
 
-// DecodeSnapshot reads a snapshot into s. It accepts only bytes that [AppendSnapshot] writes. Missing parts are nil. It
-// keeps nothing of b. The error has the wrong field, what was found and what was wanted; s is then undefined.
+// DecodeSnapshot decodes a snapshot into s. It accepts only bytes that [AppendSnapshot] writes. Missing parts are nil.
+// It keeps no reference to b. The error names the wrong field, the value found and the value wanted; s is then
+// undefined.
 func DecodeSnapshot(b []byte, s *Snapshot) error {
 	var e snapshot
 	err := decodeItem(b, &e)
@@ -218,7 +216,7 @@ func DecodeSnapshot(b []byte, s *Snapshot) error {
 	return nil
 }
 
-// decoded returns the snapshot that e, which is checked, encodes.
+// decoded converts e, which must have been checked, to a Snapshot.
 func (e *snapshot) decoded() Snapshot {
 	s := Snapshot{Fleet: [32]byte(e.Fleet), Member: e.Member, Build: e.Build, Epoch: uint16(e.Epoch),
 		Filter: present(e.Filter), Ledger: e.Ledger, Signed: present(e.Signed), State: admm.State{Round: int(e.Round),

@@ -16,7 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// sampleSnapshot has every field, at dimension 3.
 func sampleSnapshot() *Snapshot {
 	c := &Snapshot{
 		Member: "gateway-a", Build: "spade-edge/1", Filter: []byte{1, 0, 255}, Ledger: "sha256:00ff",
@@ -37,12 +36,11 @@ func sampleSnapshot() *Snapshot {
 	return c
 }
 
-// leastSnapshot has no more than it must have.
+// leastSnapshot returns a snapshot with only the required fields.
 func leastSnapshot() *Snapshot {
 	return &Snapshot{Member: "a", Build: "b", State: admm.State{X: []float32{0}}}
 }
 
-// recoveredSnapshot is the sample at a device that took over from another.
 func recoveredSnapshot() *Snapshot {
 	c := sampleSnapshot()
 	c.Epoch, c.State.Recovered = 2, 41
@@ -51,7 +49,7 @@ func recoveredSnapshot() *Snapshot {
 	return c
 }
 
-// largeSnapshot has every field, of dim coordinates.
+// largeSnapshot returns a snapshot with every field, of dim coordinates.
 func largeSnapshot(dim, edges, samples int) *Snapshot {
 	c := sampleSnapshot()
 	c.State.X, c.State.Mean, c.State.Last = normals(dim, 1), normals(dim, 2), normals(samples, 3)
@@ -77,7 +75,7 @@ func mustSnapshot(t testing.TB, c *Snapshot) []byte {
 	return b
 }
 
-// A generic decoder reads a checkpoint and finds what the package comment says.
+// A generic decoder reads a snapshot and finds what the package comment says.
 func TestSnapshotIsCBOR(t *testing.T) {
 	number := func(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 	ints := func(v []int32) []byte { b, _ := integers(v).MarshalBinary(); return b }
@@ -138,7 +136,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 			if err := DecodeSnapshot(b, &got); err != nil {
 				t.Fatal(err)
 			}
-			clear(b) // nothing of the input may be in use any more
+			clear(b) // the snapshot must not refer to the input
 			if !reflect.DeepEqual(&got, c) {
 				t.Errorf("%+v came back, want %+v", got, c)
 			}
@@ -149,7 +147,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	}
 }
 
-// MaxSnapshot is reached but for a few bytes of heads, and is the highest int where an int is too small.
+// A snapshot can reach MaxSnapshot but for a few bytes of heads. MaxSnapshot is the highest int if an int is too small.
 func TestMaxSnapshot(t *testing.T) {
 	c := largeSnapshot(20_000, 3, 70_000)
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
@@ -168,7 +166,7 @@ func TestMaxSnapshot(t *testing.T) {
 	}
 }
 
-// Whatever the numbers are, checkpoints of a run are of one size.
+// All snapshots of a run have the same size, whatever their numbers.
 func TestSnapshotSize(t *testing.T) {
 	c := sampleSnapshot()
 	n := len(mustSnapshot(t, c))
@@ -183,7 +181,6 @@ func TestSnapshotSize(t *testing.T) {
 	}
 }
 
-// A buffer that is large enough is used.
 func TestAppendSnapshotUsesDst(t *testing.T) {
 	c := largeSnapshot(1000, 4, 77)
 	buf := make([]byte, 3, 3+MaxSnapshot(1000, 4, 77))
@@ -251,8 +248,8 @@ func TestAppendSnapshotRefuses(t *testing.T) {
 	}
 }
 
-// checkpointPairs is a sound checkpoint of dimension 2 as keys and values, with some of them replaced or, with a nil,
-// left out.
+// checkpointPairs returns the keys and values of a valid snapshot of dimension 2, some of them replaced or, with nil,
+// omitted.
 func checkpointPairs(replace map[int]any) []byte {
 	fields := map[int]any{1: number8(1), 2: make([]byte, 32), 3: "a", 4: "b", 5: number8(9), 6: floatBytes(1, 2),
 		7: []byte{}, 8: []byte{}, 9: []byte{}, 10: []byte{}, 11: raw{0x80}, 12: number8(0), 13: number8(0), 14: []byte{},
@@ -260,14 +257,13 @@ func checkpointPairs(replace map[int]any) []byte {
 	return withKeys(fields, replace)
 }
 
-// edgeWith is a checkpoint with one edge, some of whose fields are replaced or left out likewise.
+// edgeWith returns a snapshot with one edge, some of whose fields are replaced or omitted likewise.
 func edgeWith(replace map[int]any) []byte {
 	fields := map[int]any{1: "p", 2: number8(0), 3: floatBytes(1, 2), 4: []byte{}, 5: []byte{}, 6: number8(0), 7: []byte{},
 		8: []byte{}, 9: number8(0), 10: number8(0), 11: number8(0), 12: number8(0), 13: []byte{}}
 	return checkpointPairs(map[int]any{11: raw(append([]byte{0x81}, withKeys(fields, replace)...))})
 }
 
-// withKeys is a map of fields in the order of their keys.
 func withKeys(fields, replace map[int]any) []byte {
 	for k, v := range replace {
 		if fields[k] = v; v == nil {
@@ -281,16 +277,14 @@ func withKeys(fields, replace map[int]any) []byte {
 	return pairs(kv...)
 }
 
-// number8 is a number of eight bytes, whatever its value.
 func number8(n uint64) []byte { return binary.LittleEndian.AppendUint64(nil, n) }
 
-// numbers are floats as a checkpoint has them.
 func floatBytes(v ...float32) []byte {
 	b, _ := floats(v).MarshalBinary()
 	return b
 }
 
-// malformedSnapshots is one checkpoint for each way of being wrong, at dimension 2, with what the error must say.
+// malformedSnapshots has one snapshot for each error, at dimension 2, with the expected message.
 var malformedSnapshots = []struct {
 	name string
 	b    []byte
@@ -394,7 +388,7 @@ func TestDecodeSnapshotRefuses(t *testing.T) {
 		!sameBits(c.State.X, []float32{1, 2}) {
 		t.Errorf("sound: %+v, %v", c, err)
 	}
-	// A checkpoint cut anywhere, or followed by anything.
+	// Truncate a snapshot anywhere, and append anything.
 	b := mustSnapshot(t, sampleSnapshot())
 	for n := range b {
 		if DecodeSnapshot(b[:n], &c) == nil {
@@ -403,7 +397,7 @@ func TestDecodeSnapshotRefuses(t *testing.T) {
 	}
 }
 
-// DecodeSnapshot never panics, and AppendSnapshot gives back the bytes of what it takes.
+// DecodeSnapshot does not panic, and AppendSnapshot restores the bytes of what it accepts.
 func FuzzDecodeSnapshot(f *testing.F) {
 	for _, m := range malformedSnapshots {
 		f.Add(m.b)
@@ -446,7 +440,7 @@ func BenchmarkSnapshot(b *testing.B) {
 			}
 		}
 	})
-	b.Run("copy", func(b *testing.B) { // what memory allows
+	b.Run("copy", func(b *testing.B) { // bound by memory bandwidth
 		other := slices.Clone(buf)
 		b.SetBytes(int64(len(buf)))
 		for b.Loop() {

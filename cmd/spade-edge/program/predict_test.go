@@ -277,7 +277,7 @@ func TestPredictForPeople(t *testing.T) {
 		`-threshold "half", want youden, sensitivity:S`: {"-threshold", "half"},
 		`-threshold "sensitivity:2"`:                    {"-threshold", "sensitivity:2"},
 		"-out goes with -threshold":                     {"-out", dir.path("x.json")},
-		"already exists":                              {"-threshold", "0.3", "-out", site},
+		"already exists":                                {"-threshold", "0.3", "-out", site},
 	} {
 		if code, out, log := call(append([]string{"evaluate", model, "-data", own}, args...)...); code != cli.ExitUsage || !strings.Contains(log, want) {
 			t.Errorf("%q: exit code %d\n%s%s", args, code, out, log)

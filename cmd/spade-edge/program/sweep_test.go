@@ -57,13 +57,13 @@ func TestSweep(t *testing.T) {
 	// What is there is not lost, and nothing runs in vain.
 	for want, more := range map[string][]string{
 		model + " already exists: -force": {"-save", model},
-		"there is no folder":                {"-save", filepath.Join(dir, "no", "x.json")},
-		"-seed and -seeds exclude":          {"-seed", "1", "-seeds", "1..2"},
-		"2 is given twice":                  {"-seeds", "1..3,2"},
-		`"5..1", want numbers and ranges`:   {"-seeds", "5..1"},
-		`"0..9999999", want numbers`:        {"-seeds", "0..9999999"},
-		"-epsilon has 0, want":              {"-epsilon", "1,0"},
-		"at most 10000":                     {"-seeds", "1..9999", "-epsilon", "1,2"},
+		"there is no folder":              {"-save", filepath.Join(dir, "no", "x.json")},
+		"-seed and -seeds exclude":        {"-seed", "1", "-seeds", "1..2"},
+		"2 is given twice":                {"-seeds", "1..3,2"},
+		`"5..1", want numbers and ranges`: {"-seeds", "5..1"},
+		`"0..9999999", want numbers`:      {"-seeds", "0..9999999"},
+		"-epsilon has 0, want":            {"-epsilon", "1,0"},
+		"at most 10000":                   {"-seeds", "1..9999", "-epsilon", "1,2"},
 	} {
 		if code, text := said(with(small, more...)...); code != cli.ExitUsage || !strings.Contains(text, want) || strings.Contains(text, "chosen") {
 			t.Errorf("%v: exit code %d, want %q in %s", more, code, want, text)

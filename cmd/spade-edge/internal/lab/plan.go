@@ -20,6 +20,8 @@ import (
 type PlanOptions struct {
 	setup.Options
 	dim, samples int
+	grid         []int     // of -grid, numbers of members; nil without
+	epsilons     []float64 // of -epsilon, with -grid
 }
 
 // leftover is the share of disagreement that a cool-down should leave.
@@ -30,6 +32,13 @@ func Plan(_ context.Context, c *cli.Cmdline) error {
 	o := new(PlanOptions)
 	if err := o.Read(c); err != nil {
 		return err
+	}
+	if o.grid != nil {
+		g, err := o.makeGrid()
+		if err != nil {
+			return cli.AsUsageError(err)
+		}
+		return c.Print(g, g.write)
 	}
 	p, err := o.Build()
 	if err != nil {
@@ -48,7 +57,7 @@ func Plan(_ context.Context, c *cli.Cmdline) error {
 // Read reads a command line and reports conflicting flags and numbers out of range.
 func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	o.Options = setup.NewOptions(c)
-	o.Nodes, o.Graph = 50, "er:0.3" // as simulate has them
+	o.Nodes, o.Graph, o.Several = 50, "er:0.3", &o.epsilons // as simulate has them
 	c.IntVar(&o.Nodes, "nodes", o.Nodes, "number of clients")
 	o.RegisterRun(c)
 	o.RegisterModel(c)
@@ -56,6 +65,8 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	c.IntVar(&o.samples, "samples", 100, "samples of each client, m")
 	c.IntVar(&o.Steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
 	c.Int64Var(&o.Queries, "queries", 0, "what a client may ask its oracle in all rounds (instead of -rounds)")
+	c.Func("grid", "forecast runs of so many `members` (such as 4,10,31), both units and several epsilons (-epsilon, default "+
+		"0.5,1,2,4,8), on the complete graph unless -graph is given", o.readGrid)
 	if err := o.ParseArgs(); err != nil {
 		return err
 	}
@@ -69,6 +80,13 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	t := float64(o.Asked.Method.Rounds) * float64(o.Asked.Method.Tau)
 	f.When(t > math.MaxInt32, "-rounds %d and -tau %d are %.3g local steps, want at most %d", o.Asked.Method.Rounds,
 		o.Asked.Method.Tau, t, math.MaxInt32)
+	f.When(o.grid == nil && len(o.epsilons) > 1, "-epsilon has %d values, want one, or -grid", len(o.epsilons))
+	if o.grid != nil {
+		o.checkGrid(&f)
+	}
+	if o.grid != nil && !o.Given["graph"] {
+		o.Graph = "complete"
+	}
 	o.Conflicts(&f)
 	return f.Usage()
 }
