@@ -10,8 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Noise for members that may vanish is as much as for so many more colluders. A fleet that claims more is refused, and so
-// is one that plans for them without shared noise.
+// Planning for absent members requires as much noise as that many additional colluders, and requires pairwise noise.
 func TestAbsentIsPlannedFor(t *testing.T) {
 	var edges [][2]int
 	for i := range 10 {

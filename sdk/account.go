@@ -8,24 +8,23 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// account charges the releases of a run to its filter and to the ledger. It is nil if the run is not private; its rounds are
-// those with data.
+// account charges a run's releases with data to the run's filter and to the ledger. It is nil if the run is not
+// private.
 type account struct {
-	ledger *state.Ledger // nil counts this run alone
+	ledger *state.Ledger // nil: only this run counts
 	run    string
 	fleet  [32]byte
 	member string
 	cost   dpmech.Gaussian // of each release
-	rounds int             // as planned
-	whole  bool            // all rounds are charged: this device has replaced a lost one
+	rounds int             // planned
+	whole  bool            // true once all rounds are charged, because this device replaced a lost one
 
-	reserved, marked int // the last rounds of this run in the ledger when the node was made
+	reserved, marked int // the last rounds of this run in the ledger at the time of newAccount
 
-	mu     sync.Mutex // guards changes of the filter
+	mu     sync.Mutex // guards changes of filter
 	filter *dpmech.Filter
 }
 
-// newAccount returns the account of a member at the start of its run.
 func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*account, error) {
 	if f.Privacy.NonPrivate {
 		return nil, nil
@@ -37,7 +36,7 @@ func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*
 	return a, err
 }
 
-// covers reports that the ledger has no room for the rest of the run.
+// covers returns an error if the ledger has no room for the rest of the run.
 func (a *account) covers() error {
 	if a == nil || a.ledger == nil {
 		return nil
@@ -45,7 +44,7 @@ func (a *account) covers() error {
 	return a.ledger.Covers(a.run, a.fleet, a.member, a.rounds, a.cost)
 }
 
-// inLedger returns the last rounds of this run that the ledger has, reserved and marked; 0 without a ledger.
+// inLedger returns this run's last reserved and last marked round in the ledger, or zeros without a ledger.
 func (a *account) inLedger() (reserved, marked int) {
 	if a == nil || a.ledger == nil {
 		return 0, 0
@@ -53,7 +52,8 @@ func (a *account) inLedger() (reserved, marked int) {
 	return a.ledger.Last(a.run, a.fleet, a.member), a.ledger.Marked(a.run, a.fleet, a.member)
 }
 
-// load restores a stored filter. head is the ledger's at that time; if it is empty, the ledger is charged for all releases.
+// load restores a stored filter. head is the ledger's position at that time. If head is empty, load charges the ledger
+// for all releases of the filter.
 func (a *account) load(filter []byte, head string) (err error) {
 	if a.filter, err = dpmech.LoadFilter(filter); err != nil {
 		return err
@@ -72,8 +72,8 @@ func (a *account) load(filter []byte, head string) (err error) {
 const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet anew " +
 	"under another run id"
 
-// check returns an error if the ledger has a release that a store which ends with round lacks, by the rule of
-// [dpmech.CheckResume], or without a store any that may have been sent.
+// check returns an error if the ledger has a release that a state stored after round lacks, by the rule of
+// [dpmech.CheckResume], or, without a stored state, if any release may have been sent.
 func (a *account) check(stored bool, round int) error {
 	switch {
 	case a == nil || a.whole:
@@ -89,7 +89,7 @@ func (a *account) check(stored bool, round int) error {
 	return nil
 }
 
-// reserve charges a release before its noise is drawn. A refusal charges nothing; after a crash the charge stays.
+// reserve charges a release. Call it before the noise is drawn. A refusal charges nothing. A charge survives a crash.
 func (a *account) reserve(round int) error {
 	if a == nil || a.whole {
 		return nil
@@ -98,7 +98,7 @@ func (a *account) reserve(round int) error {
 		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
 	}
 	if a.ledger != nil {
-		// The ledger does not charge a line again, so the line must not be that of another node with the same past.
+		// The ledger charges each entry once, so the entry must not come from another node with the same history.
 		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
 			return fmt.Errorf("sdk: release %d is not made: the ledger has it from another node of this name: %w", round,
 				state.ErrRollback)
@@ -112,7 +112,7 @@ func (a *account) reserve(round int) error {
 	return a.filter.Reserve(round, a.cost)
 }
 
-// mark notes in the ledger that the release of a round, and those before it, may be sent from now on.
+// mark records in the ledger that all releases up to round may be sent.
 func (a *account) mark(round int) error {
 	if a == nil || a.ledger == nil || round < 1 || a.whole {
 		return nil
@@ -123,7 +123,7 @@ func (a *account) mark(round int) error {
 	return nil
 }
 
-// chargeAll charges every release of the run, as the lost device may have made it.
+// chargeAll charges every release of the run, because the lost device may have made it.
 func (a *account) chargeAll() error {
 	if a == nil {
 		return nil
@@ -141,7 +141,6 @@ func (a *account) chargeAll() error {
 	return nil
 }
 
-// total returns what the run has cost so far.
 func (a *account) total() dpmech.Total {
 	a.mu.Lock()
 	defer a.mu.Unlock()

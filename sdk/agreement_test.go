@@ -18,14 +18,14 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// dying is a transport whose process dies before or after it has sent the nth probe or reply.
+// dying is a transport whose process dies before or after it sends the nth probe or reply.
 type dying struct {
 	transport.Transport
 	nth    int
 	before bool
 	die    context.CancelFunc
 	dim    int
-	probes *atomic.Int32 // over all processes
+	probes *atomic.Int32 // counted across processes
 }
 
 func (d *dying) Send(ctx context.Context, to string, frame []byte) error {
@@ -55,11 +55,11 @@ func (d *dying) Send(ctx context.Context, to string, frame []byte) error {
 	return err
 }
 
-// crashing is the store of a process that crashes at the nth time that it keeps or removes secrets: before it is done, or
-// right after.
+// crashing is a store whose process crashes the nth time it stores or removes secrets: either before or right after the
+// operation.
 type crashing struct {
 	state.Store
-	kept   *int // over all processes
+	kept   *int // counted across processes
 	nth    int
 	before bool
 }
@@ -90,7 +90,8 @@ func crashAtSecrets(open tinytest.OpenStore, nth int, before bool) tinytest.Open
 	}
 }
 
-// models returns those of a simulation with the keys that were used, of a run that ends early if end says so.
+// models returns the models of a simulation with the recorded keys. If end is given, the run ends early with that
+// round.
 func (b *keyBook) models(t *testing.T, f *sdk.Fleet, end ...int) [][]float32 {
 	t.Helper()
 	cfgs, err := f.Machines(samples[:len(f.Members)], noise)
@@ -121,9 +122,8 @@ func (b *keyBook) models(t *testing.T, f *sdk.Fleet, end ...int) [][]float32 {
 	return network.Models()
 }
 
-// A device of three dies at every write of its secrets, before it and after it, at every save of a state, and before
-// and after every probe and reply that it sends. It goes on from its store each time, and the bits are those of a run
-// with the same secrets in which nothing happened.
+// One of three devices dies before and after every write of its secrets, save of a state, probe and reply, and
+// continues from its store. The models have the bits of an undisturbed run with the same secrets.
 func TestAgreementSurvivesCrashes(t *testing.T) {
 	f := sharedRing()
 	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"b", "c"}}
@@ -177,7 +177,7 @@ func TestAgreementSurvivesCrashes(t *testing.T) {
 	}
 }
 
-// playAgreement runs a fleet whose first but one member has a faulty store and transport, and checks its models.
+// playAgreement runs a fleet whose second member has a faulty store and transport, and checks the models.
 func playAgreement(t *testing.T, f *sdk.Fleet, faulty func(tinytest.OpenStore) tinytest.OpenStore, mortal func(*dying),
 	book *keyBook) (crashes int) {
 	t.Helper()

@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/api.txt from what the packages export now")
 
-// What the packages of this module export is written down in testdata/api.txt, a declaration a line: a name that comes,
-// goes or changes its signature shows there, on purpose (go test ./sdk -run API -update) or not at all.
+// testdata/api.txt lists the exported declarations of this module's packages, one per line. After a change, update it
+// with go test ./sdk -run API -update.
 func TestAPI(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -80,8 +80,8 @@ func isModule(dir string) bool {
 	return err == nil
 }
 
-// exports lists the exported declarations of the package in a folder, as they are on Linux with amd64: none if it holds
-// no package that can be imported.
+// exports lists the exported declarations of the package in a folder for linux/amd64. The list is empty if the folder
+// has no importable package.
 func exports(dir string) ([]string, error) {
 	linux := build.Default
 	linux.GOOS, linux.GOARCH, linux.CgoEnabled, linux.BuildTags = "linux", "amd64", false, nil
@@ -105,7 +105,6 @@ func exports(dir string) ([]string, error) {
 	return lines, nil
 }
 
-// declared writes the parts of a declaration, each on a line of its own.
 func declared(files *token.FileSet, decl ast.Decl) []string {
 	var lines []string
 	put := func(node ast.Node) { lines = append(lines, oneLine(files, node)) }
@@ -120,7 +119,7 @@ func declared(files *token.FileSet, decl ast.Decl) []string {
 		if d.Tok == token.IMPORT {
 			break
 		}
-		if d.Tok == token.CONST && d.Lparen.IsValid() { // the values of a group may go on from one to the next
+		if d.Tok == token.CONST && d.Lparen.IsValid() { // the values of a group may continue from one to the next
 			put(d)
 			break
 		}
@@ -139,7 +138,6 @@ var (
 	receiver = regexp.MustCompile(`^\*?[A-Z]`) // of an exported type
 )
 
-// oneLine prints a declaration without its line breaks.
 func oneLine(files *token.FileSet, node ast.Node) string {
 	var b bytes.Buffer
 	if err := printer.Fprint(&b, files, node); err != nil {

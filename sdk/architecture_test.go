@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// ARCHITECTURE.md says where each line of Algorithm 1 is. Every file of the table is there, and declares what the table
-// says of it.
+// ARCHITECTURE.md lists where each line of Algorithm 1 is implemented. Every listed file exists and declares the listed
+// names.
 func TestArchitecture(t *testing.T) {
 	text, err := os.ReadFile("ARCHITECTURE.md")
 	if err != nil {
@@ -53,7 +53,6 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// declarations returns the names of the functions, methods and types that a file declares.
 func declarations(t *testing.T, file string) (names []string) {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
@@ -76,7 +75,6 @@ func declarations(t *testing.T, file string) (names []string) {
 	return names
 }
 
-// The tests that the threat model names exist.
 func TestThreatModelNamesTests(t *testing.T) {
 	text, err := os.ReadFile("../.github/SECURITY.md")
 	if err != nil {

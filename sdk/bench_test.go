@@ -11,9 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// What a round of two private nodes in one process takes, with and without signatures: time, and bytes of frames that
-// the two send. The loss takes next to nothing, so that the difference is that of signing, checking and sending
-// signatures.
+// BenchmarkRound measures a round of two private nodes in one process, with and without signatures: time, and bytes
+// sent by both. The loss is cheap, so the difference is the cost of signatures.
 func BenchmarkRound(b *testing.B) {
 	for _, dim := range []int{10, 10000} {
 		for _, keys := range []bool{false, true} {

@@ -20,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// line is a member's end of a network while two devices speak in its name. A neighbor has one connection with the
-// member: that of the device which has reached it last.
+// line is a member's end of a network while two devices use the member's name. Each neighbor is connected to the device
+// that connected last.
 type line struct {
 	transport.Transport
 	member string
@@ -31,19 +31,19 @@ type line struct {
 	opened map[string]chan string
 }
 
-// side is a device's end of a line.
+// side is one device's end of a line.
 type side struct {
 	*line
 	in     chan heard
 	opened chan string
-	ctx    context.Context // ends with Close
+	ctx    context.Context // canceled by Close
 	close  context.CancelFunc
 	drop   func(to string, m *admm.Message) bool // nil: everything arrives
 	mu     sync.Mutex
 	awake  chan struct{} // closed while the device is awake
 }
 
-// newLine gives the lost device one of two sides, before anything is started.
+// newLine gives the lost device a line, before anything starts.
 func (w *wreck) newLine() *line {
 	inner, err := w.net.Node(w.fleet.Members[w.lost])
 	if err != nil {
@@ -77,7 +77,7 @@ func (l *line) newSide() *side {
 	return s
 }
 
-// reach opens a connection, in place of the other device's.
+// reach opens a connection, which replaces the other device's.
 func (s *side) reach(neighbor string) {
 	s.line.mu.Lock()
 	defer s.line.mu.Unlock()
@@ -86,13 +86,12 @@ func (s *side) reach(neighbor string) {
 		for at, name := range map[chan string]string{s.opened: neighbor, s.line.opened[neighbor]: s.member} {
 			select {
 			case at <- name:
-			default: // nobody reads it
+			default: // nobody reads the channel
 			}
 		}
 	}
 }
 
-// sleep stops the device where it is, and wake lets it go on.
 func (s *side) sleep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +115,6 @@ func (s *side) asleep() bool {
 	}
 }
 
-// wait waits while the device is stopped.
 func (s *side) wait() {
 	s.mu.Lock()
 	awake := s.awake
@@ -124,7 +122,7 @@ func (s *side) wait() {
 	<-awake
 }
 
-// dropping has what this says lost from now on.
+// dropping sets which messages are lost from now on.
 func (s *side) dropping(drop func(to string, m *admm.Message) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +178,6 @@ func (s *side) Close() error {
 	return nil
 }
 
-// notified is a transport that tells of connections.
 type notified struct {
 	transport.Transport
 	opened <-chan string
@@ -188,8 +185,8 @@ type notified struct {
 
 func (n notified) Opened() <-chan string { return n.opened }
 
-// beside starts a device of the lost one's name on a side of its line. It falls asleep when it has made a release, and
-// before that is sent; 0 is never.
+// beside starts a device with the lost device's name on a side of its line. The device is suspended after it makes
+// release asleep and before it sends it; 0 means never.
 func (w *wreck) beside(h *host, l *line, asleep int) {
 	h.side = l.newSide()
 	w.hosts[w.lost] = h
@@ -209,7 +206,6 @@ func (w *wreck) beside(h *host, l *line, asleep int) {
 	})
 }
 
-// startNeighbors starts all members but the lost one.
 func (w *wreck) startNeighbors(l *line) {
 	for i, h := range w.hosts {
 		if i != w.lost {
@@ -223,7 +219,7 @@ func (w *wreck) startNeighbors(l *line) {
 	}
 }
 
-// another returns a device that is to take the place of one: a spare, or the same one with an empty store.
+// another returns a replacement device for h: a spare with an empty store.
 func (w *wreck) another(h *host) *host {
 	next := &host{open: tinytest.MemStore(), incarnation: h.incarnation, spare: true, ledger: h.ledger}
 	if !h.spare && h.ledger != "" {
@@ -232,22 +228,20 @@ func (w *wreck) another(h *host) *host {
 	return next
 }
 
-// took reports whether a spare has taken the place of the lost device.
 func (h *host) took() bool {
 	return strings.Contains(h.log.String(), "takes the place of the lost one")
 }
 
-// alone reports whether a device has nobody left to work with: it ends once it has told so for a while.
+// alone reports whether a device has dropped all its neighbors. It then sends notices for a while, and ends.
 func (h *host) alone() bool {
 	return !slices.ContainsFunc(h.node.Status().Neighbors, func(n sdk.Neighbor) bool { return n.Quarantine.Release == 0 })
 }
 
-// going reports whether a device is not at the end of the run.
 func (h *host) going() bool {
 	return !h.node.Status().Done || h.ended() && h.err != nil && !errors.Is(h.err, context.Canceled)
 }
 
-// until waits for something, for a while.
+// until waits for a condition, and fails the test if it does not come true.
 func (w *wreck) until(what string, come func() bool) {
 	w.t.Helper()
 	for range 100_000 {
@@ -259,7 +253,6 @@ func (w *wreck) until(what string, come func() bool) {
 	w.t.Errorf("seed %d: in vain: %s", w.seed, what)
 }
 
-// finish ends all that is at work still.
 func (w *wreck) finish(l *line, others ...*host) {
 	all := append(others, w.hosts...)
 	for _, h := range all {
@@ -277,10 +270,9 @@ func (w *wreck) finish(l *line, others ...*host) {
 	}
 }
 
-// A device is silent, and another takes its place. One neighbor does not hear of that, hears from the lost device again,
-// and goes on from what that one has released. The lost device ends when another neighbor shows it what its replacement
-// has signed. The neighbor that went on has passed the release after which the replacement starts: the two drop their
-// edge, and the run goes on.
+// One neighbor does not learn that a silent device was replaced, hears from that device again, and continues from its
+// release. The lost device ends when another neighbor shows it what the replacement device signed. The first neighbor
+// has passed the replacement's starting point, so these two drop their edge. The run continues.
 func TestLostDeviceIsHeardByOneNeighbor(t *testing.T) {
 	for name, private := range map[string]bool{"private": true, "not private": false} {
 		t.Run(name, func(t *testing.T) {
@@ -350,10 +342,10 @@ func (w *wreck) heardByOne(asleep, last int) {
 	}
 }
 
-// A device is silent at any moment of a run, another takes its place, and the lost one wakes up, before that or after.
-// Each of them takes the connections from the other now and then. All come to an end: the lost device is told, or goes
-// on where no neighbor has heard of the other, and where a neighbor has passed the release after which the replacement
-// starts, their edge is dropped. The replacement looks at no data in a private run. Played like TestRecoveries.
+// A device falls silent at a random moment, another replaces it, and the silent device wakes up before or after that.
+// Sometimes each takes connections from the other. Every device ends: the lost device learns of its replacement, or
+// continues where no neighbor knows the replacement. A neighbor that passed the replacement's starting point drops
+// their edge. In a private run the replacement device reads no data. Seeds work as in TestRecoveries.
 func TestTwoDevicesAtWork(t *testing.T) {
 	count, first := recoveries(t, 60)
 	var replaced, back, dropped int
@@ -397,7 +389,7 @@ func TestTwoDevicesAtWork(t *testing.T) {
 	}
 }
 
-// wakeUp plays until all have come to an end, and returns both devices.
+// wakeUp plays until every device has ended, and returns the lost and the replacement device.
 func (w *wreck) wakeUp() (lost, spare *host) {
 	l, lost := w.newLine(), w.hosts[w.lost]
 	all := []*host{lost}

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Certificate returns an upper bound on what the node's releases, and with Config.Ledger all runs on its data, have leaked,
-// signed if there is a Config.Key. It fails if the fleet is not private.
+// Certificate returns an upper bound on what the node's releases leaked, or, with Config.Ledger, all runs on its data.
+// It is signed if Config.Key is set. Certificate fails if the fleet is not private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.account == nil {
 		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their data")
@@ -64,7 +64,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	return c, err
 }
 
-// certified returns an error at the start of a run, rather than at its end, if there will be no certificate.
+// certified reports at the start of a run, rather than at its end, that no certificate can be made.
 func (n *Node) certified() error {
 	if n.account == nil {
 		return nil
@@ -75,7 +75,7 @@ func (n *Node) certified() error {
 	return nil
 }
 
-// inheritance says what a certificate of all runs rests on.
+// inheritance returns the conditions of a certificate that covers all runs.
 func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
 	seen := map[string]bool{}
 	for _, in := range life.Inherited {

@@ -8,17 +8,17 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Check says why a node cannot be made or cannot finish.
+// Check reports why a node cannot be made or cannot finish.
 type Check struct {
-	Config  error           // the settings, except for missing ones
-	State   error           // the stored state cannot be read, or is of another run, member or program
+	Config  error           // the settings are invalid; ignores missing ones
+	State   error           // the stored state is unreadable, or belongs to another run, member or program
 	Privacy error           // the rounds cost more than Privacy.EpsilonLimit; wraps [dpmech.ErrBudget]
-	Ledger  error           // it was set back, has releases that the state lacks, or does not cover the rest of the run
-	Kept    *state.Snapshot // the state from which the node would continue; nil if there is none
+	Ledger  error           // rolled back, has releases that the state lacks, or no room for the rest of the run
+	Kept    *state.Snapshot // the state from which the node would continue, or nil
 }
 
-// Check applies the rules of [New], also beside a running node, as it writes nothing and does not call the oracle. It needs
-// Fleet and Name only. read returns what the Store keeps, or an fs.ErrNotExist.
+// Check applies the rules of [New]. It writes nothing and does not call the oracle, so it may run beside the node. It
+// needs only Fleet and Name. read returns what the Store holds, or an fs.ErrNotExist.
 func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	r := new(Check)
 	if _, r.Config = c.validate(false); c.Fleet == nil {
@@ -43,7 +43,7 @@ func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	return r
 }
 
-// checkLedger compares the ledger with the stored state, and with what the rest of the run will cost.
+// checkLedger compares the ledger with the stored state and with the cost of the rest of the run.
 func (r *Check) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snapshot, error)) error {
 	kept := cmp.Or(r.Kept, new(state.Snapshot))
 	if err := cfg.Ledger.CheckHead(kept.Ledger); err != nil {
@@ -55,7 +55,7 @@ func (r *Check) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snap
 	}
 	a.whole = kept.Replaced
 	err = a.check(true, kept.Round)
-	if err != nil && r.Kept != nil { // a running node may have gone on since the state was read
+	if err != nil && r.Kept != nil { // a running node may have advanced since read
 		if now, e := read(); e == nil {
 			err = a.check(true, now.Round)
 		}

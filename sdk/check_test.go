@@ -14,7 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A check finds what New or Run would end with, under its subject and nowhere else, and asks the oracle nothing.
+// Check reports every error that New or Run would end with, in the right field and in no other. It never queries the
+// oracle.
 func TestCheck(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	own, err := state.CreateLedger(path, "data", nil)
@@ -92,7 +93,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: kept %+v", name, r.Kept)
 		}
 	}
-	// A node at work may save and mark a release between the two looks.
+	// A running node may save and mark a release between the two reads.
 	reads := 0
 	later := func() (*state.Snapshot, error) {
 		k := here

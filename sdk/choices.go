@@ -11,11 +11,11 @@ import (
 // Ways to estimate a client's gradient.
 const (
 	EstimatorPaper    = zoest.Paper    // the estimator of the paper
-	EstimatorCentered = zoest.Centered // subtracts from each loss the last one of its sample
-	EstimatorTracking = zoest.Tracking // keeps a linear model of each loss over rounds
+	EstimatorCentered = zoest.Centered // subtracts from each loss the last loss of the same sample
+	EstimatorTracking = zoest.Tracking // keeps a linear model of each loss across rounds
 )
 
-// Unit says what a guarantee protects.
+// Unit selects what a guarantee protects.
 type Unit = dpmech.Unit
 
 const (
@@ -23,7 +23,7 @@ const (
 	UnitRecord = dpmech.Record // each record of each client
 )
 
-// Consensus says how members come together in rounds without data.
+// Consensus selects how members reach agreement in rounds without data.
 type Consensus = settings.Consensus
 
 const (
@@ -31,22 +31,21 @@ const (
 	ConsensusChebyshev = settings.Chebyshev // [graph.Chebyshev]: far fewer rounds; needs PayloadRelease, excludes Robust
 )
 
-// Payload says what crosses the wire. The models have the same bits.
+// Payload selects what members send. It does not change one bit of the models.
 type Payload = settings.Payload
 
 const (
 	PayloadAuto    = settings.Auto    // PayloadRelease in a private run, with ConsensusChebyshev and with Robust, else PayloadMessage
-	PayloadMessage = settings.Message // m_ij of eq. (message), one for each neighbor
+	PayloadMessage = settings.Message // m_ij of eq. (message), one per neighbor
 	PayloadRelease = settings.Release // the released state itself, the same for all neighbors
 )
 
-// Wire says what members send each other.
+// Wire selects what members send each other.
 type Wire struct {
 	Payload  Payload `json:"payload"`
 	GridBits int     `json:"grid_bits"` // W, 2 to 8: private releases on a grid of sigma/2^W; 0: none, or 4 with PayloadAuto
 }
 
-// wire returns what members send each other, with the defaults filled in.
 func (f *Fleet) wire() Wire {
 	w := f.Wire
 	if w.Payload == PayloadAuto && !f.Privacy.NonPrivate {

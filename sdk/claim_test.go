@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// liar is a neighbor with a key of its own that changes what it says, and adds to it.
+// liar is a neighbor with its own key that alters its messages and sends additional ones.
 type liar struct {
 	transport.Transport
 	mu    sync.Mutex
@@ -52,16 +52,16 @@ func (v *liar) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// forge returns a release of a member in a fleet, signed with somebody's key.
+// forge returns a release of a member in a fleet, signed with the key of by.
 func forge(f *sdk.Fleet, member, by string, round int) []byte {
 	r := signed.Statement{Kind: signed.Release, Round: round, Value: [32]byte{1, 2, 3}}
 	r.Sign(memberKey(by), signed.NewScope(f.Run, f.Hash(), member))
 	return r.Append(nil)
 }
 
-// A neighbor with a key says that it holds what it does not, in every way there is, in three runs one after the other
-// on one ledger. Each lie is refused, in words that say what is missing; none is charged, and the later runs are not
-// refused. A lie costs the run nothing where the neighbor's honest frames come as well.
+// A neighbor with a key claims in every possible way to hold what it does not hold, in three consecutive runs on one
+// ledger. The node refuses each lie and names what is missing. No lie is charged, blocks a later run, or affects a run
+// that also gets the neighbor's honest frames.
 func TestLiesCostNothing(t *testing.T) {
 	t.Parallel()
 	const rounds = 8
@@ -72,7 +72,7 @@ func TestLiesCostNothing(t *testing.T) {
 			return func(frame *admm.Message) []admm.Message { return lie(f, frame) }
 		}
 	}
-	// beside sends a frame with each release of a round.
+	// beside sends an extra frame with each release of a round.
 	beside := func(
 		round int, make func(f *sdk.Fleet) admm.Message,
 	) func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message {
@@ -231,8 +231,8 @@ func TestLiesCostNothing(t *testing.T) {
 	}
 }
 
-// A node without a key refuses nothing that is unsigned, and one with a key refuses one without: a fleet has keys, or
-// none.
+// Either all members of a fleet have keys, or none: a node with a key refuses unsigned messages, a node without accepts
+// them.
 func TestKeysOrNone(t *testing.T) {
 	t.Parallel()
 	f := privateRing()

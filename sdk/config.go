@@ -20,54 +20,57 @@ import (
 // Oracle returns the loss of a parameter vector on one sample.
 type Oracle = zoest.Oracle
 
-// OracleFunc is a function as an [Oracle].
+// OracleFunc makes a function an [Oracle].
 type OracleFunc = zoest.OracleFunc
 
 // Config describes a [Node]. Its first five fields are required.
 type Config struct {
 	Fleet     *Fleet              // the run; the same for all members
 	Name      string              // of this member
-	Oracle    Oracle              // the loss; Run calls it, Window queries at once if it is a zoest.BatchOracle
+	Oracle    Oracle              // the loss; Run calls it, with up to Window queries if it is a zoest.BatchOracle
 	Transport transport.Transport // reaches neighbors by name; the caller closes it
-	Samples   int                 // m, the number of the oracle's samples; at least 1
+	Samples   int                 // m, the number of the oracle's samples, at least 1
 
-	// What survives the process. Without a Store a restarted node fails once its Ledger or a neighbor shows earlier releases.
+	// State that survives the process. Without a Store, a restarted node fails once its Ledger or a neighbor shows
+	// earlier releases.
 
-	Store  state.Store   // a restarted node continues from it with the same bits
-	Ledger *state.Ledger // counts the releases of all runs on the same data; nil counts this run alone
-	Heads  *state.Heads  // the signed ledger heads of neighbors over all runs; nil keeps those of this run
-	// Recover makes this device replace a lost one if Store is empty, with PayloadRelease. In a private run it uses no data.
+	Store  state.Store   // a restarted node continues from it, bit for bit
+	Ledger *state.Ledger // counts the releases of all runs on the same data; nil: only those of this run
+	Heads  *state.Heads  // the signed ledger checkpoints of neighbors from all runs; nil: only those of this run
+	// Recover makes this device replace a lost one if Store is empty. It needs PayloadRelease. In a private run the
+	// replacement device uses no data.
 	Recover bool
 
-	// Whom the node trusts. All members have Key and Keys, or none. Without keys certificates are not signed, and a
-	// neighbor's claim needs no proof: it can end the run, and charges nothing.
+	// Trust. Either all members have Key and Keys, or none. Without keys, certificates are unsigned, and a neighbor's
+	// claim needs no proof: it can end the run, but charges nothing.
 
 	Key  ed25519.PrivateKey                      // signs every release
-	Keys func(member string) []ed25519.PublicKey // a member's valid public keys: present, next and retired; they may change
+	Keys func(member string) []ed25519.PublicKey // a member's valid keys: present, next and retired; may change
 
-	// Whom the node waits for: everybody, indefinitely, unless one of these is set.
+	// Neighbors that the node stops waiting for. By default it waits for all of them indefinitely.
 
 	// Without names neighbors, not all of them, that are in quarantine from the start of Run, whatever they send. With
-	// [Privacy].Partners it may name partners, whose keys the node then does not wait for.
+	// [Privacy].Partners it may name partners; the node then does not wait for their keys.
 	Without []string
-	// Patience, if not 0, is how long a neighbor may be silent before it is given up in the same way, at least 2 minutes.
-	// Every node sends heartbeats, however slow its oracle. It gives up neither its last neighbor, nor any while it hears nobody.
+	// Patience, if not 0, is how long a neighbor may be silent before the node gives it up like those in Without; at
+	// least 2 minutes. Every node sends heartbeats, however slow its oracle. The node never gives up its last neighbor,
+	// nor any neighbor while it hears none.
 	Patience    time.Duration
 	ResendAfter time.Duration // time without progress before messages are sent again; 0 means 2 s
 	Linger      time.Duration // how long a finished node serves its neighbors; 0 means 30 s
 
-	// How queries are asked, and what is kept of them.
+	// Queries of the oracle.
 
-	Window      int   // queries asked at once, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle
-	SeededTable bool  // a table of 8 bytes a sample, not 4*Dim, with the same bits, in more time; not with EstimatorTracking
+	Window      int   // queries per call of the oracle, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle
+	SeededTable bool  // a table of 8 bytes per sample instead of 4*Dim: same bits, more time; not with EstimatorTracking
 	MemoryLimit int64 // of EstimatorTracking's memory in a Store, 4*Samples*(Dim+1) bytes; 0 means DefaultMemoryLimit
 
-	// What the node shows.
+	// Reports.
 
 	Average       bool         // keeps the mean of all releases, for [Node.Averaged]
-	ConditionalOn []string     // for [Node.Certificate]: what is taken as public though data may have shaped it
-	Observer      Observer     // is told what happens
-	Logger        *slog.Logger // nil stands for slog.Default(); slog.DiscardHandler is silent
+	ConditionalOn []string     // for [Node.Certificate]: facts taken as public although data may have shaped them
+	Observer      Observer     // receives events
+	Logger        *slog.Logger // nil means slog.Default(); slog.DiscardHandler logs nothing
 
 	// For simulations and tests only: predictable noise protects nobody.
 
@@ -81,19 +84,19 @@ var ErrWithout = errors.New("neighbors to give up")
 // DefaultMemoryLimit is the default of Config.MemoryLimit.
 const DefaultMemoryLimit = 64 << 20
 
-// Window returns a Config.Window for a fast oracle: 1 to 16 queries, in 64 KiB.
+// Window returns a [Config].Window that suits a fast oracle: 1 to 16 queries, in at most 64 KiB.
 func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 
-// Observer has functions that Run calls and waits for; each may be nil.
+// Observer holds callbacks. Run calls each that is not nil and waits for it to return.
 type Observer struct {
-	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid during the call.
+	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid only during the call.
 	Released func(round int, x []float32)
-	// Waiting is called once a round if these neighbors have sent nothing for ResendAfter. In a takeover round is 0. If it is
-	// nil, the Logger is told which neighbors are silent, and why, after 5 seconds and then rarely.
+	// Waiting is called at most once per round, if these neighbors sent nothing for ResendAfter. In a takeover round is
+	// 0. If Waiting is nil, the Logger reports silent neighbors and why, after 5 seconds and then rarely.
 	Waiting func(round int, neighbors []string)
 }
 
-// validate reports all errors together, and returns the fleet's plan. With complete, all required fields must be set.
+// validate reports all errors together and returns the fleet's plan. If complete, all required fields must be set.
 func (c Config) validate(complete bool) (p *plan, err error) {
 	var errs []error
 	refuse := func(is bool, format string, args ...any) {

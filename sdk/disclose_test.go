@@ -13,7 +13,6 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// refusing is a store that fails at the save of a round.
 type refusing struct {
 	state.Store
 	round int
@@ -26,9 +25,8 @@ func (s refusing) Save(saved state.Record) error {
 	return s.Store.Save(saved)
 }
 
-// A release that could not be kept is drawn anew by the next process. Nobody may see anything of the first draw: a
-// certificate that is made afterwards shows the signature of the release before, and only a release that is kept and
-// marked is shown.
+// A release that could not be stored is drawn again later, so nobody may see the first draw. A certificate shows only a
+// release that is stored and marked, here the previous one.
 func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil

@@ -23,8 +23,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// both is a member's end of two networks at once: what it sends goes to both, and it hears what comes from either. It
-// hears no release before there is one from each.
+// both connects a member to two networks: it sends to both and receives from both. It delivers no release until each
+// network has delivered one.
 type both struct {
 	one, other transport.Transport
 	dim        int
@@ -76,9 +76,9 @@ func (b *both) Recv(ctx context.Context) (string, []byte, error) {
 func (b *both) MaxFrame() int { return b.one.MaxFrame() }
 func (b *both) Close() error  { return errors.Join(b.one.Close(), b.other.Close()) }
 
-// A copy of a device runs beside it, with the same key and state, and both reach the same neighbor. The neighbor keeps
-// evidence that others can check and that survives its own restart; a node that is shown the evidence ends, and does
-// not start again. Nobody gets to the end.
+// A copy of a device, with its key and state, runs beside it and reaches the same neighbor. The neighbor stores
+// evidence that others can verify and that survives a restart. A node that receives the evidence ends and never starts
+// again. No node finishes.
 func TestDoubleLeavesEvidence(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -171,8 +171,8 @@ func TestDoubleLeavesEvidence(t *testing.T) {
 	}
 }
 
-// A member's ledger and state are put back from a copy between two runs. In the next run the neighbor shows what the
-// member has signed, and the member makes no release. Where the neighbor has forgotten as well nobody can know.
+// A member's ledger and state are restored from a copy between two runs. In the next run the neighbor shows what the
+// member signed, and the member makes no release. Without the neighbor's records the copy is undetectable.
 func TestLedgerIsRememberedOverRuns(t *testing.T) {
 	for _, remembers := range []bool{true, false} {
 		dir := newLedgers(t, privateRing())
@@ -194,7 +194,7 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 			t.Errorf("with a neighbor that has forgotten: %v, %d releases", errs[1], made)
 		}
 		if remembers {
-			copyFiles(t, old, dir, "b.ledger", "b.ledger.mark") // and once more, in a third run
+			copyFiles(t, old, dir, "b.ledger", "b.ledger.mark") // again, in a third run
 			if _, errs := run("three"); !errors.Is(errs[1], state.ErrRollback) {
 				t.Errorf("the third run: %v", errs[1])
 			}
@@ -202,8 +202,8 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 	}
 }
 
-// A ledger is set back and goes on, in a run in which nobody remembers, until it is as long as before or longer. A
-// neighbor that remembers finds it out in the run after that.
+// A ledger is rolled back and grows, in a run in which nobody remembers it, to at least its old length. In the next run
+// a neighbor that remembers detects the rollback.
 func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 	for _, runs := range []int{1, 2} {
 		dir, old := newLedgers(t, privateRing()), t.TempDir()
@@ -226,8 +226,7 @@ func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 	}
 }
 
-// runOfTwo plays a run of the first two members, whose ledgers are in a folder, with what neighbors remember beside them
-// or, if they do not, nowhere.
+// runOfTwo plays a run of the first two members. dir holds their ledgers and, if remembers, their records of neighbors.
 func runOfTwo(t *testing.T, dir, name string, remembers bool, change func(i int, c *sdk.Config)) (nodes []*sdk.Node, errs []error) {
 	t.Helper()
 	cfgs := configsOfTwo(t, dir, name, remembers)
@@ -284,7 +283,6 @@ func configsOfTwo(t *testing.T, dir, name string, remembers bool) (cfgs []sdk.Co
 	return cfgs
 }
 
-// copyFiles copies files from one folder to another, over those that are there.
 func copyFiles(t *testing.T, from, to string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -298,7 +296,7 @@ func copyFiles(t *testing.T, from, to string, names ...string) {
 	}
 }
 
-// A certificate takes the place of another one of the same last release only if it has as many countersignatures.
+// A certificate replaces another one of the same last release only if it has at least as many countersignatures.
 func TestKeepCertificate(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -327,8 +325,8 @@ func TestKeepCertificate(t *testing.T) {
 	}
 }
 
-// What a retired key has signed counts: a device that was set back must not overlook it. So who has stolen such a key,
-// and is a member, can end the device, until the key is out of the fleet file.
+// A retired key's signatures count, because a rolled-back device must not ignore them. So a member with such a stolen
+// key can end the device until the fleet file drops the key.
 func TestRetiredKeyCountsUntilItIsGone(t *testing.T) {
 	for _, retired := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

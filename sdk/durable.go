@@ -10,10 +10,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// build names the arithmetic of a stored state. A program with another one must not continue the run.
+// build identifies the arithmetic that produced a stored state. A program with another build must not continue the run.
 const build = "spade-edge arithmetic 1"
 
-// resume sets the node's machine and filter: new ones, or those of the states that the store holds.
+// resume sets the node's machine and filter: restored from the store if it holds a state, otherwise new.
 func (n *Node) resume(mcfg admm.Config) error {
 	snaps, err := n.load()
 	if err != nil {
@@ -59,7 +59,6 @@ func (n *Node) resume(mcfg admm.Config) error {
 	return nil
 }
 
-// load returns the stored snapshots, the newest first.
 func (n *Node) load() ([]wire.Snapshot, error) {
 	if n.cfg.Store == nil {
 		return nil, nil
@@ -100,12 +99,12 @@ func (n *Node) disclose() {
 		shown := *own
 		n.claims.Seen = &shown
 	}
-	for _, peer := range n.claims.Peers { // what neighbors countersigned is the release before
+	for _, peer := range n.claims.Peers { // neighbors countersigned the release before
 		peer.Countersign = peer.Countersign[:0]
 	}
 }
 
-// checkOwn refuses a state of another fleet, member or program than want and name.
+// checkOwn returns an error if a state has another program, fleet or member than this node.
 func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic string) error {
 	var errs []error
 	differ := func(format string, found, wanted any) { errs = append(errs, fmt.Errorf(format, found, wanted)) }
@@ -121,8 +120,8 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 	return errors.Join(errs...)
 }
 
-// record stores the state of the release that was just made, and then marks the release in the ledger. Only then may the node
-// show or send it. After an error the node cannot continue, as the content of the disk is unknown.
+// record stores the state of the new release and then marks the release in the ledger. Only then may the node show or
+// send it. After an error the node cannot continue, because the content of the disk is unknown.
 func (n *Node) record() error {
 	s := n.machine.State()
 	if n.claims.Signing() {
@@ -142,7 +141,6 @@ func (n *Node) record() error {
 	return nil
 }
 
-// save hands the machine's state to the store.
 func (n *Node) save(s *admm.State) error {
 	snap := wire.Snapshot{Fleet: n.hash, Member: n.cfg.Name, Build: build, State: *s, Epoch: n.claims.Epoch}
 	for _, e := range s.Edges {
@@ -151,8 +149,8 @@ func (n *Node) save(s *admm.State) error {
 	n.claims.Record(&snap)
 	log := struct {
 		Model string  `json:"model_sha256"`
-		Rho   float64 `json:"rho,omitempty"`     // spent so far in this run, in zCDP
-		All   float64 `json:"rho_all,omitempty"` // against all other members together, if that is not the same
+		Rho   float64 `json:"rho,omitempty"`     // zCDP spent so far in this run
+		All   float64 `json:"rho_all,omitempty"` // against all other members together, if different
 	}{Model: ModelHash(s.X)}
 	if n.account != nil {
 		spent := n.account.total()
@@ -182,11 +180,11 @@ func (n *Node) save(s *admm.State) error {
 	return nil
 }
 
-// chargeLost charges the releases that neighbors hold and this node's disk has lost.
+// chargeLost charges releases that neighbors hold but this node's disk has lost.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts "+
 		"as spent, and going on would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)
-	if n.account == nil || !n.claims.Signing() { // what nobody has signed costs nothing
+	if n.account == nil || !n.claims.Signing() { // an unsigned claim charges nothing
 		return err
 	}
 	m := n.method()

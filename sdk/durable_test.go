@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// resumed is the noise of a member, from the release on that its node makes next: each takes 32 bytes.
+// resumed is a member's noise source, starting at the release that its node makes next. Each release takes 32 bytes.
 type resumed struct {
 	client int
 	node   *sdk.Node
@@ -36,13 +36,13 @@ func (r *resumed) Read(p []byte) (int, error) {
 	return r.random.Read(p)
 }
 
-// kept makes a node with everything that outlives it in a folder.
+// kept makes a node that stores all its durable state in a folder.
 func kept(t *testing.T, dir string, cfg sdk.Config) (n *sdk.Node, release func(), err error) {
 	t.Helper()
 	return keptIn(t, dir, cfg, func(d *state.Dir) state.Store { return d })
 }
 
-// keptIn is kept with a store around the folder's.
+// keptIn is kept with a wrapper around the folder's store.
 func keptIn(t *testing.T, dir string, cfg sdk.Config, wrap func(*state.Dir) state.Store) (
 	n *sdk.Node, release func(), err error) {
 	t.Helper()
@@ -70,7 +70,6 @@ func keptIn(t *testing.T, dir string, cfg sdk.Config, wrap func(*state.Dir) stat
 	return n, release, nil
 }
 
-// newLedgers makes a ledger for every member.
 func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -86,8 +85,8 @@ func newLedgers(t *testing.T, f *sdk.Fleet) (dir string) {
 	return dir
 }
 
-// All nodes stop again and again, each time somewhere else, and are made anew from what they kept: the models are those
-// of the quiet run, for every form of a run, and every release is charged once.
+// All nodes stop repeatedly and restart from their stores. For every kind of run the models equal those of an
+// uninterrupted run, and every release is charged once.
 func TestNodesGoOnFromTheirStores(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
@@ -121,7 +120,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 						ResendAfter: 5 * time.Millisecond, ConditionalOn: []string{"nothing at all"},
 						Observer: sdk.Observer{Released: func(int, []float32) {
 							if i == incarnation%len(trs) {
-								stop() // before it is sent
+								stop() // before the release is sent
 							}
 						}},
 					})
@@ -170,7 +169,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 	}
 }
 
-// What was kept is refused if it is not this node's, and neighbors know what a lost state has forgotten.
+// A node refuses a stored state that is not its own. If a state is lost, neighbors show what it contained.
 func TestStoresAreChecked(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -182,7 +181,7 @@ func TestStoresAreChecked(t *testing.T) {
 		sign(&c)
 		return c
 	}
-	// Both go as far as the third release of b.
+	// Both run until the third release of b.
 	ctx, stop := context.WithCancel(t.Context())
 	cfg := config(1)
 	cfg.Observer.Released = func(round int, _ []float32) {
@@ -217,7 +216,7 @@ func TestStoresAreChecked(t *testing.T) {
 		t.Errorf("state without a mean: %v", err)
 	}
 
-	// The ledger knows of three releases, or of two if a crash came early; an empty folder knows of none.
+	// The ledger has three releases, or two after an early crash; an empty folder has none.
 	moved := filepath.Join(t.TempDir(), "b.ledger")
 	for _, name := range []string{"b.ledger", "b.ledger.mark"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
@@ -232,7 +231,7 @@ func TestStoresAreChecked(t *testing.T) {
 		t.Errorf("an empty state folder beside a ledger: %v", err)
 	}
 
-	// Without a ledger it takes a neighbor's word. What it holds counts as spent.
+	// Without a ledger the node accepts a neighbor's claim. What the neighbor holds counts as spent.
 	if a, releaseA, err = kept(t, dir, config(0)); err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +255,6 @@ func TestStoresAreChecked(t *testing.T) {
 	stop()
 }
 
-// broken is a store whose disk is full from some round on.
 type broken struct {
 	state.Store
 	from int
@@ -274,7 +272,7 @@ func (b *broken) Save(s state.Record) error {
 	return nil
 }
 
-// A release that could not be kept is not sent, and the node is at its end.
+// A release that cannot be stored is not sent, and the node ends.
 func TestReleaseIsKeptBeforeItIsSent(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -302,7 +300,7 @@ func TestReleaseIsKeptBeforeItIsSent(t *testing.T) {
 	}
 }
 
-// A run that its limit does not cover is refused before it begins, one that a ledger's limit does not cover before the
+// A run that exceeds its limit is refused before it begins. A run that exceeds the ledger's limit is refused before the
 // release.
 func TestBudgets(t *testing.T) {
 	f := privateRing()
@@ -325,7 +323,7 @@ func TestBudgets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Another run takes half of what this one was to have.
+	// Another run spends half of the budget that this run needs.
 	for round := 1; round <= 6; round++ {
 		if err := ledger.Reserve("another", f.Hash(), "a", round,
 			dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}); err != nil {
@@ -347,7 +345,6 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// Two members with different fleets tell each other which part of them differs.
 func TestHelloNamesTheSection(t *testing.T) {
 	mine, theirs := privateRing(), privateRing()
 	theirs.Method.Tau, theirs.Privacy.Sigma = 3, 0.2

@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A node that ends and can never continue removes the secrets of its run. One that may continue, also once a retired key
-// is out of the fleet file, keeps them.
+// A node that can never continue removes the secrets of its run. A node that may continue, even if only after the fleet
+// file drops a retired key, keeps them.
 func TestEndedForGoodForgetsSecrets(t *testing.T) {
 	const retired = "the key before"
 	proof := func(key string, r signed.Statement) func(p *puppet) *admm.Message {

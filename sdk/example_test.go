@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// A fleet of one, private: what the node releases, and what that costs. Networks of more members differ in Members and
-// Edges only; examples/quickstart has one of two.
+// A private fleet of one member: what it releases, and the cost. Larger networks differ only in Members and Edges;
+// examples/quickstart has two members.
 func ExampleNode() {
 	const delta = 1e-5
 	sigma, err := dpmech.SigmaFor(0.1, 20, 8, delta, dpmech.GDP)

@@ -25,8 +25,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// fuzzer is the transport of "b", a member with a valid key: its frames to "a" are those of a node, altered now and
-// then, and made-up ones of every kind. It has heard all that "a" has ever shown it.
+// fuzzer is the transport of "b", a member with a valid key. It sends "a" the frames of a node, some altered, and
+// invented frames of every kind. It records everything that "a" shows it.
 type fuzzer struct {
 	transport.Transport
 	fleet *sdk.Fleet
@@ -34,12 +34,12 @@ type fuzzer struct {
 
 	mu     sync.Mutex
 	chance rng.Stream
-	forge  bool     // it signs releases and devices of its own making, which its own node does not survive
-	wild   bool     // it goes as far with its numbers as they can
-	shown  [][]byte // what "a" has signed
-	offers [][]byte // what both have offered, where they share noise
-	frame  []byte   // the last one to "a"
-	round  int      // that "a" has spoken of
+	forge  bool     // it signs releases and devices of its own invention, which ends its own node
+	wild   bool     // it uses extreme numbers
+	shown  [][]byte // what "a" signed
+	offers [][]byte // the offers of both, with pairwise noise
+	frame  []byte   // the last frame to "a"
+	round  int      // the latest round that "a" mentioned
 	device [2]uint64
 }
 
@@ -89,7 +89,7 @@ func (z *fuzzer) Send(ctx context.Context, to string, frame []byte) error {
 	return z.Transport.Send(ctx, to, frame)
 }
 
-// alter returns a frame with a field changed, or nil.
+// alter returns a frame with one field changed, or nil.
 func (z *fuzzer) alter(frame []byte) []byte {
 	var m admm.Message
 	if z.codec.Decode(frame, &m) != nil {
@@ -128,7 +128,8 @@ func (z *fuzzer) alter(frame []byte) []byte {
 	return z.encode(&m)
 }
 
-// encode returns the frame of a message, or, if there is none, another one with some bytes changed.
+// encode returns the frame of a message. If the message cannot be encoded, it returns another frame with some bytes
+// changed.
 func (z *fuzzer) encode(m *admm.Message) []byte {
 	if b, err := z.codec.Append(nil, m); err == nil {
 		return b
@@ -144,7 +145,6 @@ func (z *fuzzer) encode(m *admm.Message) []byte {
 
 func pick[T any](z *fuzzer, list ...T) T { return list[z.chance.IntN(len(list))] }
 
-// make returns a message of any kind about anything.
 func (z *fuzzer) make() admm.Message {
 	last := z.fleet.Method.Last()
 	rounds := []int{0, 1, z.round - 1, z.round, z.round + 1, z.round + 2, last, last + 1, math.MaxInt32}
@@ -188,7 +188,6 @@ func (z *fuzzer) make() admm.Message {
 	return m
 }
 
-// offer returns an offer that was heard, or a made-up one.
 func (z *fuzzer) offer(epoch uint16) []byte {
 	o := signed.Statement{Kind: signed.Offer, Epoch: epoch, Round: pick(z, 1, 3, max(1, z.round), z.round+3, math.MaxInt32)}
 	for i := range o.Value {
@@ -201,12 +200,11 @@ func (z *fuzzer) offer(epoch uint16) []byte {
 	return pick(z, append([][]byte{nil, o.Append(nil), make([]byte, signed.Size)}, z.offers...)...)
 }
 
-// chatter sends what nobody has asked for, until ctx ends.
 func (z *fuzzer) chatter(ctx context.Context) {
 	for ctx.Err() == nil {
 		z.mu.Lock()
 		m := z.make()
-		if z.chance.IntN(4) == 0 { // another life that has lost its state
+		if z.chance.IntN(4) == 0 { // another process that lost its state
 			m = admm.Message{Kind: admm.Join, Round: m.Round % (z.fleet.Method.Last() + 1),
 				Incarnation: uint64(z.chance.IntN(1 << 30))}
 		}
@@ -217,10 +215,10 @@ func (z *fuzzer) chatter(ctx context.Context) {
 	}
 }
 
-// A member with a valid key sends every kind of message with every kind of content, altered and made up, to a node that
-// works, that recovers, and that is started again; in every second three worlds the members share noise. Nothing panics, no run ends because of it, what is kept starts
-// again, nothing is charged that was not released, and the log does not grow with the number of frames. 6 times, or as
-// often as SPADE_EXCHANGES says; SPADE_EXCHANGE_SEED plays one alone.
+// A member with a valid key sends messages of every kind and content to a node that works, recovers, and restarts. In
+// every second of three worlds the members use pairwise noise. Nothing panics, no run ends because of these messages,
+// every stored state starts again, only releases are charged, and the log does not grow with the number of frames.
+// Plays 6 worlds, or SPADE_EXCHANGES; SPADE_EXCHANGE_SEED plays a single one.
 func TestFuzzedExchanges(t *testing.T) {
 	t.Parallel()
 	count, first := 6, 0
@@ -250,7 +248,7 @@ func TestFuzzedExchanges(t *testing.T) {
 	}
 }
 
-// exchange plays one world; it returns whether the node was recovered, and how many releases it had made before.
+// exchange plays one world. It returns whether the node was recovered, and how many releases it had made before.
 func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}
@@ -330,7 +328,7 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int
 		if len(saved) > 0 {
 			kept = saved[0].Round
 		}
-		charged, all := l.Last(f.Run, f.Hash(), "a"), lost && kept > 0 // a device that takes over is charged for the whole run
+		charged, all := l.Last(f.Run, f.Hash(), "a"), lost && kept > 0 // a replacement device is charged for the whole run
 		if !all && charged > f.Method.Data(kept)+1 || all && charged != f.Method.Rounds {
 			t.Errorf("seed %d: %d releases are charged, and %d kept", seed, charged, kept)
 		}
@@ -344,16 +342,16 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int
 		recovered = 1
 		live(second, ledgers[1], true, 2*time.Second)
 	}
-	live(first, ledgers[0], false, 0) // what is kept last starts again as well
+	live(first, ledgers[0], false, 0) // the last stored state also starts again
 	live(second, ledgers[1], true, 0)
-	// A hundred lines of each kind that there is, and then no more than a kilobyte a second.
+	// A hundred lines of each possible kind, then at most a kilobyte per second.
 	if n, most := len(said.String()), 100*8*600+int(1000*time.Since(began).Seconds()); n > most {
 		t.Errorf("seed %d: %d bytes of log in %v, want at most %d", seed, n, time.Since(began), most)
 	}
 	return recovered, made
 }
 
-// A hello with any byte changed is refused or is still one of this fleet, and its error is text that can be printed.
+// A hello with any byte changed is either refused or still of this fleet, and the error is printable text.
 func TestFuzzedHello(t *testing.T) {
 	f := privateRing()
 	hello, check := f.Hello("b")("a"), f.CheckHello("a")

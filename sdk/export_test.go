@@ -1,7 +1,7 @@
 package sdk
 
-// OnKey sets what is told of every key that noise is made of: whose device, of which epoch, and which incarnation
-// of its process.
+// OnKey sets a callback for every key from which noise is made. epoch identifies the device and incarnation its
+// process.
 func OnKey(f func(member, neighbor string, epoch uint16, incarnation uint64, release int, key [32]byte)) {
 	if keyUsed = nil; f != nil {
 		keyUsed = func(n *Node, neighbor string, release int, key [32]byte) {

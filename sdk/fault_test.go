@@ -20,7 +20,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// lossy drops frames by a seeded coin.
 type lossy struct {
 	transport.Transport
 	mu     sync.Mutex
@@ -41,14 +40,14 @@ func (l *lossy) Send(ctx context.Context, to string, frame []byte) error {
 	return l.Transport.Send(ctx, to, frame)
 }
 
-// A transport may drop frames: what is lost is sent again, and the bits are the same.
+// If a transport drops frames, nodes resend them, and the result has the same bits.
 func TestLostFrames(t *testing.T) {
 	t.Parallel()
 	f := privateRing()
 	lostFrames(t, f, func() [][]float32 { return simulated(t, f) })
 }
 
-// The same where neighbors agree on secrets over such a transport.
+// The same if neighbors agree on secrets over such a transport.
 func TestLostFramesOfAnAgreement(t *testing.T) {
 	onlyLong(t)
 	f, book := sharedRing(), newKeyBook()
@@ -63,7 +62,7 @@ func lostFrames(t *testing.T, f *sdk.Fleet, want func() [][]float32) {
 		trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
 	}
 	all := nodes(t, f, trs, func(_ int, c *sdk.Config) {
-		c.ResendAfter, c.Linger = 2*time.Millisecond, 2*time.Second // a lost last word is waited for
+		c.ResendAfter, c.Linger = 2*time.Millisecond, 2*time.Second // a node waits for a lost Done
 	})
 	mustRun(t, all)
 	sameModels(t, all, want())
@@ -76,7 +75,6 @@ func lostFrames(t *testing.T, f *sdk.Fleet, want func() [][]float32) {
 	}
 }
 
-// first loses the first frame to each neighbor, and nothing else.
 type first struct {
 	transport.Transport
 	mu   sync.Mutex
@@ -94,8 +92,8 @@ func (l *first) Send(ctx context.Context, to string, frame []byte) error {
 	return l.Transport.Send(ctx, to, frame)
 }
 
-// Two nodes in the middle of a path lose their first frames, and each hears its outer neighbor repeat itself all the
-// time: that is no progress, and must not keep them from sending again.
+// Two nodes in the middle of a path lose their first frames. The constant repeats of their outer neighbors are no
+// progress and must not keep the two from resending.
 func TestRepeatsAreNoProgress(t *testing.T) {
 	f := ring()
 	f.Members = f.Members[:4]
@@ -110,7 +108,7 @@ func TestRepeatsAreNoProgress(t *testing.T) {
 	var wg sync.WaitGroup
 	for i, n := range all {
 		if i%2 == 1 {
-			time.Sleep(20 * time.Millisecond) // tickers out of step, half a period apart
+			time.Sleep(20 * time.Millisecond) // tickers out of phase by half a period
 		}
 		wg.Go(func() {
 			if err := n.Run(ctx); err != nil {
@@ -121,7 +119,7 @@ func TestRepeatsAreNoProgress(t *testing.T) {
 	wg.Wait()
 }
 
-// The observer is told of a release when everything else knows of it, and before it has left.
+// The observer learns of a release when all other outputs show it, and before the release is sent.
 func TestReleasedIsKnown(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -143,12 +141,12 @@ func TestReleasedIsKnown(t *testing.T) {
 	}
 }
 
-// A neighbor that is not there yet: the others wait, say for whom, and go on when it comes.
+// If a neighbor is missing, the others wait, report it, and continue when it comes.
 func TestMissingNeighbor(t *testing.T) {
 	f := ring()
 	missing := make(chan []string, 1)
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
-		if i == 1 { // a neighbor of the missing node, and with another neighbor that is there
+		if i == 1 { // a neighbor of the missing node that also has a present neighbor
 			c.Observer.Waiting = func(_ int, names []string) {
 				if slices.Contains(names, "c") {
 					select {
@@ -182,7 +180,7 @@ func TestMissingNeighbor(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// Run stops when its context ends, also in the middle of a query, and goes on where it was when it is called again.
+// Run stops when its context ends, even during a query, and another call continues where it stopped.
 func TestStopAndGoOn(t *testing.T) {
 	f := privateRing()
 	var stop context.CancelFunc
@@ -232,7 +230,7 @@ func TestStopAndGoOn(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// Whatever else arrives is refused and counted; the run is not impressed.
+// Foreign frames are refused and counted, and do not affect the run.
 func TestForeignFrames(t *testing.T) {
 	f := ring()
 	net := mem.New(append(slices.Clone(f.Members), "stranger")...)
@@ -255,7 +253,7 @@ func TestForeignFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A well-formed frame from somebody who is a member, but no neighbor of d.
+	// A well-formed frame from a member that is no neighbor of d.
 	tap := &tap{Transport: trs[0]}
 	trs[0] = tap
 	all := nodes(t, f, trs, nil)
@@ -269,7 +267,6 @@ func TestForeignFrames(t *testing.T) {
 	}
 }
 
-// tap sends the first frame to d as well, who is no neighbor.
 type tap struct {
 	transport.Transport
 	once sync.Once
@@ -280,7 +277,7 @@ func (p *tap) Send(ctx context.Context, to string, frame []byte) error {
 	return p.Transport.Send(ctx, to, frame)
 }
 
-// An oracle that fails ends a run that is not private, with its own words; in a private run nobody else can tell.
+// A failing oracle ends a run that is not private, with the oracle's error. In a private run nobody else can detect it.
 func TestFailingOracle(t *testing.T) {
 	broken := errors.New("sensor unplugged")
 	fail := func(i int, c *sdk.Config) {
@@ -310,7 +307,8 @@ func TestFailingOracle(t *testing.T) {
 	}
 }
 
-// batched is an oracle that answers many queries at once, and forgets the last of them now and then: it is asked again.
+// batched is an oracle that answers many queries at once, and occasionally omits the last answer. It is then queried
+// again.
 type batched struct {
 	sdk.OracleFunc
 	calls, largest int
@@ -328,7 +326,7 @@ func (b *batched) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 	return nil
 }
 
-// Batches, a window, a seeded table and retries: none of it shows in the result.
+// Batches, a window, a seeded table and retries do not change the result.
 func TestBatchOracle(t *testing.T) {
 	f := privateRing()
 	f.Method.Estimator = sdk.EstimatorCentered
@@ -336,7 +334,7 @@ func TestBatchOracle(t *testing.T) {
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
 		oracles[i] = &batched{OracleFunc: oracle(i)}
 		c.Oracle = oracles[i]
-		c.Window = i // 0 stands for 16
+		c.Window = i // 0 means 16
 		c.SeededTable = i%2 == 0
 	})
 	mustRun(t, all)
@@ -352,13 +350,13 @@ func TestBatchOracle(t *testing.T) {
 	}
 }
 
-// A neighbor that never says its last word is waited for as long as Linger says, and not forever.
+// A node waits at most Linger for a neighbor that never sends Done.
 func TestLinger(t *testing.T) {
 	t.Parallel()
 	f := ring()
 	f.Members, f.Edges = []string{"a", "b"}, [][2]string{{"a", "b"}}
 	trs := inMemory(t, f)
-	// b makes its last release, does not say that it is done, and is cut off when a has that release.
+	// b makes its last release, does not send Done, and is cut off once a has that release.
 	ctx, cut := context.WithTimeout(t.Context(), time.Minute)
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 		c.Linger = 300 * time.Millisecond
@@ -387,8 +385,8 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// A link that takes a frame at a time is full of repeats when its nodes have all that they need. Their last words get through it, or
-// the one that hears none would wait for as long as Linger says.
+// When all nodes have what they need, a link that carries one frame at a time is full of repeats. Done messages must
+// still get through; otherwise a node would wait for Linger.
 func TestLastWordOverAFullLink(t *testing.T) {
 	t.Parallel()
 	for resend := 2250 * time.Microsecond; resend < 200*time.Millisecond; resend *= 3 {
@@ -409,7 +407,6 @@ func TestLastWordOverAFullLink(t *testing.T) {
 	}
 }
 
-// slow takes a third of a second for each frame.
 type slow struct{ transport.Transport }
 
 func (s slow) Send(ctx context.Context, to string, frame []byte) error {
@@ -417,7 +414,6 @@ func (s slow) Send(ctx context.Context, to string, frame []byte) error {
 	return s.Transport.Send(ctx, to, frame)
 }
 
-// mute swallows last words.
 type mute struct{ transport.Transport }
 
 func (m *mute) Send(ctx context.Context, to string, frame []byte) error {

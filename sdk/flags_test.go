@@ -12,11 +12,10 @@ import (
 	"testing"
 )
 
-// flagLike finds what reads like a flag of a program: a dash before a word, at the start or after a space or bracket.
+// flagLike finds text that looks like a program flag: a dash before a word, at the start or after a space or bracket.
 var flagLike = regexp.MustCompile(`(^|[\s("'` + "`" + `])-[a-z][a-z0-9]*(-[a-z0-9]+)*\b`)
 
-// Libraries speak of fields and values: below cmd and the examples no text of the code names a flag, and nothing
-// imports the package flag.
+// Outside cmd and the examples no string in the code names a program flag, and no package imports flag.
 func TestNoFlagsInLibraries(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -56,7 +55,6 @@ func TestNoFlagsInLibraries(t *testing.T) {
 	}
 }
 
-// What people run does without the test kit.
 func TestProgramsImportNoTestKit(t *testing.T) {
 	for _, dir := range []string{"cmd", "examples", filepath.Join("transport", "nats", "cmd"), filepath.Join("transport", "mqtt", "cmd")} {
 		err := filepath.WalkDir(filepath.Join("..", dir), func(path string, d fs.DirEntry, err error) error {

@@ -30,19 +30,19 @@ import (
 type Fleet struct {
 	Run     string      `json:"run"`               // identifies the run, 1 to 64 bytes of printable UTF-8
 	Dim     int         `json:"dim"`               // d, the length of the parameter vector
-	X0      []float32   `json:"x0"`                // x_0, the common start, length d; nil means zeros
-	Members []string    `json:"members"`           // the names of all clients, like Run; the index is a client's number
-	Edges   [][2]string `json:"edges"`             // who talks to whom, by name; the graph must be connected
-	Records []int       `json:"records,omitempty"` // the public number of records of each member, with Privacy.Unit record
+	X0      []float32   `json:"x0"`                // x_0, the common start, of length d; nil means zeros
+	Members []string    `json:"members"`           // client names, limited like Run; the index is the client's number
+	Edges   [][2]string `json:"edges"`             // pairs of members that exchange messages; the graph must be connected
+	Records []int       `json:"records,omitempty"` // each member's public number of records, for record-level privacy
 	Method  Method      `json:"method"`
 	Privacy Privacy     `json:"privacy"`
 	Wire    Wire        `json:"wire"`
 
-	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil for nobody
-	Task json.RawMessage `json:"task,omitempty"` // what is learned: a JSON object of at most 8 MiB, or nil
+	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil: nobody
+	Task json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
 
-	// Adapter says how the parameters of a model follow from the Dim numbers that the members train, which are then all that
-	// travels; nil if the numbers are the parameters.
+	// Adapter maps the Dim trained numbers to the parameters of a model. Only the Dim numbers are sent. If Adapter is
+	// nil, the numbers are the parameters.
 	Adapter *adapter.Spec `json:"adapter,omitempty"`
 }
 
@@ -51,31 +51,31 @@ const maxTask = 8 << 20 // bytes
 // Method holds the parameters of SPADE-DFL. Package plan chooses them.
 type Method struct {
 	Rounds   int `json:"rounds"`           // K, rounds of learning, at least 1
-	Mixing   int `json:"mixing,omitempty"` // rounds of pure consensus after each of them, free of privacy cost
-	Cooldown int `json:"cooldown"`         // C, further ones at the end
-	Tau      int `json:"tau"`              // local steps a round, at least 1
-	Batch    int `json:"batch"`            // queries a local step; 0 or more than a client's samples: one of each
+	Mixing   int `json:"mixing,omitempty"` // consensus rounds after each round of learning; they cost no privacy
+	Cooldown int `json:"cooldown"`         // C, additional consensus rounds at the end
+	Tau      int `json:"tau"`              // local steps per round, at least 1
+	Batch    int `json:"batch"`            // queries per local step; 0 or more than a client's samples: one per sample
 
 	Rho  float64       `json:"rho"`  // penalty parameter, > 0
-	Gain float64       `json:"gain"` // tau*beta*eta*mu as a share of the limit of stability, in (0, 1); fixes beta
-	Eta  admm.Schedule `json:"eta"`  // step size, > 0: one for all rounds or one for each
+	Gain float64       `json:"gain"` // tau*beta*eta*mu as a fraction of the stability limit, in (0, 1); determines beta
+	Eta  admm.Schedule `json:"eta"`  // step size, > 0: one for all rounds, or one per round
 	Mu   admm.Schedule `json:"mu"`   // smoothing radius, likewise
-	// Momentum, in [0, 1), is the share of earlier rounds in an update before it is clipped: see [zoest.Estimator.Carry].
+	// Momentum, in [0, 1), is the weight of earlier rounds in an update before clipping: see [zoest.Estimator.Carry].
 	Momentum float64 `json:"momentum,omitempty"`
 
 	Estimator  zoest.Kind         `json:"estimator"`
-	Directions zoest.Distribution `json:"directions"` // law of the query directions
+	Directions zoest.Distribution `json:"directions"` // distribution of the query directions
 	Seed       uint64             `json:"seed"`       // of directions and batches
 
-	Consensus Consensus `json:"consensus,omitempty"` // of mixing and cool-down
+	Consensus Consensus `json:"consensus,omitempty"` // in mixing and cool-down rounds
 	Shrink    float64   `json:"shrink,omitempty"`    // standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
-	Robust    float64   `json:"robust,omitempty"`    // bounds a neighbor's influence if not 0, at least 1: see [admm.Config]
+	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1, or 0: see [admm.Config]
 }
 
 // Last returns the number of a member's last release, K*(1+Mixing) + C.
 func (m Method) Last() int { return m.releases().Last() }
 
-// Data returns how many of the first releases touch data, and have a cost.
+// Data returns how many of the first releases use data and so have a privacy cost.
 func (m Method) Data(releases int) int { return m.releases().Data(releases) }
 
 // Learning returns the last release before the cool-down, K*(1+Mixing).
@@ -99,7 +99,6 @@ func (m Method) releases() *admm.Config {
 	return &admm.Config{Rounds: m.Rounds, Mixing: m.Mixing, Cooldown: m.Cooldown}
 }
 
-// validName reports whether s can be a member's name or a run's id.
 func validName(s string) bool {
 	return s != "" && len(s) <= wire.MaxName && utf8.ValidString(s) && !strings.ContainsFunc(s,
 		func(r rune) bool { return !unicode.IsPrint(r) })
@@ -108,7 +107,7 @@ func validName(s string) bool {
 // unbounded is the cost of releases without noise.
 var unbounded = dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 
-// Total returns the zCDP cost of so many rounds, infinite if not private.
+// Total returns the zCDP cost of the given number of rounds; infinite if the run is not private.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
 		return unbounded
@@ -119,7 +118,7 @@ func (f *Fleet) Total(rounds int) dpmech.Total {
 // Rho returns the zCDP cost of all rounds: see [dpmech.Total].
 func (f *Fleet) Rho() float64 { return f.Total(f.Method.Rounds).Rho }
 
-// Graph returns who talks to whom. It fails if the fleet is invalid.
+// Graph returns the communication graph. It fails if the fleet is invalid.
 func (f *Fleet) Graph() (*graph.Graph, error) {
 	p, err := f.plan()
 	if err != nil {
@@ -128,7 +127,7 @@ func (f *Fleet) Graph() (*graph.Graph, error) {
 	return p.graph, nil
 }
 
-// Params returns the number of the model's parameters: Dim, or what Adapter makes of it.
+// Params returns the number of model parameters: Dim, or the number that Adapter produces.
 func (f *Fleet) Params() int {
 	if f.Adapter != nil {
 		return f.Adapter.Of
@@ -142,10 +141,9 @@ func (f *Fleet) Validate() error {
 	return err
 }
 
-// faults are the errors of a fleet.
 type faults []error
 
-// refuse adds a [FieldError] if a value is wrong.
+// refuse adds a [FieldError] if wrong is true.
 func (f *faults) refuse(wrong bool, field string, found any, want string, args ...any) {
 	if !wrong {
 		return
@@ -157,14 +155,13 @@ func (f *faults) refuse(wrong bool, field string, found any, want string, args .
 	*f = append(*f, &FieldError{Package: "sdk: fleet", Field: field, Found: text, Want: fmt.Sprintf(want, args...)})
 }
 
-// add adds an error, if there is one.
 func (f *faults) add(err error) {
 	if err != nil {
 		*f = append(*f, err)
 	}
 }
 
-// plan checks the fleet, and returns what follows from it.
+// plan checks the fleet and derives its plan.
 func (f *Fleet) plan() (*plan, error) {
 	var errs faults
 	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of UTF-8, all printable", wire.MaxName)
@@ -209,7 +206,7 @@ func (f *Fleet) plan() (*plan, error) {
 	if p.noise, err = f.Privacy.NoiseGraph(p.graph, f.Method.Seed); err != nil {
 		return nil, err
 	}
-	// The machine checks the rest, for one member.
+	// The machine of one member checks the rest.
 	var noise io.Reader
 	if !f.Privacy.NonPrivate {
 		noise = bytes.NewReader(nil)
@@ -227,13 +224,13 @@ func (f *Fleet) plan() (*plan, error) {
 	return p, nil
 }
 
-// FieldError reports one wrong value. Field is its path in a fleet file.
+// FieldError reports one invalid value. Field is its path in a fleet file.
 type FieldError = setting.FieldError
 
-// records is the range of a member's number of records.
+// records is the valid range of a member's number of records.
 var records = setting.Range{Min: 1, Max: setting.Batch.Max, Whole: true}
 
-// checkRecords reports settings that exclude a guarantee for each record.
+// checkRecords reports settings that rule out record-level privacy.
 func (f *Fleet) checkRecords(errs *faults) {
 	if f.Privacy.Unit != UnitRecord {
 		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, as privacy.unit is %v", f.Privacy.Unit)
@@ -255,14 +252,13 @@ func (f *Fleet) checkRecords(errs *faults) {
 		"a sum of unreleased updates would count a record in many releases")
 }
 
-// network checks the members and their edges.
 func (f *Fleet) network(errs *faults) *plan {
 	before := len(*errs)
 	p := &plan{number: make(map[string]int, len(f.Members))}
 	errs.refuse(len(f.Members) == 0, "members", f.Members, "at least one")
 	for i, name := range f.Members {
 		j, taken := p.number[name]
-		if !validName(name) || taken { // formats only then: a fleet may be large
+		if !validName(name) || taken { // format only on error: a fleet may be large
 			field := fmt.Sprintf("members[%d]", i)
 			errs.refuse(!validName(name), field, name, "1..%d bytes of UTF-8, all printable", wire.MaxName)
 			errs.refuse(taken, field, name, "another name than members[%d] has", j)
@@ -289,15 +285,15 @@ func (f *Fleet) network(errs *faults) *plan {
 	return p
 }
 
-// plan is what follows from a valid fleet.
+// plan holds what a valid fleet implies.
 type plan struct {
 	graph  *graph.Graph
-	noise  *graph.Graph   // who shares noise with whom
-	number map[string]int // a name's index in Members
+	noise  *graph.Graph   // pairs that share pairwise noise
+	number map[string]int // index in Members by name
 	beta   float64
 }
 
-// beta returns the weight of the penalty that gives Method.Gain in the round with the largest eta*mu.
+// beta returns the penalty weight that yields Method.Gain in the round with the largest eta*mu.
 func (f *Fleet) beta(g *graph.Graph) float64 {
 	m := f.Method
 	var step float64
@@ -311,7 +307,6 @@ func (f *Fleet) beta(g *graph.Graph) float64 {
 	return gain / (float64(m.Tau) * step)
 }
 
-// machine returns the configuration of a member's machine.
 func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Config {
 	m, w := f.Method, f.wire()
 	cfg := admm.Config{
@@ -346,13 +341,12 @@ func (f *Fleet) machine(p *plan, client, samples int, noise io.Reader) admm.Conf
 	return cfg
 }
 
-// shrink returns [admm.Config].Shrink.
 func (f *Fleet) shrink() float64 {
 	return f.Method.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
 }
 
-// Model returns the model after a stored release x: x, or, of a last release, a copy that is shrunk by Method.Shrink. end and
-// early are those of the state.
+// Model returns the model that belongs to a stored release x: x itself, or, for a last release, a copy shrunk by
+// Method.Shrink. end and early come from the state.
 func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	m := f.Method.EndedAt(end)
 	if f.Privacy.NonPrivate || m.Shrink == 0 || release != cmp.Or(early, m.Last()) {
@@ -363,8 +357,8 @@ func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	return x
 }
 
-// Machines returns the configurations of all members' machines for a simulation. samples[i] is m_i, noise(i) the source of
-// member i's noise.
+// Machines returns the machine configurations of all members, for a simulation. samples[i] is m_i; noise(i) is the
+// noise source of member i.
 func (f *Fleet) Machines(samples []int, noise func(client int) io.Reader) ([]admm.Config, error) {
 	p, err := f.plan()
 	if err != nil {

@@ -85,8 +85,7 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
-// The gain that is asked for is the gain that comes out: a*rho*lambda_N = gain*8/3, also with schedules, where the
-// largest eta*mu has it.
+// The resulting gain is the requested gain: a*rho*lambda_N = gain*8/3. With schedules this holds at the largest eta*mu.
 func TestFleetGain(t *testing.T) {
 	for _, m := range []sdk.Method{
 		{Eta: []float64{0.5}, Mu: []float64{0.3}},
@@ -108,7 +107,7 @@ func TestFleetGain(t *testing.T) {
 	}
 }
 
-// The hash changes with every part of the definition, and with nothing else.
+// The hash depends on every part of the definition, and on nothing else.
 func TestFleetHash(t *testing.T) {
 	if a, b := ring(), ring(); a.Hash() != b.Hash() {
 		t.Error("equal fleets have different hashes")
@@ -141,7 +140,6 @@ func TestFleetHash(t *testing.T) {
 	}
 }
 
-// Fleets that mean the same have the same hash.
 func TestFleetHashMeaning(t *testing.T) {
 	for name, change := range map[string]func(f *sdk.Fleet){
 		"edges turned":       func(f *sdk.Fleet) { f.Edges[0][0], f.Edges[0][1] = f.Edges[0][1], f.Edges[0][0] },
@@ -158,8 +156,8 @@ func TestFleetHashMeaning(t *testing.T) {
 	}
 }
 
-// The hash of a fleet without a task is what it was before fleets could have one, and what it says first differs in the
-// protocol alone; and a task counts for what it says, not for how it is written.
+// A fleet without a task has the same hash as before tasks existed, and a hello that differs only in the protocol. The
+// hash depends on the meaning of a task, not on its spelling.
 func TestFleetTask(t *testing.T) {
 	if h := ring().Hash(); hex.EncodeToString(h[:]) != "c1b5e12276f62c351ba16b39f6127630fcd2a815af933d9b4eb2997422b68c6d" {
 		t.Errorf("hash %x", h)
@@ -182,7 +180,6 @@ func TestFleetTask(t *testing.T) {
 	}
 }
 
-// Members that differ in the task alone tell each other so, also if one of them has none.
 func TestHelloNamesTheTask(t *testing.T) {
 	none, one, two := ring(), ring(), ring()
 	one.Task, two.Task = json.RawMessage(`{"pca": 3}`), json.RawMessage(`{"pca": 4}`)
@@ -199,7 +196,6 @@ func TestHelloNamesTheTask(t *testing.T) {
 	}
 }
 
-// Members whose adapters differ tell each other both.
 func TestHelloNamesTheAdapter(t *testing.T) {
 	fleet := func(text string, of int) *sdk.Fleet {
 		f := ring()
@@ -242,7 +238,7 @@ func TestHelloNamesTheAdapter(t *testing.T) {
 	}
 }
 
-// Two members shake hands if and only if they mean the same fleet, and each other.
+// Two members accept each other's hello if and only if their fleets are equivalent and each names the other.
 func TestHello(t *testing.T) {
 	f, other := ring(), ring()
 	other.Method.Tau++
@@ -262,7 +258,7 @@ func TestHello(t *testing.T) {
 	}
 }
 
-// In the JSON of a fleet an empty setting means its default, as a missing one does; an unknown one is refused.
+// In the JSON of a fleet an empty setting means its default, like a missing one. An unknown setting is refused.
 func TestFleetJSONDefaults(t *testing.T) {
 	const text = `{"method": {"estimator": %[1]q, "directions": %[1]q}, "privacy": {"accounting": %[1]q}, "wire": {"payload": %[1]q}}`
 	var got sdk.Fleet

@@ -17,7 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// A frame above the limit costs its sender the connection, and nobody any memory; the run goes on over the next one.
+// A frame above the limit costs its sender the connection, and the receiver no memory. The run continues over the next
+// connection.
 func TestGiantFramesOverTLS(t *testing.T) {
 	onlyLong(t)
 	f := path(false)
@@ -25,7 +26,7 @@ func TestGiantFramesOverTLS(t *testing.T) {
 	var log syncBuffer
 	trs := pathOverTLS(t, f, giant, slog.New(slog.NewTextHandler(&log, nil)))
 	big := make([]byte, giant)
-	lengths := map[int]int{2: wire.MaxFrame(6) + 1, 5: giant} // by the round in which they are sent, once
+	lengths := map[int]int{2: wire.MaxFrame(6) + 1, 5: giant} // by the round in which they are sent, once each
 	var sys uint64
 	evil := newVillain(t, trs[2], f.Dim, func(ctx context.Context, v *villain, _ []byte, f *admm.Message) {
 		if n := lengths[f.Round]; n > 0 && f.Kind == admm.EdgeMessage {
@@ -51,8 +52,8 @@ func TestGiantFramesOverTLS(t *testing.T) {
 	}
 }
 
-// A frame of a few bytes may stand for a vector of zeros of the run's dimension, and for nothing longer: two hundred of
-// them, which would be 80 MB, take the room of one.
+// A frame of a few bytes may decode to a vector of zeros, at most of the run's dimension. Two hundred such frames, 80
+// MB if decoded, take the memory of one.
 func TestBombs(t *testing.T) {
 	f := path(true)
 	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
@@ -84,7 +85,7 @@ func TestBombs(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// A neighbor that never stops sending cannot keep a node from its work: between two queries it gets one frame in.
+// A neighbor that sends constantly cannot stop a node's work: the node takes one frame between two queries.
 func TestFlood(t *testing.T) {
 	f := path(false)
 	trs := inMemory(t, f)
@@ -119,14 +120,14 @@ func TestFlood(t *testing.T) {
 				most = max(most, st.Refused-refused)
 			}
 			round, refused = st.Round, st.Refused
-			time.Sleep(100 * time.Microsecond) // in which a lot arrives
+			time.Sleep(100 * time.Microsecond) // while many frames arrive
 			return oracle(1)(ctx, x, sample)
 		})
 	})
 	victim = all[1]
 	mustRun(t, all)
 	close(over)
-	_ = trs[1].Close() // nobody takes the flood any more
+	_ = trs[1].Close() // nobody takes the flood any longer
 	flood.Wait()
 	if most != 1 {
 		t.Errorf("%d frames were taken in between two queries, want 1", most)
@@ -134,7 +135,7 @@ func TestFlood(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// A flood of frames to a node that waits leaves the processor to others: each of them costs it a pause.
+// A flood of frames to a waiting node leaves the processor to others, because the node pauses after each frame.
 func TestFloodOfWaitingNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const junk = 5000
@@ -146,7 +147,7 @@ func TestFloodOfWaitingNode(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan error, 1)
 		go func() { over <- victim.Run(ctx) }()
-		synctest.Wait() // it has asked its oracle, and waits for the neighbors
+		synctest.Wait() // the node has queried its oracle and waits for the neighbors
 		begin := time.Now()
 		for range junk {
 			if err := trs[2].Send(ctx, "victim", []byte("flood")); err != nil {
@@ -158,7 +159,7 @@ func TestFloodOfWaitingNode(t *testing.T) {
 		if err := <-over; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		// The first thousand are taken at once, and the last few may wait for Recv.
+		// The node takes the first thousand at once, and the last few may wait for Recv.
 		took := time.Since(begin)
 		if least, most := (junk-1100)*time.Millisecond, junk*time.Millisecond; took < least || took > most {
 			t.Errorf("%d frames taken in %v, want between %v and %v", junk, took, least, most)

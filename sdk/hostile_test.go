@@ -22,10 +22,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// The tests of this file have three members: "victim" in the middle of a path, "honest", and "villain", a member in
-// good standing, with a key that is known, who takes part as it should and sends other things beside.
+// The tests in this file have three members: "victim" in the middle of a path, "honest", and "villain", a member with a
+// known key that also sends other frames.
 
-// path returns the fleet, with messages in a run that is not private or releases on a grid in one that is.
+// path returns the fleet. It is private with releases on a grid, or not private with edge messages.
 func path(private bool) *sdk.Fleet {
 	f := ring()
 	if private {
@@ -36,16 +36,15 @@ func path(private bool) *sdk.Fleet {
 	return f
 }
 
-// villain is the transport of the member of that name.
 type villain struct {
 	transport.Transport
 	t     *testing.T
 	codec *wire.Codec
 
-	// after is called after each frame that an honest member would send, once nothing is open between the two: the victim
-	// has had its answer to the question that it asks on starting. The context is that of Send.
+	// after is called after each frame of an honest member, once the villain has answered the victim's initial probe.
+	// ctx is that of Send.
 	after func(ctx context.Context, v *villain, frame []byte, f *admm.Message)
-	mu    sync.Mutex // of Send: everything leaves in one order
+	mu    sync.Mutex // of Send: all frames leave in one order
 	open  bool
 	round int      // of the highest release sent
 	kept  [][]byte // frames of all releases sent
@@ -77,8 +76,8 @@ func (v *villain) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// junk sends something that no honest member would. It gives up with the context, since a victim that has ended takes
-// nothing.
+// junk sends a frame that no honest member would send. It gives up when ctx ends, because a victim that has ended
+// receives nothing.
 func (v *villain) junk(ctx context.Context, frame []byte) {
 	if err := v.Transport.Send(ctx, "victim", frame); err != nil && ctx.Err() == nil {
 		v.t.Error(err)
@@ -100,7 +99,7 @@ type gate struct {
 	transport.Transport
 	codec *wire.Codec
 	round int
-	held  chan struct{} // closed when a frame is held back
+	held  chan struct{} // closed when the first frame is held back
 	open  chan struct{}
 	once  sync.Once
 }
@@ -124,9 +123,9 @@ func (g *gate) Send(ctx context.Context, to string, frame []byte) error {
 	return g.Transport.Send(ctx, to, frame)
 }
 
-// Frames by hand.
+// Frames encoded by hand.
 
-// item is a CBOR head with a number, and what follows it.
+// item is a CBOR head with a number, followed by body.
 func item(major byte, n uint64, body ...byte) []byte {
 	b := []byte{major << 5}
 	switch {
@@ -151,7 +150,7 @@ func handmade(kind admm.Kind, round uint64, key byte, value []byte) []byte {
 	return append(append(b, key), value...)
 }
 
-// floats is a vector whose bytes are not compressed: four planes, each in a raw block.
+// floats is an uncompressed vector: four planes, each in a raw block.
 func floats(x ...float32) []byte {
 	var b []byte
 	for plane := range 4 {
@@ -168,16 +167,15 @@ const (
 	keyGrid   = 7
 )
 
-// charge is one frame, and how the victim's log has to say what is wrong with it; empty if it is passed over in
-// silence.
+// charge is one frame and the error that the victim must log; empty if the victim ignores the frame silently.
 type charge struct {
 	name  string
 	frame []byte
 	want  string
 }
 
-// charges are sent when the victim stands in round 3, holds the villain's releases of rounds 3 and 4, and has answered
-// for its past.
+// charges are sent while the victim is in round 3, holds the villain's releases of rounds 3 and 4, and has answered the
+// villain's probe.
 func charges(t *testing.T, v *villain, private bool) []charge {
 	t.Helper()
 	enc := func(dim int, f admm.Message) []byte {
@@ -278,8 +276,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 	return all
 }
 
-// Whatever a neighbor sends that cannot be right is refused by name, one thing after the other, and the run ends with
-// the bits of a run among friends.
+// The victim refuses each invalid frame with a specific error, and the run has the bits of a run of honest members.
 func TestVillain(t *testing.T) {
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
 		t.Run(name, func(t *testing.T) {
@@ -296,7 +293,7 @@ func TestVillain(t *testing.T) {
 			trs[0], trs[2] = honest, evil
 			var log syncBuffer
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-				c.Key, c.Keys = nil, nil // what is refused for want of a signature is not looked at any further
+				c.Key, c.Keys = nil, nil // a frame without a required signature is not checked further
 				c.ResendAfter = time.Minute
 				if i == 1 {
 					c.Logger = slog.New(slog.NewTextHandler(&log, nil))
@@ -339,7 +336,6 @@ func TestVillain(t *testing.T) {
 	}
 }
 
-// within waits for what has to come.
 func within(t *testing.T, come func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); !come(); time.Sleep(time.Millisecond / 10) {
@@ -349,7 +345,8 @@ func within(t *testing.T, come func() bool) {
 	}
 }
 
-// pathOverTLS returns a transport for each member with the frame limit of the fleet; the villain's may be another.
+// pathOverTLS returns a transport for each member with the fleet's frame limit, except that the villain's limit is
+// villainMax.
 func pathOverTLS(t *testing.T, f *sdk.Fleet, villainMax int, log *slog.Logger) []transport.Transport {
 	t.Helper()
 	key := func(i int) ed25519.PrivateKey {
@@ -385,7 +382,6 @@ func pathOverTLS(t *testing.T, f *sdk.Fleet, villainMax int, log *slog.Logger) [
 	return []transport.Transport{trs[0], trs[1], trs[2]}
 }
 
-// taped is a transport that keeps the messages that arrive.
 type taped struct {
 	transport.Transport
 	codec  *wire.Codec
@@ -407,8 +403,8 @@ func (r *taped) Recv(ctx context.Context) (string, []byte, error) {
 	return from, frame, err
 }
 
-// The oracle of one of two nodes fails, in whatever way: what the other is sent, to the byte, is what an oracle sends
-// it that knows nothing and always answers the public constant.
+// One of two oracles fails in various ways. The other node receives the same bytes as from an oracle that always
+// returns the public constant.
 func TestFailedOracleLooksLikeAny(t *testing.T) {
 	const fallback = 0
 	for _, change := range []func(f *sdk.Fleet){
@@ -425,7 +421,8 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 			tape := &taped{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec}
 			trs[0] = tape
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-				// a signature says nothing but what is compared here, and the number of an incarnation, which differs
+				// A signature adds nothing to what is compared here, except the number of an incarnation, which
+				// differs.
 				c.Key, c.Keys = nil, nil
 				c.ResendAfter = time.Minute
 				if i == 1 {
@@ -439,7 +436,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 			return tape.frames, all[0].Model(), all[1].Status().FailedQueries
 		}
 		want, model, failed := seen(fallback, nil)
-		if failed != 0 || len(want) != 15 { // two probes, twelve releases, a last word
+		if failed != 0 || len(want) != 15 { // two probes, twelve releases, one Done
 			t.Fatalf("%d failed queries, frames\n%s", failed, strings.Join(want, "\n"))
 		}
 		for _, c := range []struct {
@@ -458,7 +455,6 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 	}
 }
 
-// asked is how many losses the second member asks for.
 func asked(f *sdk.Fleet) int64 {
 	return int64(f.Method.Rounds * (samples[1] + f.Method.Tau*min(f.Method.Batch, samples[1])))
 }

@@ -14,19 +14,18 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// sections are the keys of the canonical form, by which a hello shows where two fleets differ. Their order never changes, and
-// the last four are optional.
+// sections are the keys of the canonical form. A hello uses them to show where two fleets differ. Their order never
+// changes. The last four are optional.
 var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records", "adapter"}
 
-// Hash returns the SHA-256 of the fleet's canonical form: JSON, sorted.
+// Hash returns the SHA-256 of the fleet's canonical form, which is sorted JSON.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
 
 func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {
-	text, _ := json.Marshal(form) // in key order
+	text, _ := json.Marshal(form) // keys in sorted order
 	return sha256.Sum256(text)
 }
 
-// canonical returns the fleet's fields by key, each in its canonical form.
 func (f *Fleet) canonical() map[string]json.RawMessage {
 	c, start := *f, "zeros"
 	c.Edges, c.X0, c.Task = slices.Clone(f.Edges), nil, nil
@@ -39,9 +38,9 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	}
 	form, privacy, wire := sorted(c), sorted(f.Privacy), sorted(f.wire())
 	if f.Privacy.NonPrivate {
-		privacy["accounting"] = json.RawMessage(`""`) // as the form has always been
+		privacy["accounting"] = json.RawMessage(`""`) // keeps the form stable
 	}
-	wire["lossy"] = json.RawMessage("0") // likewise
+	wire["lossy"] = json.RawMessage("0") // keeps the form stable
 	for key, value := range map[string]any{"x0": start, "method": sorted(f.Method), "privacy": privacy, "wire": wire} {
 		form[key], _ = json.Marshal(value)
 	}
@@ -51,7 +50,8 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	return form
 }
 
-// canonicalJSON returns JSON with sorted keys and without white space. Numbers stay as written, as does what is not JSON.
+// canonicalJSON returns JSON with sorted keys and no white space. Numbers keep their spelling. Text that is not JSON is
+// unchanged.
 func canonicalJSON(text []byte) []byte {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -63,7 +63,7 @@ func canonicalJSON(text []byte) []byte {
 	return form
 }
 
-// checkTask refuses a task without a canonical form.
+// checkTask returns an error if a task has no canonical form.
 func checkTask(text []byte) error {
 	if len(text) > maxTask {
 		return fmt.Errorf("sdk: fleet: task has %d bytes, want at most %d", len(text), maxTask)
@@ -74,7 +74,7 @@ func checkTask(text []byte) error {
 	return nil
 }
 
-// sorted returns the JSON of a struct's fields, by key.
+// sorted returns the JSON of a struct's fields by key.
 func sorted(v any) map[string]json.RawMessage {
 	form := make(map[string]json.RawMessage)
 	plain, _ := json.Marshal(v)
@@ -84,26 +84,26 @@ func sorted(v any) map[string]json.RawMessage {
 
 // ModelHash returns the SHA-256 of x as float32, little endian, in hex.
 func ModelHash(x []float32) string {
-	b, _ := binary.Append(nil, binary.LittleEndian, x) // of numbers it never fails
+	b, _ := binary.Append(nil, binary.LittleEndian, x) // cannot fail for numbers
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// MaxFrame returns an upper bound, in bytes, of every frame between members.
+// MaxFrame returns an upper bound, in bytes, on the size of any frame between members.
 func (f *Fleet) MaxFrame() int { return wire.MaxFrame(f.Dim) }
 
-// Hello returns a member's first message to a peer, for package transport/ws.
+// Hello returns a function that makes a member's first message to a peer, for package transport/ws.
 func (f *Fleet) Hello(self string) func(peer string) []byte {
 	h := f.hello()
 	return func(peer string) []byte {
 		h := h
 		h.From, h.To = self, peer
-		b, _ := wire.EncodeHello(h) // a valid fleet's always fits
+		b, _ := wire.EncodeHello(h) // always fits if the fleet is valid
 		return b
 	}
 }
 
-// CheckHello returns a function that refuses a peer with another fleet.
+// CheckHello returns a function that returns an error if a peer's hello belongs to another fleet.
 func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 	want := f.hello()
 	for _, name := range sections[len(want.Sections):] {
@@ -120,7 +120,6 @@ func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 	}
 }
 
-// hello returns what all hellos of the fleet have in common.
 func (f *Fleet) hello() wire.Hello {
 	form := f.canonical()
 	h := wire.Hello{Run: f.Run, Fleet: hashForm(form), Codec: wire.Protocol}

@@ -11,23 +11,23 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// received is a frame from a neighbor, or the error that ends the receiver.
+// received is a frame from a neighbor, or the error that ended the receiver.
 type received struct {
 	from   string
 	frame  []byte
 	err    error
-	silent bool // in place of a frame: the neighbor was silent for longer than Config.Patience
+	silent bool // replaces a frame: the neighbor was silent for longer than Config.Patience
 }
 
 // pace is the state of the loop between two ticks.
 type pace struct {
 	tick  *time.Timer
 	wait  time.Duration // until the next tick
-	moved bool          // the node has made progress since the last tick
-	fed   bool          // a frame was taken since the last query
+	moved bool          // the node made progress since the last tick
+	fed   bool          // the node took a frame since the last query
 }
 
-// work answers queries. It takes one frame between two, so that a flood of frames cannot stop the work.
+// work answers queries. It takes at most one frame between two queries, so a flood of frames cannot stop the work.
 func (r *run) work(queries []zoest.Query, p *pace) error {
 	inbox := r.inbox
 	if p.fed {
@@ -39,7 +39,7 @@ func (r *run) work(queries []zoest.Query, p *pace) error {
 		return r.take(in)
 	case <-r.ctx.Done():
 		return context.Cause(r.ctx)
-	case peer := <-r.opened: // it may lack the last release
+	case peer := <-r.opened: // the neighbor may lack the last release
 		r.reached(peer)
 		return nil
 	default:
@@ -48,7 +48,7 @@ func (r *run) work(queries []zoest.Query, p *pace) error {
 	}
 }
 
-// wait takes the next frame, serves a neighbor whose connection has opened, or reports a tick.
+// wait takes the next frame, serves a neighbor whose connection opened, or reports a tick.
 func (r *run) wait(tick <-chan time.Time) (ticked bool, err error) {
 	select {
 	case in := <-r.inbox:
@@ -63,17 +63,17 @@ func (r *run) wait(tick <-chan time.Time) (ticked bool, err error) {
 	}
 }
 
-// rest waits for an event. The run is over when the model has been final for Config.Linger.
+// rest waits for an event. over is true once the model has been final for Config.Linger.
 func (r *run) rest(p *pace) (over bool, err error) {
 	if ticked, err := r.wait(p.tick.C); err != nil || !ticked {
-		return false, err // a frame is no progress in itself: it may be a repeat
+		return false, err // a frame alone is no progress: it may be a repeat
 	}
 	r.relayAgain(!p.moved)
 	if !p.moved {
 		r.machine.Tick()
 		r.showAgain()
 		r.reportWaiting()
-		// more and more seldom: a neighbor that restarts probes, and a new connection is served at once
+		// Back off: a neighbor that restarts probes, and a new connection is served at once.
 		p.wait = min(2*p.wait, 16*r.cfg.ResendAfter)
 		if r.machine.Status().Complete { // the node exits at a tick
 			p.wait = r.cfg.ResendAfter
@@ -91,7 +91,7 @@ func (r *run) rest(p *pace) (over bool, err error) {
 	return true, nil
 }
 
-// reportWaiting tells the observer, once a round, which neighbors the node waits for.
+// reportWaiting tells the observer, once per round, which neighbors the node waits for.
 func (r *run) reportWaiting() {
 	if st := r.Status(); len(st.Waiting) > 0 && r.waiting != st.Round+1 {
 		r.waiting = st.Round + 1
@@ -106,7 +106,7 @@ const (
 	pause = time.Millisecond
 )
 
-// take delivers a frame. Only evidence of this node's own key ends the run.
+// take delivers a frame. Only evidence that this node's own key signed ends the run.
 func (r *run) take(in received) error {
 	if in.err != nil {
 		if r.ctx.Err() != nil {
@@ -133,7 +133,6 @@ func (r *run) take(in received) error {
 	return nil
 }
 
-// refuse counts an invalid frame.
 func (r *run) refuse(from string, err error) {
 	if !errors.Is(err, admm.ErrQuarantine) {
 		r.log.Error("frame refused", "from", from, "err", err)
@@ -148,23 +147,22 @@ func (r *run) refuse(from string, err error) {
 	}
 }
 
-// retries is how often a failed query is asked again: at least once, as a batch that fails because of one record must not
-// cost other records their losses.
+// retries is how often a failed query is repeated. It must be at least 1: if one record makes a batch fail, the other
+// records must not lose their losses.
 const retries = 2
 
-// answer asks the oracle, and gives the losses to the machine.
 func (r *run) answer(queries []zoest.Query) error {
 	r.losses = slices.Grow(r.losses[:0], len(queries))[:len(queries)]
 	err := zoest.Ask(r.ctx, r.cfg.Oracle, queries, r.losses, retries)
 	if r.ctx.Err() != nil {
-		return context.Cause(r.ctx) // the queries stay open
+		return context.Cause(r.ctx) // the queries remain open
 	}
 	r.curve.Add(r.losses)
 	if refused := r.machine.Answer(r.losses...); refused != nil {
 		return errors.Join(refused, err)
 	}
 	if err != nil {
-		// The error depends on the data. Level DEBUG stays on the device; other logs may leave it.
+		// The error depends on data. Level DEBUG stays on the device; other levels may leave it.
 		r.log.Debug("a loss is unavailable, and the public constant replaces it", "err", err)
 	}
 	return nil

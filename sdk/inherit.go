@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// A node that starts sends every neighbor a checkpoint of its lifetime ledger: what all runs have spent, and what open runs
-// may still spend. If device and ledger are lost, the neighbors show it to the next device, whose ledger begins with it.
+// At its start a node sends every neighbor a checkpoint of its lifetime ledger: what all runs have spent, and what open
+// runs may still spend. If device and ledger are lost, the neighbors send it to the replacement device, whose ledger
+// starts from it.
 
-// checkpoint makes the checkpoint that probes carry.
 func (n *Node) checkpoint() error {
 	l, f := n.cfg.Ledger, n.cfg.Fleet
 	if l == nil || !n.claims.Signing() {
@@ -30,7 +30,7 @@ func (n *Node) checkpoint() error {
 	return nil
 }
 
-// learnCheckpoint stores a neighbor's checkpoint if the neighbor has signed it in this run.
+// learnCheckpoint stores a neighbor's checkpoint if the neighbor signed it in this run.
 func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	e, err := signed.ParseEarlier(b)
 	keys := r.claims.Keys(peer.Name)
@@ -42,7 +42,7 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 		peer.Shown, peer.Learned = e.Ledger, true
 		peer.Earlier = r.claims.Earlier(peer) // before the new checkpoint replaces the old one
 		r.claims.Heads.Learn(keys, e)
-		if first { // others are saved at a tick, as a neighbor may send many
+		if first { // later ones are saved at a tick, because a neighbor may send many
 			err = r.claims.Heads.Save()
 		}
 	}
@@ -51,9 +51,9 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	}
 }
 
-// checkLedgers checks what a standing shows of this member's ledgers: the state of the lost device's, and a checkpoint.
+// checkLedgers checks what a standing shows of this member's ledgers: the lost device's state, and a checkpoint.
 func (r *run) checkLedgers(by string, m *admm.Message) error {
-	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // it was checked
+	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // checked before
 		if err := r.compareLedger(by, shown.Ledger); err != nil {
 			return ending{err}
 		}
@@ -64,7 +64,8 @@ func (r *run) checkLedgers(by string, m *admm.Message) error {
 	return r.checkEarlier(by, m.Signed.Other)
 }
 
-// checkEarlier checks what a neighbor stores of this member's ledgers. It ignores what the member's keys have not signed.
+// checkEarlier checks what a neighbor stores of this member's ledgers. It ignores anything that the member's keys did
+// not sign.
 func (r *run) checkEarlier(by string, b []byte) error {
 	e, err := signed.ParseEarlier(b)
 	if err == nil {
@@ -84,7 +85,8 @@ func (r *run) checkEarlier(by string, b []byte) error {
 	return nil
 }
 
-// inherit makes the ledger begin with what lost ledgers had spent, once every neighbor in use has shown what it stores.
+// inherit makes the ledger start from the total of the lost ledgers, once every neighbor in use has shown what it
+// stores.
 func (r *run) inherit() error {
 	l, shown := r.cfg.Ledger, r.claims.Lost
 	if l == nil || len(shown) == 0 {
@@ -93,7 +95,7 @@ func (r *run) inherit() error {
 	r.claims.Lost = map[string]*trust.Lost{}
 	var list []*trust.Lost
 	for _, id := range slices.Sorted(maps.Keys(shown)) {
-		if lost := shown[id]; l.Inherits(id) { // for all, before one is counted
+		if lost := shown[id]; l.Inherits(id) { // check all before counting any
 			list = append(list, lost)
 		} else {
 			r.beside(id, lost.By)
@@ -134,7 +136,7 @@ func (r *run) inherit() error {
 	return nil
 }
 
-// beside notes for certificates that a ledger of this member is not counted.
+// beside records, for certificates, that one of this member's ledgers is not counted.
 func (r *run) beside(id, by string) {
 	why := "may count the same data and is not counted here: this ledger was at work before it was heard of"
 	if r.cfg.Ledger.NeverUsed() {
@@ -148,7 +150,7 @@ func (r *run) beside(id, by string) {
 	}
 }
 
-// charged returns the scopes of the runs that the ledger has releases of.
+// charged returns the scopes of the runs whose releases the ledger contains.
 func (r *run) charged() (scopes []signed.Scope) {
 	for _, of := range r.cfg.Ledger.Lifetime(r.cfg.Fleet.Privacy.Delta).Runs {
 		var fleet [32]byte

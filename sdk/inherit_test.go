@@ -16,7 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// renewLedger makes a new ledger in place of b's, which is lost.
 func renewLedger(t *testing.T, dir string, limit *dpmech.Limit, declared ...state.Declaration) {
 	t.Helper()
 	path := filepath.Join(dir, "b.ledger")
@@ -32,7 +31,7 @@ func renewLedger(t *testing.T, dir string, limit *dpmech.Limit, declared ...stat
 	}
 }
 
-// lifetimeOf returns what b's certificate says of all runs, after it was verified, and what it is conditional on.
+// lifetimeOf verifies b's certificate and returns its statement about all runs and its conditions.
 func lifetimeOf(t *testing.T, n *sdk.Node) (*dpmech.Lifetime, string) {
 	t.Helper()
 	c, err := n.Certificate()
@@ -45,8 +44,8 @@ func lifetimeOf(t *testing.T, n *sdk.Node) (*dpmech.Lifetime, string) {
 	return c.Lifetime, strings.Join(c.ConditionalOn, "; ")
 }
 
-// A member loses its ledger between two runs, and makes a new one. The neighbor proves what the lost one had spent: the
-// new one begins with that, and its certificate says at least. It is counted once, also when the ledger is lost again.
+// A member loses its ledger between two runs and makes a new one, which starts from the total that the neighbor proves.
+// The certificate says "at least". The amount is counted once, even if the ledger is lost again.
 func TestLostLedgerIsInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	run := func(name string) (*dpmech.Lifetime, string) {
@@ -76,7 +75,7 @@ func TestLostLedgerIsInherited(t *testing.T) {
 	}
 }
 
-// A run that the new ledger's limit does not cover beside what was lost makes no release.
+// A run makes no release if the new ledger's limit does not cover it in addition to the lost ledger's total.
 func TestInheritedCountsInTheLimit(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})
@@ -93,8 +92,8 @@ func TestInheritedCountsInTheLimit(t *testing.T) {
 	}
 }
 
-// A ledger of other data inherits nothing: one that was declared, or one that was at work before the other one. The
-// certificate names the other one.
+// A ledger of other data inherits nothing: neither if declared as such, nor if it was in use before the other one. The
+// certificate names the other ledger.
 func TestOtherDataIsNotInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	aside := t.TempDir()
@@ -121,8 +120,8 @@ func TestOtherDataIsNotInherited(t *testing.T) {
 	}
 }
 
-// A device is lost in the middle of its second run, with its ledger. The one that takes over counts the first run, as
-// its neighbor proves it, and all of this one once.
+// A device is lost with its ledger in the middle of its second run. The replacement device counts the first run, which
+// its neighbor proves, and all of this run, once each.
 func TestTakeoverInheritsTheLedger(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})
@@ -141,7 +140,7 @@ func TestTakeoverInheritsTheLedger(t *testing.T) {
 	if !strings.Contains(conditions, "this device took the place of a lost one") {
 		t.Errorf("conditional on %q", conditions)
 	}
-	// The neighbor's checkpoint is of run two: the whole of it is charged already.
+	// The neighbor's checkpoint is from run two, which is already charged completely.
 	nodes, errs = runOfTwo(t, dir, "three", true, func(int, *sdk.Config) {})
 	if errors.Join(errs...) != nil {
 		t.Fatal(errs)
@@ -151,8 +150,8 @@ func TestTakeoverInheritsTheLedger(t *testing.T) {
 	}
 }
 
-// lostIn plays a run of two members in which b's device is lost at release 3, and another one takes its place with a new
-// store and the ledger that replace leaves. It returns the replacement.
+// lostIn plays a run of two members in which b's device is lost at release 3. It returns the node of a replacement
+// device with a new store and the ledger that replace leaves.
 func lostIn(t *testing.T, dir, name string, replace func()) (*sdk.Node, error) {
 	t.Helper()
 	cfgs := configsOfTwo(t, dir, name, true)
@@ -200,7 +199,7 @@ func lostIn(t *testing.T, dir, name string, replace func()) (*sdk.Node, error) {
 	return n, err
 }
 
-// An older copy of the lost device's ledger is refused: it lacks what a neighbor has signed of it.
+// The node refuses an older copy of the lost device's ledger, because a neighbor has a later signed checkpoint of it.
 func TestTakeoverWithACopyOfTheLedger(t *testing.T) {
 	dir, aside := newLedgers(t, privateRing()), t.TempDir()
 	copyFiles(t, dir, aside, "b.ledger", "b.ledger.mark")

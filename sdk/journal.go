@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// loadJournal loads the stored journal. It fails if that has evidence against the node itself.
+// loadJournal loads the stored journal. It fails if the journal has evidence against this node.
 func (n *Node) loadJournal() error {
 	n.journal = state.Journal{Run: n.cfg.Fleet.Run, Fleet: n.hash, Member: n.cfg.Name}
 	if stop := n.cfg.Fleet.Stop; stop != nil {
@@ -36,7 +36,8 @@ func (n *Node) loadJournal() error {
 	return n.loadEvidence()
 }
 
-// keepJournal stores a changed journal; after an error it is as before. change replaces lists. n.mu is held.
+// keepJournal applies change to the journal and stores it. After an error the journal is unchanged. change must replace
+// lists, not modify them. The caller holds n.mu.
 func (n *Node) keepJournal(change func(j *state.Journal)) error {
 	j := n.journal
 	change(&j)
@@ -58,7 +59,7 @@ func (n *Node) writeJournal(j *state.Journal) error {
 	return err
 }
 
-// note changes the journal, and stores it now or, after an error, at a later tick.
+// note changes the journal and stores it, at once or, after an error, at a later tick.
 func (n *Node) note(what string, change func(j *state.Journal)) {
 	n.mu.Lock()
 	change(&n.journal)
@@ -67,7 +68,7 @@ func (n *Node) note(what string, change func(j *state.Journal)) {
 	n.keepNotes(what)
 }
 
-// keepNotes stores what [Node.note] could not, and reports whether all is stored.
+// keepNotes stores what [Node.note] could not store, and reports whether everything is stored.
 func (n *Node) keepNotes(what string) bool {
 	n.mu.Lock()
 	var err error
@@ -75,7 +76,7 @@ func (n *Node) keepNotes(what string) bool {
 		err = n.writeJournal(&n.journal)
 		n.unkept = err != nil
 	}
-	n.mu.Unlock() // before the log: its handler may ask for the status
+	n.mu.Unlock() // unlock before logging: the log handler may call Status
 	if err != nil {
 		n.log.Error("the journal of neighbors cannot be stored, and is tried again", "what", what, "err", err)
 	}
@@ -103,7 +104,6 @@ func (n *Node) loadEvidence() error {
 	return nil
 }
 
-// keepEvidence adds evidence to the status and the journal.
 func (r *run) keepEvidence(e signed.Evidence) {
 	r.note(e.String(), func(j *state.Journal) {
 		r.status.Evidence = append(r.status.Evidence, e)
@@ -111,8 +111,8 @@ func (r *run) keepEvidence(e signed.Evidence) {
 	})
 }
 
-// convict removes the secrets of a node whose present key has signed evidence against it: it can never continue. Evidence by a
-// retired key counts until the fleet file drops the key.
+// convict deletes the secrets of a node if its present key signed evidence against it: such a node can never continue.
+// Evidence signed by a retired key counts until the fleet file drops the key.
 func (n *Node) convict(e signed.Evidence) {
 	if n.claims.Signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.Present()) == nil {
 		n.dropSecrets()

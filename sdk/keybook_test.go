@@ -5,26 +5,26 @@ import (
 	"sync"
 )
 
-// keyBook is what noise was made of, on all devices of a fleet.
+// keyBook records the keys from which noise was made, on all devices of a fleet.
 type keyBook struct {
 	mu    sync.Mutex
-	of    map[keyUse]keyUser  // who has used a key
-	last  map[keyUse][32]byte // the key that one end of an edge has used last for a release
-	twice []string            // who has used one twice
+	of    map[keyUse]keyUser  // the user of each key
+	last  map[keyUse][32]byte // the key that each end of an edge last used for a release
+	twice []string            // members that used a key twice
 }
 
 func newKeyBook() *keyBook {
 	return &keyBook{of: map[keyUse]keyUser{}, last: map[keyUse][32]byte{}}
 }
 
-// keyUse is a key, on the one end of an edge; or a release there.
+// keyUse identifies a key, or a release, at one end of an edge.
 type keyUse struct {
 	member, neighbor string
 	key              [32]byte
 	release          int
 }
 
-// keyUser is a device in a release. It may draw a release anew that it had not stored when it was stopped.
+// keyUser is a device and a release. The device may redraw a release that it had not stored when it was stopped.
 type keyUser struct {
 	release int
 	epoch   uint16
@@ -43,7 +43,6 @@ func (b *keyBook) note(member, neighbor string, epoch uint16, _ uint64, release 
 
 func early(release int, out outcome) bool { return release <= out.recovered }
 
-// pairs returns who shares noise with whom.
 func (w *wreck) pairs() (list [][2]string) {
 	if w.fleet.Privacy.Partners == 0 {
 		return w.fleet.Edges
@@ -56,8 +55,7 @@ func (w *wreck) pairs() (list [][2]string) {
 	return list
 }
 
-// checkKeys makes sure that no key was used twice, and that the two ends of every edge agree wherever they share
-// noise.
+// checkKeys checks that no key was used twice, and that both ends of every edge with pairwise noise agree.
 func (w *wreck) checkKeys(out outcome) {
 	if w.shared == nil {
 		return
@@ -73,8 +71,8 @@ func (w *wreck) checkKeys(out outcome) {
 		for _, e := range w.pairs() {
 			a, ok := w.shared.last[keyUse{member: e[0], neighbor: e[1], release: release}]
 			b, both := w.shared.last[keyUse{member: e[1], neighbor: e[0], release: release}]
-			// The neighbors go on with the lost device's key for a while, unless they never heard of it.
-			// Who is no neighbor may hear of the new one a little later.
+			// The neighbors use the lost device's key for a while, unless they never received it. Partners that are no
+			// neighbors may receive the new key later.
 			far := !slices.Contains(w.fleet.Edges, e) && slices.Contains(e[:], w.fleet.Members[w.lost]) && !early(release, out)
 			if !early(release, out) && (!ok || !both) || ok && both && a != b && !far {
 				w.t.Errorf("seed %d: release %d, edge %q: %v %x and %v %x, after a takeover after release %d", w.seed, release, e,

@@ -8,7 +8,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// memberKey is the key of a member in all tests.
 func memberKey(name string) ed25519.PrivateKey {
 	key, known := madeKeys.Load(name)
 	if !known {
@@ -18,13 +17,12 @@ func memberKey(name string) ed25519.PrivateKey {
 	return key.(ed25519.PrivateKey)
 }
 
-// madeKeys are the secret keys by name: nodes ask for them with each message.
+// madeKeys caches the secret keys by name, because nodes ask for them with each message.
 var madeKeys sync.Map
 
-// memberKeys are the public keys of members in all tests.
 func memberKeys(name string) []ed25519.PublicKey {
 	return []ed25519.PublicKey{memberKey(name).Public().(ed25519.PublicKey)}
 }
 
-// sign makes a node one that signs what it releases.
+// sign gives a node keys, so that it signs its releases.
 func sign(c *sdk.Config) { c.Key, c.Keys = memberKey(c.Name), memberKeys }

@@ -13,11 +13,11 @@ import (
 
 const module = "github.com/spade-dfl/spade-edge"
 
-// mostLines bounds a package without its tests.
+// mostLines bounds the size of a package without its tests.
 const mostLines = 4500
 
-// mayImport is the house's one direction: what each package may import of this module. Outside the standard library, a
-// package may import what mayUse lists.
+// mayImport lists what each package may import from this module. mayUse lists its imports from outside the standard
+// library.
 var mayImport = map[string][]string{
 	"zoest/internal/cpu":          {},
 	"zoest/vec":                   {"zoest/internal/cpu"},
@@ -67,8 +67,8 @@ var mayUse = map[string][]string{
 	"transport/ws": {"nhooyr.io/websocket"},
 }
 
-// Imports go one way, each dependency has its doors, and the top level is what it is meant to be. Tests are free to
-// import what they like; the program and the examples too.
+// Imports follow mayImport and mayUse, and the top level has the expected entries. Tests, the program and the examples
+// may import anything.
 func TestLayout(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -84,7 +84,7 @@ func TestLayout(t *testing.T) {
 			return filepath.SkipDir
 		}
 		if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != root {
-			return filepath.SkipDir // a module of its own
+			return filepath.SkipDir // a separate module
 		}
 		dir, _ := filepath.Rel(root, path)
 		dir = filepath.ToSlash(dir)
@@ -93,7 +93,7 @@ func TestLayout(t *testing.T) {
 		}
 		pkg, err := build.ImportDir(path, 0)
 		if err != nil {
-			return nil // a folder without Go files of its own
+			return nil // a folder without Go files
 		}
 		seen[dir] = true
 		allowed, known := mayImport[dir]

@@ -8,10 +8,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// slowLevels is the number of members of a dense graph from which on Levels leaves out outsiders, which take seconds.
+// slowLevels is the number of members from which Levels ignores outsiders in a dense graph: they would take seconds.
 const slowLevels = 512
 
-// Levels returns lower bounds of the shared noise that is left against some numbers of colluders, the same bits everywhere.
+// Levels returns lower bounds on the pairwise noise that remains against several numbers of colluders. The result has
+// the same bits on every member.
 func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	p, err := f.plan()
 	if err != nil {
@@ -20,14 +21,14 @@ func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	return f.Privacy.levels(p.noise)
 }
 
-// levels is [Fleet.Levels] for the graph of shared noise. Its colluders are none, one, a few (Colluders, if that is more than
-// one), half, all others, and as many as may be all that share noise with one member.
+// levels is [Fleet.Levels] for the graph of pairwise noise. The numbers of colluders are: none, one, a few (Colluders,
+// if more than one), half, all others, and the number that may include all partners of one member.
 func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	if p.PairSigma == 0 {
 		return nil, nil
 	}
 	others := g.N() - 1
-	bare := others // the least number of colluders that may leave a member no shared noise
+	bare := others // the least number of colluders that may leave a member without pairwise noise
 	for i := range g.N() {
 		bare = min(bare, len(g.Neighbors(i)))
 	}
@@ -37,7 +38,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	if others/2 < bare {
 		some[4] = 0
 	}
-	if p.Colluders > 1 { // these are the few
+	if p.Colluders > 1 { // the few
 		some[2] = 0
 	}
 	slices.Sort(some)
@@ -56,7 +57,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c > p.Colluders { // Rayleigh's law; a bound need not follow it
+		if c > p.Colluders { // by Rayleigh's law; a computed bound may violate it
 			left = min(left, p.EffectiveSigma)
 		}
 		levels = append(levels, dpmech.Level{Colluders: c, Effective: left})
@@ -67,7 +68,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	return levels, nil
 }
 
-// Curve returns the cost of releases by the number of colluders.
+// Curve returns the cost of releases by number of colluders.
 func (p Privacy) Curve(spent dpmech.Total, levels []dpmech.Level) dpmech.Curve {
 	return dpmech.CurveOf(spent, p.Gaussian().Shared, levels, p.Delta, p.Accounting)
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// sharedNoise returns what a fleet suggests where neighbors on a graph share noise, or each with six partners, and who then does.
+// sharedNoise returns the suggested privacy of a fleet with pairwise noise, between neighbors or with six partners
+// each, and the graph of pairwise noise.
 func sharedNoise(t *testing.T, text string, n, colluders, absent int) (sdk.Privacy, *graph.Graph) {
 	t.Helper()
 	text, partners := strings.CutSuffix(text, " with partners")
@@ -36,8 +37,8 @@ func sharedNoise(t *testing.T, text string, n, colluders, absent int) (sdk.Priva
 	return p, g
 }
 
-// The levels fall, contain what the fleet states, and are never above the exact noise that is left: here computed by a matrix
-// inverse for every choice of colluders that is small enough to try.
+// The levels decrease, contain the fleet's stated level, and never exceed the exact remaining noise, computed by a
+// matrix inverse for every set of colluders in small graphs.
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		graph                string
@@ -83,11 +84,11 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// left returns the least noise that is left on a graph to any so many members: 1/(Sigma^-1)_ii, by elimination.
+// left returns the least noise that any gone members leave on a graph: 1/(Sigma^-1)_ii, by elimination.
 func left(g *graph.Graph, p sdk.Privacy, gone int) float64 {
 	n, least := g.N(), math.Inf(1)
 	for set := range 1 << min(n, 12) {
-		if n > 12 { // a complete graph: all choices are alike
+		if n > 12 { // a complete graph: all sets are equivalent
 			set = 1<<gone - 1
 		}
 		if ones(set) != min(gone, n-1) {
@@ -115,8 +116,8 @@ func ones(set int) (n int) {
 	return n
 }
 
-// conductance is 1/(Sigma^-1)_ii of Sigma = sigma^2 I + pair_sigma^2 L over the members that are not in a set. Row at is
-// eliminated last: what is left of its pivot.
+// conductance is 1/(Sigma^-1)_ii of Sigma = sigma^2 I + pair_sigma^2 L over the members outside a set: the remaining
+// pivot if row at is eliminated last.
 func conductance(g *graph.Graph, p sdk.Privacy, set, at int) float64 {
 	n := g.N()
 	a := make([][]float64, n)
@@ -148,7 +149,7 @@ func conductance(g *graph.Graph, p sdk.Privacy, set, at int) float64 {
 	return a[at][at]
 }
 
-// The levels of a thousand members take little time beside a run of theirs; the test says how much.
+// Computing the levels of a thousand members takes little time compared to their run. The test logs the time.
 func TestLevelsOfThousand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a large graph")

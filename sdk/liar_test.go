@@ -14,11 +14,11 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// A lie returns what a bad member sends to a neighbor in place of a message. The numbers of m are its own to change.
+// A lie returns the messages that a malicious member sends to a neighbor in place of m. It may modify the numbers of m.
 type lie func(to string, m admm.Message) []admm.Message
 
-// jump moves the first coordinate of a release by so many steps of the grid, or by that number where there is none. In a
-// run on a grid later releases go on from there.
+// jump moves the first coordinate of a release by the given number of grid steps, or by that number without a grid. On
+// a grid, later releases follow.
 func jump(release int, by int32) lie {
 	return func(_ string, m admm.Message) []admm.Message {
 		switch {
@@ -32,7 +32,7 @@ func jump(release int, by int32) lie {
 	}
 }
 
-// contradict makes a release twice, the second time with another first coordinate.
+// contradict sends a release twice, the second time with another first coordinate.
 func contradict(release int) lie {
 	jumped := jump(release, 1)
 	return func(to string, m admm.Message) []admm.Message {
@@ -45,9 +45,9 @@ func contradict(release int) lie {
 	}
 }
 
-// lying returns the transport of a member of a real fleet that is bad: everything that it sends goes through a lie. With
-// the member's key its releases are signed anew, for each neighbor as a chain without a gap; key is nil in a fleet
-// without keys. The returned transport closes inner.
+// lying returns the transport of a malicious member: tell alters everything that it sends. With the member's key its
+// releases are signed again, as a chain without a gap for each neighbor; key is nil in a fleet without keys. Closing it
+// closes inner.
 func lying(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, tell lie) (transport.Transport,
 	error) {
 	codec, err := wire.NewCodec(f.Dim)
@@ -71,13 +71,14 @@ type deceiver struct {
 	scope signed.Scope
 	lie   lie
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	codec *wire.Codec
-	told  map[string]map[int]signed.Statement // by neighbor and round, what was signed first
-	truth map[int]signed.Statement            // by round, what the member has released
+	told  map[string]map[int]signed.Statement // by neighbor and round: the first signed statement
+	truth map[int]signed.Statement            // by round: what the member released
 }
 
-// Recv keeps from the member what others show of its lies, for it would end: it is shown what it has released.
+// Recv hides from the member what others show of its lies, because the member would end. It shows the member its true
+// releases instead.
 func (l *deceiver) Recv(ctx context.Context) (string, []byte, error) {
 	for {
 		from, frame, err := l.Transport.Recv(ctx)
@@ -90,7 +91,7 @@ func (l *deceiver) Recv(ctx context.Context) (string, []byte, error) {
 	}
 }
 
-// spared returns what the member is to hear of a frame, nil for nothing.
+// spared returns the part of a frame that the member may receive, or nil for none.
 func (l *deceiver) spared(frame []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,11 +108,11 @@ func (l *deceiver) spared(frame []byte) []byte {
 		return nil
 	}
 	m.Signed.Proof = truth.Append(nil)
-	frame, _ = l.codec.Append(nil, &m) // it was one
+	frame, _ = l.codec.Append(nil, &m) // it was decoded from a frame
 	return frame
 }
 
-// Send leaves what it cannot read as it is.
+// Send passes on frames that it cannot decode unchanged.
 func (l *deceiver) Send(ctx context.Context, to string, frame []byte) error {
 	var errs []error
 	for _, f := range l.forge(to, frame) {
@@ -136,7 +137,6 @@ func (l *deceiver) forge(to string, frame []byte) (frames [][]byte) {
 	return frames
 }
 
-// sign signs a release as it is told.
 func (l *deceiver) sign(to string, m *admm.Message) {
 	r, err := signed.Parse(m.Signed.Own, signed.Release)
 	if l.key == nil || err != nil {

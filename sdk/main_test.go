@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// long is the form of tests with all their cases. It is that of the whole check, .ci/run.
+// long enables all cases of the tests. The full check, .ci/run, sets it.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// onlyLong leaves a test to the whole check: it waits long for others or takes much time, and a shorter one has its main case.
+// onlyLong skips a slow test outside the full check. A faster test covers its main case.
 func onlyLong(t *testing.T) {
 	t.Helper()
 	if !long {
@@ -20,7 +20,7 @@ func onlyLong(t *testing.T) {
 	}
 }
 
-// Most tests that run in parallel wait for a disk, or for a last word that was lost: more of them run than there are processors.
+// Most parallel tests wait for a disk or for a lost Done, so more of them run than there are processors.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if p := flag.Lookup("test.parallel").Value; p.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// What a state keeps of the last release becomes, by Fleet.Model, the model that the node has shown: shrunk if the run ended
-// as planned, early, or by a neighbor's end; an earlier release stays as it is.
+// Fleet.Model turns the stored last release into the node's model: shrunk if the run ended as planned, early, or by a
+// neighbor's end. It does not change an earlier release.
 func TestModelOfAState(t *testing.T) {
 	f := privateRing()
 	f.Method.Shrink = 0.5

@@ -12,7 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// pairOf is a private fleet of two, which share noise or do not.
 func pairOf(shared bool) *sdk.Fleet {
 	f := sharedRing()
 	f.Members, f.Edges, f.Privacy.Colluders = f.Members[:2], f.Edges[:1], 0
@@ -22,9 +21,9 @@ func pairOf(shared bool) *sdk.Fleet {
 	return f
 }
 
-// A device that has lost state and ledger in the middle of a run, and has new ones, is told by its neighbor what it has
-// released, and ends with an error that says what to do; what is proved is charged. It used to wait indefinitely where
-// noise is shared, as its neighbor only refused its new key.
+// A device that lost state and ledger during a run starts with new ones. Its neighbor shows it what it released. The
+// device ends with an error that states what to do, and proven releases are charged. With pairwise noise it used to
+// wait indefinitely.
 func TestNewDeviceInOldRun(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		for _, signing := range []bool{true, false} {

@@ -21,73 +21,74 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// ErrClone reports two releases of one round under this node's key: another device, such as a copy of its folder, uses it.
+// ErrClone reports that this node's key signed two releases of one round: another device uses the key, for example a
+// copy of the node's folder.
 var ErrClone = errors.New("another device makes releases in this node's name")
 
-// Node is a member at work. Its methods may be called from any goroutine.
+// Node is a running member. Its methods are safe for concurrent use.
 type Node struct {
 	cfg       Config
 	*plan                   // of the fleet: the graph, and the members' numbers
 	machine   *admm.Machine // belongs to Run
-	account   *account      // of what releases cost; nil if the run is not private
+	account   *account      // cost of the releases; nil if the run is not private
 	hash      [sha256.Size]byte
-	encoded   []byte       // scratch of record
-	toRecover *admm.Config // for the machine after a takeover; nil if there is none to make
+	encoded   []byte       // scratch space of record
+	toRecover *admm.Config // configuration of the machine after a takeover; nil without a takeover
 	neighbors []int
 	claims    *trust.Log
-	cases     map[int]*state.Quarantine // of neighbors, by number; belongs to Run
-	secrets   *trust.Secrets            // nil unless the members share noise and agree on it themselves
-	relays    *relays                   // nil unless they do, and others than neighbors share some
-	levels    []dpmech.Level            // of shared noise; nil if there is none
-	end       int                       // the last round with data if the run ends early, else 0
+	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
+	secrets   *trust.Secrets            // nil unless members use pairwise noise and agree on its keys themselves
+	relays    *relays                   // nil unless secrets is set and partners need not be neighbors
+	levels    []dpmech.Level            // of pairwise noise; nil without it
+	end       int                       // the last round with data if the run ends early, otherwise 0
 	log       *slog.Logger
-	curve     losses.Curve  // of the node's queries; belongs to Run
-	trend     *losses.Trend // of curve; likewise
+	curve     losses.Curve  // losses of the node's queries; belongs to Run
+	trend     *losses.Trend // of curve; belongs to Run
 
 	running sync.Mutex // held by Run, and guards failed
-	failed  error      // the end of the machine
+	failed  error      // why the machine must not be called again
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	journal  state.Journal
-	unkept   bool // the journal has what the store has not
+	unkept   bool // the journal has entries that are not stored
 	stops    stops
 	model    []float32
 	averaged []float32
 	status   Status
 }
 
-// Status is where a node stands.
+// Status describes a node's progress.
 type Status struct {
 	Round         int               // releases made so far, 0 to Rounds+Cooldown
-	Waiting       []string          // members whose messages, or keys, the round waits for
-	Queries       int64             // losses asked for
-	FailedQueries int64             // of these, how many failed; nobody outside learns this number
-	BytesSent     int64             // of encoded frames handed to the transport, resent ones included
-	Refused       int64             // invalid frames of neighbors
-	Done          bool              // the last release is made, and the model final
-	Neighbors     []Neighbor        // all of them, in the order of the fleet's members
-	Evidence      []signed.Evidence // of members that have signed two releases of one round
-	Recovered     int               // the release after which this device replaced a lost one; or 0
+	Waiting       []string          // members whose messages or keys the round waits for
+	Queries       int64             // losses requested
+	FailedQueries int64             // those that failed; nobody outside the device learns this number
+	BytesSent     int64             // encoded frames passed to the transport, including repeats
+	Refused       int64             // invalid frames from neighbors
+	Done          bool              // the last release is made and the model is final
+	Neighbors     []Neighbor        // all neighbors, in the order of Fleet.Members
+	Evidence      []signed.Evidence // against members that signed two releases of one round
+	Recovered     int               // the release after which this device replaced a lost one, or 0
 
-	Stops []Wish // early-stop requests that count, by round, at most Stop.Members
-	End   int    // the last round with data if the run ends early; or 0
+	Stops []Wish // early-stop requests that count, by round; at most Stop.Members
+	End   int    // the last round with data if the run ends early, or 0
 	Last  int    // the number of the last release
 
-	ConsensusError float64       // the mean of |x_i - x_j|^2 over the neighbors j after release Compared
-	Compared       int           // 0 before the first round is over, and with PayloadMessage
-	Trend          *losses.Trend // of the node's own losses, for the device alone; nil before 24 rounds of this process
+	ConsensusError float64       // mean of |x_i - x_j|^2 over the neighbors j, after release Compared
+	Compared       int           // 0 before the end of the first round, and with PayloadMessage
+	Trend          *losses.Trend // of the node's own losses; private; nil before 24 rounds of this process
 }
 
-// Neighbor is what a node knows of a neighbor.
+// Neighbor is a node's view of one neighbor.
 type Neighbor struct {
 	Name       string
-	Round      int              // its last release that has arrived, at most one more than this node's own; 0 for none
-	Influence  admm.Influence   // how far it has moved this node's model; zero without Method.Robust
-	Refused    int64            // its refused frames since the node was made
-	Quarantine state.Quarantine // why this node stopped working with it; zero if it has not
+	Round      int              // its last release that arrived, at most one more than this node's own; 0: none
+	Influence  admm.Influence   // how far it moved this node's model; zero without Method.Robust
+	Refused    int64            // its invalid frames since New
+	Quarantine state.Quarantine // why this node stopped working with it; zero if it did not
 }
 
-// New returns a node that starts, or continues from the state in cfg.Store.
+// New returns a node. The node continues from the state in cfg.Store, if there is one.
 func New(cfg Config) (*Node, error) {
 	p, err := cfg.validate(true)
 	if err != nil {
@@ -112,7 +113,7 @@ func New(cfg Config) (*Node, error) {
 		}
 	}
 	if cfg.Store != nil {
-		cfg.Store = state.Serial(cfg.Store) // Stop may keep something while Run saves
+		cfg.Store = state.Serial(cfg.Store) // Stop may write while Run saves
 	}
 	mcfg.Estimator.Seeded = cfg.SeededTable
 	mcfg.Estimator.Window = cfg.Window
@@ -164,7 +165,7 @@ func (n *Node) Model() []float32 {
 	return slices.Clone(n.model)
 }
 
-// Status returns where the node stands.
+// Status returns the node's progress.
 func (n *Node) Status() Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -174,7 +175,7 @@ func (n *Node) Status() Status {
 	return st
 }
 
-// Averaged returns a copy of the mean of all releases, if Config.Average.
+// Averaged returns a copy of the mean of all releases. It needs Config.Average.
 func (n *Node) Averaged() []float32 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -194,10 +195,9 @@ func (n *Node) Spend() dpmech.Total {
 	return dpmech.Total{}
 }
 
-// Levels returns those of [Fleet.Levels]. Do not change them.
+// Levels returns the result of [Fleet.Levels]. The caller must not modify it.
 func (n *Node) Levels() []dpmech.Level { return n.levels }
 
-// publish makes the machine's state visible from outside.
 func (n *Node) publish() {
 	st := n.machine.Status()
 	n.mu.Lock()

@@ -40,10 +40,10 @@ func privateRing() *sdk.Fleet {
 	return f
 }
 
-// samples is m_i: clients differ, and one has less than a batch.
+// samples is m_i. Clients differ, and one has fewer samples than a batch.
 var samples = []int{7, 5, 2, 9, 4, 6, 3, 8, 5, 7, 4, 6}
 
-// oracle is a bounded loss that differs from client to client.
+// oracle is a bounded loss that differs between clients.
 func oracle(client int) sdk.OracleFunc {
 	return func(_ context.Context, x []float32, sample int) (float64, error) {
 		var dist float64
@@ -55,13 +55,12 @@ func oracle(client int) sdk.OracleFunc {
 	}
 }
 
-// noise is seeded, so that runs can be compared.
+// noise is seeded, so runs are reproducible.
 func noise(client int) io.Reader {
 	s := rng.New(5, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
 	return &s
 }
 
-// simulated returns the models of a simulation of the fleet.
 func simulated(t *testing.T, f *sdk.Fleet) [][]float32 {
 	t.Helper()
 	cfgs, err := f.Machines(samples[:len(f.Members)], noise)
@@ -82,14 +81,14 @@ func simulated(t *testing.T, f *sdk.Fleet) [][]float32 {
 	return network.Models()
 }
 
-// nodes makes a node of every member over the given transports. change may alter a configuration.
+// nodes makes a node for every member over the given transports. change may alter a configuration.
 func nodes(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i int, c *sdk.Config)) []*sdk.Node {
 	t.Helper()
 	var all []*sdk.Node
 	for i, name := range f.Members {
 		cfg := sdk.Config{
 			Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-			ResendAfter: 20 * time.Millisecond, Linger: 30 * time.Second, // nobody leaves a slow neighbor
+			ResendAfter: 20 * time.Millisecond, Linger: 30 * time.Second, // no node leaves a slow neighbor
 		}
 		if !f.Privacy.NonPrivate {
 			cfg.Noise = noise(i)
@@ -107,7 +106,6 @@ func nodes(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i 
 	return all
 }
 
-// inMemory opens a member's transport for everybody.
 func inMemory(t *testing.T, f *sdk.Fleet) []transport.Transport {
 	t.Helper()
 	net := mem.New(f.Members...)
@@ -123,7 +121,6 @@ func inMemory(t *testing.T, f *sdk.Fleet) []transport.Transport {
 	return trs
 }
 
-// runAll runs nodes side by side and returns their errors.
 func runAll(ctx context.Context, all []*sdk.Node) []error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
@@ -152,7 +149,7 @@ func sameModels(t *testing.T, all []*sdk.Node, want [][]float32) {
 	}
 }
 
-// A network of nodes computes what the simulation of the same fleet computes, to the bit, with noise and without.
+// A network of nodes computes the same bits as the simulation of its fleet, with and without noise.
 func TestNodesMatchSimulation(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"non-private": ring(), "private": privateRing()} {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +166,7 @@ func TestNodesMatchSimulation(t *testing.T) {
 			sameModels(t, all, simulated(t, f))
 			for i, n := range all {
 				st := n.Status()
-				// m_i + tau*b_i queries a round, with b_i = min(3, m_i).
+				// m_i + tau*b_i queries per round, with b_i = min(3, m_i).
 				queries := int64(8 * (samples[i] + 2*min(3, samples[i])))
 				if !st.Done || st.Round != 12 || st.Queries != queries || st.FailedQueries != 0 || st.Refused != 0 ||
 					st.BytesSent == 0 {
@@ -186,7 +183,6 @@ func TestNodesMatchSimulation(t *testing.T) {
 	}
 }
 
-// A single member needs nobody.
 func TestSingleNode(t *testing.T) {
 	f := ring()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -231,14 +227,13 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// tracking returns a ring with the tracking estimator.
 func tracking() *sdk.Fleet {
 	f := ring()
 	f.Method.Estimator = sdk.EstimatorTracking
 	return f
 }
 
-// Two Runs of one node at a time would be two clients with one name.
+// Two concurrent Runs of one node would be two clients with one name.
 func TestRunIsExclusive(t *testing.T) {
 	f := ring()
 	ctx, cancel := context.WithCancel(t.Context())

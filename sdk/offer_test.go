@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// offering returns an offer of a member, signed with somebody's key in a run.
+// offering returns a member's offer in a run, signed with the key of by.
 func offering(f *sdk.Fleet, run, by string, change func(o *signed.Statement)) []byte {
 	private, err := pair.NewPrivate()
 	if err != nil {
@@ -29,8 +29,8 @@ func offering(f *sdk.Fleet, run, by string, change func(o *signed.Statement)) []
 	return o.Append(nil)
 }
 
-// A neighbor offers keys that cannot count, beside its own or in place of it. Each is refused in words that say what is
-// wrong, none takes the place of the right one, and with that the run is what it would have been.
+// A neighbor offers invalid keys beside its own or in place of it. The node refuses each with a specific error and uses
+// only the right one, and the run is undisturbed.
 func TestFalseOffersAreRefused(t *testing.T) {
 	nothing := func(*signed.Statement) {}
 	for _, c := range []struct {
@@ -88,8 +88,8 @@ func TestFalseOffersAreRefused(t *testing.T) {
 	}
 }
 
-// A key of low order is refused at once: the neighbor gets no answer, and there is no release with a secret that
-// everybody knows.
+// The node refuses a key of low order at once, does not answer, and makes no release with a secret that everybody
+// knows.
 func TestLowOrderOfferIsRefused(t *testing.T) {
 	f := sharedRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -117,8 +117,7 @@ func TestLowOrderOfferIsRefused(t *testing.T) {
 	}
 }
 
-// A member that says another key to each of its neighbors spoils the noise of its own edges
-// and nothing else: all come to their end, and the others' edges agree.
+// A member that offers a different key to each neighbor spoils only the noise of these edges. All nodes finish.
 func TestEquivocationEndsNobody(t *testing.T) {
 	f := sharedRing()
 	book := newKeyBook()
@@ -145,7 +144,6 @@ func TestEquivocationEndsNobody(t *testing.T) {
 	}
 }
 
-// twoFaced is a transport that changes what goes to each neighbor.
 type twoFaced struct {
 	transport.Transport
 	dim int
@@ -171,7 +169,7 @@ func (v *twoFaced) Send(ctx context.Context, to string, frame []byte) error {
 	return v.Transport.Send(ctx, to, frame)
 }
 
-// Nothing of a secret gets into the logs of a whole run, and a secret where none is shared is refused.
+// The logs of a whole run contain no secret, and a secret in a fleet without pairwise noise is refused.
 func TestSecretsStaySecret(t *testing.T) {
 	f := sharedRing()
 	book, log := newKeyBook(), new(journal)

@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// Two nodes make their one release, both lose their states, and neither remembers the other's release: the ledgers do,
-// and no node begins again.
+// Two nodes make their first release, both lose their states, and neither remembers the other's release. The ledgers
+// do, and neither node starts again.
 func TestDeletedStates(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges, f.Method.Rounds, f.Method.Cooldown = f.Members[:2], f.Edges[:1], 1, 0
@@ -57,7 +57,7 @@ func TestDeletedStates(t *testing.T) {
 	}
 }
 
-// closing is a store that closes the ledger once it has kept a state, so that the release cannot be marked.
+// closing is a store that closes the ledger after a save, so that the release cannot be marked.
 type closing struct {
 	state.Store
 	ledger *state.Ledger
@@ -67,9 +67,8 @@ func (c closing) Save(r state.Record) error {
 	return errors.Join(c.Store.Save(r), c.ledger.Close())
 }
 
-// A crash at every point between the line of a release and the release itself: what was not marked was not sent, and is
-// made anew without a second charge; what was kept and not marked is marked before anything is sent, and is sent as it
-// was kept.
+// A crash at every point between a ledger entry and its release. A release that was not marked was not sent; it is made
+// again without a second charge. A release that was stored but not marked is marked, then sent as stored.
 func TestCrashBetweenDuties(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -107,13 +106,13 @@ func TestCrashBetweenDuties(t *testing.T) {
 			ResendAfter: 5 * time.Millisecond}
 	}
 
-	// Behind the line.
+	// After the ledger entry.
 	if err := ledger.Reserve(f.Run, f.Hash(), "b", 1, g); err != nil {
 		t.Fatal(err)
 	}
 	reopen()
 	check("a line", 1, 0)
-	// Behind the state: the mark cannot be written.
+	// After the state: the mark cannot be written.
 	store, err := open()
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +151,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	if got := n.Model(); n.Status().Round != 1 || got[0] != snap.State.X[0] {
 		t.Errorf("it goes on with %v in round %d, and %v was kept", got, n.Status().Round, snap.State.X)
 	}
-	// The same with another disk, on which the state is lost now.
+	// The same with another disk, on which the state is lost.
 	lost := cfg
 	if lost.Store, err = tinytest.MemStore()(); err != nil {
 		t.Fatal(err)
@@ -172,7 +171,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	}
 }
 
-// Without a store a reservation alone does not stop a node: nothing of it was sent.
+// Without a store, a reservation alone does not stop a node, because nothing was sent.
 func TestReservationWithoutStore(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -200,8 +199,8 @@ func TestReservationWithoutStore(t *testing.T) {
 	}
 }
 
-// What a neighbor holds of a node that has lost its state is charged and marked: the next incarnation needs no neighbor
-// to know it.
+// A node that lost its state charges and marks the releases that a neighbor holds. The next incarnation knows them
+// without a neighbor.
 func TestLostReleasesAreMarked(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -254,15 +253,15 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	<-over
 }
 
-// A device that takes the place of a lost one may have its ledger, with any of the releases of the run in it. It is
-// charged for the rest, and started again in any round.
+// A replacement device may have its ledger, with any of the run's releases. It is charged for the rest, and can restart
+// in any round.
 func TestReplacedDeviceStartsAgain(t *testing.T) {
 	path := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
 		left, _, stop := triangle(t, 3, true, func(*admm.Message) {})
 		defer stop()
 		open := tinytest.MemStore()
-		cfg := left(tinytest.CrashAt(open, 1), path) // once it has stored where it starts
+		cfg := left(tinytest.CrashAt(open, 1), path) // after it stores its starting point
 		run, hash, rounds := cfg.Fleet.Run, cfg.Fleet.Hash(), cfg.Fleet.Method.Rounds
 		for round := 1; round <= 6; round++ {
 			if err := cfg.Ledger.Reserve(run, hash, "a", round,

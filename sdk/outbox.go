@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	room  = 4       // frames that wait for a neighbor: two messages of a round, and answers; the run's last has its own place
-	words = 1 << 14 // questions, evidence and relayed offers that wait, enough for 100 members (PROOF.md, "One story")
+	room  = 4       // frames queued for a neighbor: two messages of a round, and answers; the last frame has its own place
+	words = 1 << 14 // questions, evidence and relayed offers queued, enough for 100 members (PROOF.md, "One story")
 )
 
-// outbox holds the frames for a neighbor that wait for its sender.
+// outbox queues the frames that go to one neighbor.
 type outbox struct {
 	mu     sync.Mutex
-	change sync.Cond       // of what follows
+	change sync.Cond       // on the fields below
 	frames [][]byte        // oldest first
-	words  []string        // questions, evidence and relayed offers, which go first, likewise
-	said   map[string]bool // those of words
+	words  []string        // questions, evidence and relayed offers, oldest first; sent before frames
+	said   map[string]bool // the set of words
 	closed bool
 }
 
@@ -30,8 +30,8 @@ func newOutbox() *outbox {
 	return b
 }
 
-// put adds a frame, unless the same waits already: over a slow link repeats would take the room of new frames. Without room it
-// drops the frame, which will be sent again.
+// put queues a frame. It drops the frame if the queue is full, or already has it: on a slow link repeats would fill the
+// queue. A dropped frame is sent again later.
 func (b *outbox) put(frame []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,7 +44,7 @@ func (b *outbox) put(frame []byte, last bool) {
 	}
 }
 
-// say adds a question, evidence or relayed offers, unless it waits already or there is no room.
+// say queues a question, evidence or relayed offers, unless it is already queued or the queue is full.
 func (b *outbox) say(frame []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,7 +54,6 @@ func (b *outbox) say(frame []byte) {
 	}
 }
 
-// close announces that no more frames follow.
 func (b *outbox) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -62,7 +61,7 @@ func (b *outbox) close() {
 	b.change.Signal()
 }
 
-// next waits for a frame and removes it. It returns nil once the outbox is closed and empty.
+// next waits for a frame and removes it from the queue. It returns nil once the outbox is closed and empty.
 func (b *outbox) next() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -83,7 +82,7 @@ func (b *outbox) next() []byte {
 	return frame
 }
 
-// send gives messages to the senders. It encodes a release that goes to all neighbors once.
+// send queues messages for their neighbors. It encodes a release that goes to all neighbors only once.
 func (r *run) send(msgs []admm.Message) error {
 	var frame []byte
 	for i := range msgs {
@@ -101,7 +100,7 @@ func (r *run) send(msgs []admm.Message) error {
 	return nil
 }
 
-// post encodes and sends a message to a neighbor, and nothing to others.
+// post encodes and queues a message if to is a neighbor. For other members it does nothing.
 func (r *run) post(to int, m *admm.Message) error {
 	box := r.outbox[to]
 	if box == nil {
@@ -110,7 +109,7 @@ func (r *run) post(to int, m *admm.Message) error {
 	frame, err := r.codec.Append(nil, m)
 	switch {
 	case err != nil:
-	case len(m.Signed.Digests) > 0 || m.Kind == admm.Relay: // a lost answer to offers would make a neighbor send all of them again
+	case len(m.Signed.Digests) > 0 || m.Kind == admm.Relay: // without a reply to offers the neighbor resends all
 		box.say(frame)
 	default:
 		box.put(frame, false)
@@ -118,7 +117,7 @@ func (r *run) post(to int, m *admm.Message) error {
 	return err
 }
 
-// reached sends what a neighbor may lack once its connection has opened.
+// reached queues what a neighbor may lack after its connection opens.
 func (r *run) reached(name string) {
 	j := r.number[name]
 	if r.joining != nil {
@@ -132,7 +131,7 @@ func (r *run) reached(name string) {
 		}
 		r.show(j, peer)
 	}
-	for _, e := range r.status.Evidence { // against others
+	for _, e := range r.status.Evidence { // against other members
 		if e.Member != name && r.cases[j] == nil {
 			r.postEvidence(j, &e)
 		}

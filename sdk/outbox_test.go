@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// What waits for a sender is sent once, in order; what finds no room is not sent, but for a last word, which leaves with the node.
+// Queued frames are sent once, in order. A frame without room is dropped, except the run's last, which is sent before
+// the node exits.
 func TestOutbox(t *testing.T) {
 	for name, c := range map[string]struct {
-		put  []string // ! marks a last word
+		put  []string // ! marks the run's last frame
 		want string
 	}{
 		"in order":                      {[]string{"a", "b"}, "[a b]"},
@@ -47,7 +48,7 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// Questions and evidence take no room of releases, go first, and are said once; there is an end to them as well.
+// Questions and evidence do not use the room of releases, go first, and are sent once. Their queue is also bounded.
 func TestWordsGoFirst(t *testing.T) {
 	box := newOutbox()
 	for _, f := range []string{"a", "b", "c", "d"} {

@@ -10,26 +10,27 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Where members share noise with partners ([Privacy].Partners), each learns every member's offer. A member signs its offer for
-// one fleet, so a neighbor that relays it can withhold it, and can neither alter nor use it.
+// Offers of partners. If members share pairwise noise with partners ([Privacy].Partners), each needs every member's
+// offer, which neighbors relay. A member signs its offer for one fleet, so a relay can withhold it but cannot alter or
+// use it.
 //
-// A node tells a neighbor whose offers it holds, with up to [signed.MaxOffers] that the neighbor lacks: when the neighbor
-// starts, when the node learns an offer, in answer to offers and to a neighbor that holds more or less, and at a tick. It sends
-// none twice between two ticks.
+// A node reports to a neighbor which offers it holds, with up to [signed.MaxOffers] that the neighbor lacks: when the
+// neighbor starts, when the node learns an offer, in answer to offers or to a neighbor that holds more or fewer, and at
+// a tick. It sends no offer twice between two ticks.
 //
-// A node waits with its first noise for the offers of all its partners. Only [Config].Without gives up a partner that is no
-// neighbor: members in between might withhold its offer, so its silence shows nothing. From then on the node shares noise with
-// each partner in all releases, whoever is gone. Noise that nobody subtracts protects it no less: see PROOF.md in dpmech,
-// part 3, section 4.
+// Before its first noise, a node waits for the offers of all its partners. Only [Config].Without gives up a partner
+// that is no neighbor, because members in between might withhold its offer, so its silence proves nothing. From then on
+// the node shares noise with each partner in all releases, even if the partner is gone. Noise that no partner subtracts
+// protects the node equally well: see PROOF.md in dpmech, part 3, section 4.
 
-// relays is what a node knows of the offers that its neighbors hold. It belongs to the goroutine of Run.
+// relays records which offers each neighbor holds. It belongs to the goroutine of Run.
 type relays struct {
 	partners []int
-	theirs   map[int][]uint8 // by neighbor and member: the device whose offer the neighbor holds, as trust.Secrets.Holds
-	sent     map[int][]uint8 // likewise, what it was sent since the last tick
-	asked    map[int]bool    // neighbors that were told since what this node holds
-	process  map[int]uint64  // of a neighbor, by its last probe
-	doubles  map[int]bool    // members with two signed offers, which was logged
+	theirs   map[int][]uint8 // by neighbor and member: the device whose offer it holds, as in trust.Secrets.Holds
+	sent     map[int][]uint8 // by neighbor and member: the offers sent since the last tick
+	asked    map[int]bool    // neighbors that already have this node's report
+	process  map[int]uint64  // by neighbor: the process of its last probe
+	doubles  map[int]bool    // members whose two signed offers were logged
 }
 
 func newRelays(partners []int) *relays {
@@ -52,12 +53,12 @@ func (n *Node) missing() (list []int) {
 	return list
 }
 
-// paired is [admm.Config].Paired: only the first release of a device waits for offers.
+// paired is [admm.Config].Paired. Only a device's first release waits for offers.
 func (n *Node) paired(release int) bool {
 	return n.secrets.Kept == nil || release != n.secrets.Kept.From || len(n.missing()) == 0
 }
 
-// awaitKeys adds the partners whose offers the first release waits for.
+// awaitKeys appends the partners whose offers the first release waits for.
 func (n *Node) awaitKeys(names []string) []string {
 	if n.relays == nil || n.secrets.Kept == nil || n.machine.Status().Round+1 != n.secrets.Kept.From {
 		return names
@@ -70,8 +71,8 @@ func (n *Node) awaitKeys(names []string) []string {
 	return names
 }
 
-// relay tells a neighbor whose offers this node holds, with some that the neighbor lacks. Except as an answer to offers, it
-// sends nothing if both hold the same.
+// relay reports to a neighbor which offers this node holds, with some that the neighbor lacks. If both hold the same,
+// it sends nothing, except as an answer to offers.
 func (r *run) relay(to int, answer bool) {
 	members := r.cfg.Fleet.Members
 	if r.cases[to] != nil || r.secrets.Kept == nil {
@@ -100,15 +101,15 @@ func (r *run) relay(to int, answer bool) {
 	}
 	r.relays.asked[to] = true
 	m.Signed.Known = trust.PackDevices(mine)
-	_ = r.post(to, m) // within its limits
+	_ = r.post(to, m) // always within limits
 }
 
-// relayTo serves a neighbor that has started or answered, and passes on its offer if that is new.
+// relayTo serves a neighbor that started or answered. If the neighbor's offer is new, relayTo passes it on.
 func (r *run) relayTo(m *admm.Message, fresh bool) {
 	switch m.Kind {
 	case admm.Probe:
 		now := signed.PackDevice(m.Epoch, m.Incarnation)
-		if before, known := r.relays.process[m.From]; known && before != now { // it may have lost what it held
+		if before, known := r.relays.process[m.From]; known && before != now { // it may have lost its offers
 			delete(r.relays.theirs, m.From)
 			delete(r.relays.sent, m.From)
 			delete(r.relays.asked, m.From)
@@ -123,7 +124,6 @@ func (r *run) relayTo(m *admm.Message, fresh bool) {
 	}
 }
 
-// relayOn tells the other neighbors what one neighbor has sent.
 func (r *run) relayOn(from int) {
 	for _, j := range r.neighbors {
 		if j != from {
@@ -132,7 +132,6 @@ func (r *run) relayOn(from int) {
 	}
 }
 
-// takeRelay takes offers that a neighbor relays.
 func (r *run) takeRelay(m *admm.Message) error {
 	members := r.cfg.Fleet.Members
 	if r.relays == nil || r.outbox[m.From] == nil {
@@ -154,7 +153,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 			fresh, wrong = r.secrets.Relayed(r.claims, members[o.Member], o.Statement, r.cfg.Fleet.Method.Last())
 			learned = learned || fresh
 		}
-		if errors.As(wrong, new(trust.Fork)) { // not the sender's fault
+		if errors.As(wrong, new(trust.Fork)) { // not the sender's error
 			if !r.relays.doubles[o.Member] {
 				r.relays.doubles[o.Member] = true
 				r.log.Error("a second key of one device", "member", members[o.Member], "err", wrong)
@@ -171,7 +170,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 	return err
 }
 
-// relayAgain sends again, at a tick, what may be lost, and asks for missing offers if the node makes no progress.
+// relayAgain repeats, at a tick, offers that may be lost. If the node makes no progress, it asks for missing offers.
 func (r *run) relayAgain(still bool) {
 	if r.relays == nil || r.joining != nil {
 		return

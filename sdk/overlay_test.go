@@ -20,7 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// partnered is a private fleet on a ring of up to 12 members, each of whom shares noise with so many others.
+// partnered is a private fleet on a ring of up to 12 members. Each shares noise with the given number of partners.
 func partnered(t *testing.T, members, partners, colluders int) *sdk.Fleet {
 	t.Helper()
 	f := privateRing()
@@ -35,7 +35,7 @@ func partnered(t *testing.T, members, partners, colluders int) *sdk.Fleet {
 	return f
 }
 
-// effective sets what is left of the noise of a fleet, and returns who shares it.
+// effective sets a fleet's effective sigma and returns its graph of pairwise noise.
 func effective(t *testing.T, f *sdk.Fleet) *graph.Graph {
 	t.Helper()
 	n := len(f.Members)
@@ -53,8 +53,8 @@ func effective(t *testing.T, f *sdk.Fleet) *graph.Graph {
 	return noise
 }
 
-// agree makes sure that in every release with noise the two ends of each edge of a graph of partners use one key, and that no
-// other two members do. apart names a member whose edges do not count.
+// agree checks that in every release with noise exactly the two ends of each edge of a graph of partners use the same
+// key. It ignores the edges of the member apart.
 func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph, apart string) {
 	t.Helper()
 	b.mu.Lock()
@@ -79,8 +79,8 @@ func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph, apart st
 	}
 }
 
-// A ring on which every third member may collude: its members share noise with others that they never talk to, have the bits
-// of a simulation with the same keys, and state what is left of it on the graph of partners.
+// On a ring every third member may collude. The members share noise with distant members. Their models equal a
+// simulation with the same keys, and they state the noise that remains on the graph of partners.
 func TestPartnersOnARing(t *testing.T) {
 	for _, partners := range []int{8, 11} {
 		f := partnered(t, 12, partners, 4)
@@ -109,7 +109,7 @@ func TestPartnersOnARing(t *testing.T) {
 				t.Errorf("node %d, another graph: %v", i, err)
 			}
 		}
-		// Nobody can state more noise than the graph of partners leaves, nor on the ring, where nothing would be left.
+		// No fleet can state more noise than the graph of partners leaves, nor than the ring leaves, which is none.
 		more, none := *f, *f
 		more.Privacy.EffectiveSigma *= 1.01
 		none.Privacy.Partners = 0
@@ -121,7 +121,8 @@ func TestPartnersOnARing(t *testing.T) {
 	}
 }
 
-// What the exchange of keys sends over an edge, in either way, is what the program plans where nothing is lost.
+// If nothing is lost, the exchange of keys sends as many bytes over an edge, in each direction, as the program
+// predicts.
 func TestBytesOfOffers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := partnered(t, 12, 11, 4)
@@ -134,7 +135,7 @@ func TestBytesOfOffers(t *testing.T) {
 		}
 		for i, from := range f.Members {
 			if trs[i], err = lying(trs[i], f, from, nil, func(to string, m admm.Message) []admm.Message {
-				mu.Lock() // a codec is for one goroutine
+				mu.Lock() // a codec is not safe for concurrent use
 				defer mu.Unlock()
 				if frame, err := codec.Append(nil, &m); m.Kind == admm.Relay && err == nil {
 					sent[[2]string{from, to}] += len(frame)
@@ -158,8 +159,8 @@ func TestBytesOfOffers(t *testing.T) {
 	})
 }
 
-// A neighbor that passes offers on alters, exchanges, repeats or withholds them: none of that is taken, and what it withholds
-// comes the other way. The run is what it would have been.
+// A relay alters, swaps, repeats or withholds offers. No altered offer is accepted, a withheld offer arrives by another
+// route, and the run is undisturbed.
 func TestLiesOfARelay(t *testing.T) {
 	each := func(m admm.Message, change func(o *signed.Relayed)) []admm.Message {
 		var out []byte
@@ -233,7 +234,7 @@ func TestLiesOfARelay(t *testing.T) {
 	}
 }
 
-// Whoever is cut off from offers by its neighbors waits for them, by name, and releases nothing with less noise.
+// A member whose neighbors withhold offers waits for them, names the partners, and releases nothing with less noise.
 func TestWithheldOffersStop(t *testing.T) {
 	f := partnered(t, 4, 3, 1)
 	f.Edges = f.Edges[:3] // a path
@@ -261,7 +262,7 @@ func TestWithheldOffersStop(t *testing.T) {
 	for !waits() && ctx.Err() == nil {
 		time.Sleep(5 * time.Millisecond)
 	}
-	time.Sleep(200 * time.Millisecond) // ten ticks at least
+	time.Sleep(200 * time.Millisecond) // at least ten ticks
 	stop()
 	for i, err := range <-over {
 		if st := all[i].Status(); !errors.Is(err, context.Canceled) || i == 0 && st.Round > 0 || st.Round > 3 {
@@ -275,7 +276,7 @@ func TestWithheldOffersStop(t *testing.T) {
 	}
 }
 
-// A member that signs another key for each of its neighbors spoils what it shares, and nothing else.
+// A member that signs a different key for each neighbor spoils only the noise that it shares.
 func TestTwoOffersOfAMember(t *testing.T) {
 	f := partnered(t, 6, 5, 1)
 	noise := effective(t, f)
@@ -308,8 +309,8 @@ func TestTwoOffersOfAMember(t *testing.T) {
 	book.agree(t, f, noise, "b")
 }
 
-// A partner that never comes is given up by hand, far away as well as next door. (What a release then shares is the machine's
-// matter: see TestMissingKeysOfPartners in sdk/admm.) Patience gives up neighbors alone: who is far from it waits.
+// Without gives up a partner that never comes, whether or not it is a neighbor. (TestMissingKeysOfPartners in sdk/admm
+// tests what a release then shares.) Patience gives up only neighbors; a distant member keeps waiting.
 func TestPartnerNeverComes(t *testing.T) {
 	for name, c := range map[string]struct {
 		absent int
@@ -357,7 +358,7 @@ func TestPartnerNeverComes(t *testing.T) {
 	}
 }
 
-// Neighbors alone pass offers on, where that is what the fleet does; and nobody takes an offer that is not signed.
+// Only neighbors relay offers, and only in fleets with partners. No member accepts an unsigned offer.
 func TestRelaysNeedPartnersAndKeys(t *testing.T) {
 	f := sharedRing()
 	f.Members, f.Edges, f.Privacy.Colluders = f.Members[:2], f.Edges[:1], 0

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// dumb counts the frames that a node sends, and loses all of them for a while, and then every fifth.
+// dumb counts the frames that a node sends. It drops all of them for a while, and then every fifth.
 type dumb struct {
 	transport.Transport
 	frames atomic.Int64
@@ -30,11 +30,11 @@ func (d *dumb) Send(ctx context.Context, to string, frame []byte) error {
 	return d.Transport.Send(ctx, to, frame)
 }
 
-// Nodes that get nowhere send what may have got lost less and less often: in an hour about as often as in four minutes
-// at the pace of the first repetition, and when it goes on they miss a lost frame as quickly as before.
+// Nodes without progress resend less and less often: in an hour about as often as in four minutes at the initial rate.
+// Later they react to a lost frame as fast as before.
 func TestRepeatsGetRarer(t *testing.T) {
 	const resend, hour = 2 * time.Second, time.Hour
-	const low, high = 220, 250 // frames of a node to its neighbor in an hour: 3600/32 of its own, as many answers, a few until there
+	const low, high = 220, 250 // frames per neighbor in an hour: 3600/32 of its own, as many answers, a few until there
 	synctest.Test(t, func(t *testing.T) {
 		f := ring()
 		f.Members, f.Edges = []string{"a", "b"}, [][2]string{{"a", "b"}}
@@ -55,7 +55,8 @@ func TestRepeatsGetRarer(t *testing.T) {
 		if err := errors.Join(runAll(t.Context(), all)...); err != nil {
 			t.Fatal(err)
 		}
-		// Half a minute until somebody tries again, another one if that is lost, and then two ticks for every lost frame.
+		// Up to half a minute until a node retries, as long again if that frame is lost, and then two ticks per lost
+		// frame.
 		if took := time.Since(began); took < hour || took > hour+(16+16+2*8)*resend {
 			t.Errorf("the run took %v", took)
 		}

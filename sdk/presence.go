@@ -11,28 +11,27 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// With [Config].Patience a node gives up a neighbor whose frames stop arriving, as Config.Without does by hand. Every node sends
-// heartbeats, which no oracle and no third node delays. The clock starts at the last frame, or with Run, whatever the node is
-// doing. The decision takes its place among the neighbor's frames, so that the node uses the same releases of the neighbor
-// whether it was working or waiting.
+// With [Config].Patience a node gives up a neighbor whose frames stop arriving, as Config.Without does by hand. Every
+// node sends heartbeats, which neither an oracle nor a third node can delay. A neighbor's clock starts at its last
+// frame, or with Run. The decision is queued among its frames, so the node uses the same releases whether it was
+// working or waiting.
 
 const (
-	beat        = 30 * time.Second // the interval of heartbeats, the same for all nodes, so that it reveals nothing
-	minPatience = 4 * beat         // a few heartbeats may be lost
+	beat        = 30 * time.Second // the interval between heartbeats; the same for all nodes, so it reveals nothing
+	minPatience = 4 * beat         // tolerates a few lost heartbeats
 )
 
-// silence stands among the frames of a neighbor where the node has lost patience with it.
+// silence marks, among the frames of a neighbor, where the node lost patience with it.
 var silence = []byte{0}
 
-// presence records when neighbors were heard. Any goroutine may call its methods.
+// presence records when each neighbor was last heard. Its methods are safe for concurrent use.
 type presence struct {
 	mu      sync.Mutex
-	heard   map[string]time.Time // each neighbor's last frame, or when its silence was reported
-	last    time.Time            // the last frame of any of them
-	arrived map[string]*outbox   // each neighbor's frames for the loop: none waits behind those of another
+	heard   map[string]time.Time // the time of each neighbor's last frame, or of the last report of its silence
+	last    time.Time            // the last frame of any neighbor
+	arrived map[string]*outbox   // frames for the loop by neighbor: no frame waits behind those of another neighbor
 }
 
-// newPresence starts the neighbors' clocks.
 func newPresence(now time.Time, neighbors []string) *presence {
 	p := &presence{heard: map[string]time.Time{}, last: now, arrived: map[string]*outbox{}}
 	for _, name := range neighbors {
@@ -41,7 +40,6 @@ func newPresence(now time.Time, neighbors []string) *presence {
 	return p
 }
 
-// hear notes that a frame has arrived.
 func (p *presence) hear(name string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,8 +49,8 @@ func (p *presence) hear(name string, now time.Time) {
 	}
 }
 
-// overdue returns the neighbors that were silent for longer than patience, each once in that time. Time in which nobody is
-// heard does not count, as this node may be cut off or asleep.
+// overdue returns the neighbors that were silent for longer than patience, each at most once per patience. Time in
+// which the node hears no neighbor does not count, because this node may be disconnected or asleep.
 func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +67,7 @@ func (p *presence) overdue(now time.Time, patience time.Duration) (names []strin
 	return names
 }
 
-// watch sends heartbeats, and reports silent neighbors.
+// watch sends heartbeats and reports silent neighbors.
 func (r *run) watch() {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
@@ -95,8 +93,8 @@ func (r *run) watch() {
 	}
 }
 
-// logSilent logs neighbors that are silent, unless the observer is told whom the node waits for. Nothing but frames counts,
-// heartbeats included: the line depends neither on this node's oracle nor on its data.
+// logSilent logs silent neighbors, unless an observer has Waiting. The log depends only on arriving frames, heartbeats
+// included, and on neither this node's oracle nor its data.
 func (r *run) logSilent(now time.Time) {
 	names, longest := r.silence.Due(now)
 	for _, n := range r.Status().Neighbors {
@@ -109,7 +107,7 @@ func (r *run) logSilent(now time.Time) {
 	}
 }
 
-// pass gives a neighbor's frames to the loop in order.
+// pass delivers a neighbor's frames to the loop in order.
 func (r *run) pass(name string, box *outbox) {
 	for frame := box.next(); frame != nil; frame = box.next() {
 		select {
@@ -120,7 +118,7 @@ func (r *run) pass(name string, box *outbox) {
 	}
 }
 
-// arrive takes a frame from the transport, and reports whether the receiver is done with it.
+// arrive takes a frame from the transport. It reports whether the receiver is done with the frame.
 func (r *run) arrive(from string, frame []byte) bool {
 	p, now := r.presence, time.Now()
 	r.silence.Hear(from, now, 3*beat)
@@ -136,12 +134,12 @@ func (r *run) arrive(from string, frame []byte) bool {
 	if wire.IsQuestion(frame) {
 		p.arrived[from].say(frame)
 	} else {
-		p.arrived[from].put(frame, false) // a frame without room will be sent again
+		p.arrived[from].put(frame, false) // a frame dropped for lack of room is sent again
 	}
 	return true
 }
 
-// loses gives up a silent neighbor, except the last one, in a takeover, or when the model is final.
+// loses gives up a silent neighbor, unless it is the last one, a takeover is under way, or the model is final.
 func (r *run) loses(name string) {
 	if left := len(r.neighbors) - len(r.cases); r.joining == nil && left > 1 && !r.machine.Status().Complete {
 		r.quarantine(r.number[name], state.Quarantine{

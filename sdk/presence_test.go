@@ -20,7 +20,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// heartless sends no heartbeats.
 type heartless struct{ transport.Transport }
 
 func (h heartless) Send(ctx context.Context, to string, frame []byte) error {
@@ -30,7 +29,7 @@ func (h heartless) Send(ctx context.Context, to string, frame []byte) error {
 	return h.Transport.Send(ctx, to, frame)
 }
 
-// pulled is a cable that carries nothing before some time.
+// pulled is a cable that carries nothing before a given time.
 type pulled struct {
 	transport.Transport
 	back time.Time
@@ -43,7 +42,7 @@ func (p pulled) Send(ctx context.Context, to string, frame []byte) error {
 	return p.Transport.Send(ctx, to, frame)
 }
 
-// graphOf makes a fleet of members that are named by letters, one an edge of two letters.
+// graphOf makes a fleet whose members have one-letter names. Each edge is a pair of letters.
 func graphOf(f *sdk.Fleet, members string, edges ...string) *sdk.Fleet {
 	f.Members, f.Edges = strings.Split(members, ""), nil
 	for _, e := range edges {
@@ -52,7 +51,6 @@ func graphOf(f *sdk.Fleet, members string, edges ...string) *sdk.Fleet {
 	return f
 }
 
-// patient makes the nodes of a fleet, with a patience of five minutes.
 func patient(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i int, c *sdk.Config)) []*sdk.Node {
 	t.Helper()
 	var all []*sdk.Node
@@ -77,7 +75,6 @@ func patient(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(
 	return all
 }
 
-// given returns, for each node, the neighbors that it has given up.
 func given(all []*sdk.Node) (up []string) {
 	for _, n := range all {
 		names := ""
@@ -91,7 +88,7 @@ func given(all []*sdk.Node) (up []string) {
 	return up
 }
 
-// leave runs nodes, of which some leave for good after a release. It returns the errors of all.
+// leave runs nodes, some of which leave permanently after a release. It returns the errors of all.
 func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
@@ -112,8 +109,8 @@ func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error 
 	return errs
 }
 
-// In a chain a, b, c, d the last one dies: b waits for c, which waits for d. Only c gives a neighbor up, though it waits
-// twice as long as the others would; without its heartbeats b loses patience with it.
+// In a chain a, b, c, d the last member dies. Only c gives up a neighbor, even with twice the patience of the others.
+// Without c's heartbeats, b gives up c.
 func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		for _, beats := range []bool{true, false} {
@@ -157,8 +154,8 @@ func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
 	}
 }
 
-// Two nodes work an hour on one query each, at different times. Nobody gives anybody up, and the models are those of a
-// run in which no query takes time.
+// Two nodes each work an hour on one query, at different times. Neither gives up a neighbor, and the models equal those
+// of instant queries.
 func TestWorkIsNotSilence(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +194,7 @@ func TestWorkIsNotSilence(t *testing.T) {
 	}
 }
 
-// A member that was given up comes back while the others are still at work: it is told so, and ends.
+// A member that was given up returns while the others still run. It is told so and ends.
 func TestWhoWasGivenUpComesBack(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +227,7 @@ func TestWhoWasGivenUpComesBack(t *testing.T) {
 	}
 }
 
-// A node that is cut off from everybody gives nobody up, and goes on when the network is back.
+// A node that is cut off from all neighbors gives up none of them, and continues when the network returns.
 func TestWhoHearsNobodyGivesNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := ring()
@@ -249,7 +246,7 @@ func TestWhoHearsNobodyGivesNobodyUp(t *testing.T) {
 	})
 }
 
-// absentRing makes privateRing with noise that neighbors share, planned for so many members that vanish.
+// absentRing makes privateRing with pairwise noise that tolerates the given number of absent members.
 func absentRing(absent int) func() *sdk.Fleet {
 	return func() *sdk.Fleet {
 		f := privateRing()
@@ -258,9 +255,9 @@ func absentRing(absent int) func() *sdk.Fleet {
 	}
 }
 
-// Of ten members two vanish. The run ends by itself, and the others' models are as good as those of a fleet that never had
-// the two. With shared noise that is so if it was planned for; otherwise what the neighbors of the two have shared with
-// others stays in the models.
+// Two of ten members vanish. The run ends by itself, and the models are as good as without the two. With pairwise noise
+// this requires a plan for absence; otherwise the noise that the two's neighbors shared with others stays in the
+// models.
 func TestTwoOfTenVanish(t *testing.T) {
 	const members = "abcdefghij"
 	loss := func(all []*sdk.Node, who []int) float64 { // the mean over models and data of the eight
@@ -356,7 +353,6 @@ func day(t *testing.T) context.Context {
 	return ctx
 }
 
-// A patience that a few lost heartbeats would end is refused.
 func TestPatienceIsChecked(t *testing.T) {
 	f := ring()
 	for patience, good := range map[time.Duration]bool{0: true, -time.Hour: false, time.Minute: false, 2 * time.Minute: true} {

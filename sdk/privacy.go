@@ -13,50 +13,55 @@ import (
 
 // Privacy describes the noise that protects the members' data.
 type Privacy struct {
-	NonPrivate bool    `json:"non_private"` // no clipping and no noise: what a member sends may reveal its data
-	Clip       float64 `json:"clip"`        // R, radius to which each round's update is clipped
-	Sigma      float64 `json:"sigma"`       // standard deviation of the noise in each coordinate of a release
-	Delta      float64 `json:"delta"`       // at which epsilon is stated, in (0, 1)
+	NonPrivate bool    `json:"non_private"` // no clipping and no noise: a member's messages may reveal its data
+	Clip       float64 `json:"clip"`        // R, the radius to which each round's update is clipped
+	Sigma      float64 `json:"sigma"`       // standard deviation of the noise per coordinate of a release
+	Delta      float64 `json:"delta"`       // in (0, 1); epsilon is stated at this delta
 
 	EpsilonLimit float64           `json:"epsilon_limit"` // of the run at Delta; releases beyond it are refused; 0: none
 	Accounting   dpmech.Accounting `json:"accounting"`
 
-	Unit Unit `json:"unit,omitempty"` // UnitRecord needs Fleet.Records, and Clip is then of one record's share in an update
-	// Places, if more than 1, makes the unit a person with so many places for records (r_max), adjacent in the oracle's
-	// samples. Fleet.Records then counts persons. An empty place has a constant loss, such as 0.
+	Unit Unit `json:"unit,omitempty"` // UnitRecord needs Fleet.Records; Clip then applies to one record's share
+	// Places, if more than 1, makes the protected unit a person with that many places for records (r_max), adjacent in
+	// the oracle's samples. Fleet.Records then counts persons. The loss of an empty place must be constant, such as 0.
 	Places int `json:"places,omitempty"`
 
-	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share, or every pair of Partners,
-	// and that cancels in the mean of all members: Sigma times a power of two. EffectiveSigma is the noise that is left against
-	// everybody who sees all releases and knows what any Colluders members know; see [dpmech.Shared]. EpsilonLimit holds
-	// against these, and LimitAll, if not 0, against all other members together. While at most Absent members vanish, the
-	// others' noise still cancels; this takes as much noise as so many more Colluders. A member that loses more neighbors adds
-	// its own noise only, and what they shared with it stays in the mean.
+	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share, or every pair of
+	// Partners, and that cancels in the mean of all members: Sigma times a power of two.
+	//
+	// EffectiveSigma is the noise that remains against an adversary that sees all releases and knows what any Colluders
+	// members know; see [dpmech.Shared]. EpsilonLimit holds against this adversary, and LimitAll, if not 0, against all
+	// other members together.
+	//
+	// While at most Absent members vanish, the others' noise still cancels; this takes as much noise as Absent
+	// additional Colluders. A member that loses more neighbors adds only local noise, and what they shared with it
+	// stays in the mean.
 	PairSigma      float64 `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
 	Colluders      int     `json:"colluders,omitempty"`
 	Absent         int     `json:"absent,omitempty"`
-	// Partners, if not 0, is the number of members with which each shares noise, in place of its neighbors, on a regular graph
-	// that follows from Method.Seed. Neighbors relay the keys. A member keeps sharing noise with partners that are gone: this
-	// costs no privacy and leaves noise in the mean. Absent is how many partners a member may lack from the start.
+	// Partners, if not 0, is the number of members with which each shares pairwise noise instead of with its neighbors,
+	// on a regular graph that follows from Method.Seed. Neighbors relay the keys. A member keeps sharing noise with
+	// partners that are gone, which costs no privacy but leaves noise in the mean. Absent is how many partners a member
+	// may lack from the start.
 	Partners int     `json:"partners,omitempty"`
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance is [graph.Graph.Conductance] without Colluders and Absent members: the variance that is left if a member's own
-// noise has variance 1, and the noise of an edge ratio^2, ratio in (0, 4096].
+// Conductance is [graph.Graph.Conductance] without Colluders and Absent members. It is the variance that remains if a
+// member's local noise has variance 1 and the noise of an edge has variance ratio^2, with ratio in (0, 4096].
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
 }
 
-// Effective returns the EffectiveSigma on a graph of shared noise.
+// Effective returns the EffectiveSigma on a graph of pairwise noise.
 func (p Privacy) Effective(g *graph.Graph) (float64, error) {
 	c, err := p.Conductance(g, p.PairSigma/p.Sigma)
 	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
 }
 
-// NoiseGraph returns the graph of shared noise, g unless members have Partners.
+// NoiseGraph returns the graph of pairwise noise: g, unless Partners is set.
 func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 	if p.Partners == 0 {
 		return g, nil
@@ -73,13 +78,13 @@ func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 	return noise, nil
 }
 
-// Gaussian returns clip and noise of each release with data.
+// Gaussian returns the clipping radius and the noise of each release that uses data.
 func (p Privacy) Gaussian() dpmech.Gaussian {
 	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Unit: p.Unit, Shared: dpmech.Shared{Sigma: p.PairSigma,
 		Effective: p.EffectiveSigma, Colluders: p.Colluders, Absent: p.Absent, Partners: p.Partners}}
 }
 
-// Limit returns what a member may spend in one run; nil is no limit.
+// Limit returns what a member may spend in one run; nil means no limit.
 func (p Privacy) Limit() *dpmech.Limit {
 	if p.EpsilonLimit == 0 {
 		return nil
@@ -88,7 +93,7 @@ func (p Privacy) Limit() *dpmech.Limit {
 		Unit: p.Unit}
 }
 
-// units returns how many samples a member must have: with UnitRecord as the fleet says, otherwise samples.
+// units returns the required number of a member's samples: with UnitRecord the fleet's number, otherwise samples.
 func (f *Fleet) units(member, samples int) int {
 	if f.Privacy.Unit == UnitRecord && member < len(f.Records) {
 		return f.Records[member] * max(1, f.Privacy.Places)
@@ -96,7 +101,7 @@ func (f *Fleet) units(member, samples int) int {
 	return samples
 }
 
-// Each returns the unit in words, such as "for each record".
+// Each returns the unit as text, such as "for each record".
 func (p Privacy) Each() string {
 	if p.Places > 1 {
 		return "for each person"
@@ -104,7 +109,7 @@ func (p Privacy) Each() string {
 	return p.Unit.Each()
 }
 
-// wrongRecords is the error of a member whose number of records is not the fleet's.
+// wrongRecords returns the error for a member whose number of records differs from the fleet's.
 func (f *Fleet) wrongRecords(member, samples int) error {
 	want := fmt.Sprintf("%d, the records of %q in the fleet", f.Records[member], f.Members[member])
 	if p := f.Privacy.Places; p > 1 {
@@ -115,7 +120,6 @@ func (f *Fleet) wrongRecords(member, samples int) error {
 		"record this number is public and fixed; leave an invalid record in its place"}
 }
 
-// checkPrivacy reports settings of privacy and wire that conflict.
 func (f *Fleet) checkPrivacy(errs *faults) {
 	pr, w := f.Privacy, f.wire()
 	errs.refuse(pr.NonPrivate && (pr != Privacy{NonPrivate: true}), "privacy.non_private", true,
@@ -135,7 +139,7 @@ func (f *Fleet) checkPrivacy(errs *faults) {
 		"0: a fleet that is not private has no noise for a grid to hide in")
 }
 
-// checkShared refuses an effective sigma that the graph of shared noise does not give.
+// checkShared returns an error if the graph of pairwise noise does not yield the configured effective sigma.
 func (f *Fleet) checkShared(g *graph.Graph) error {
 	p := f.Privacy
 	least := p.Gaussian()
@@ -168,7 +172,7 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 	return nil
 }
 
-// affordable refuses a run whose rounds cost more than may be spent, before the first release.
+// affordable returns an error, before the first release, if the rounds cost more than the run may spend.
 func (f *Fleet) affordable() error {
 	l, g := f.Privacy.Limit(), f.Privacy.Gaussian()
 	if f.Privacy.NonPrivate || l == nil || g.Validate() != nil { // the machine reports it

@@ -10,13 +10,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// ending is an error that ends the run: the node's own signature shows that it must not continue.
+// ending is an error that ends the run: this node's own signature proves that it must not continue.
 type ending struct{ error }
 
 func (e ending) Unwrap() error { return e.error }
 
-// check refuses a message about releases without the signature of the member that made them, and handles evidence of
-// equivocation. A release of a replaced device is outdated.
+// check refuses a message about releases that the member that made them did not sign, and handles evidence of
+// equivocation. outdated reports a release of a replaced device.
 func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	from, peer := m.From, r.claims.Peers[m.From]
 	if !r.claims.Signing() || peer == nil {
@@ -33,7 +33,7 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 		err = r.checkProbe(peer, m)
 	case admm.ProbeReply:
 		if m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation {
-			break // the machine ignores an answer to an earlier incarnation
+			break // the machine ignores answers to an earlier incarnation
 		}
 		if err = r.checkHeld(peer, m); err == nil && len(m.Signed.Other) > 0 {
 			err = r.checkEarlier(peer.Name, m.Signed.Other)
@@ -50,7 +50,7 @@ func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	return outdated, err
 }
 
-// checkProbe checks the sender's claims about its own releases and this node's.
+// checkProbe checks the sender's claims about its own and this node's releases.
 func (r *run) checkProbe(peer *trust.Peer, m *admm.Message) error {
 	if peer.Earlier = r.claims.Earlier(peer); len(m.Signed.Other) > 0 {
 		r.learnCheckpoint(peer, m.Signed.Other)
@@ -63,7 +63,7 @@ func (r *run) checkProbe(peer *trust.Peer, m *admm.Message) error {
 	return r.checkHeld(peer, m)
 }
 
-// checkHeld checks the proof of this node's release that the sender claims to hold.
+// checkHeld checks the proof that the sender holds a release of this node.
 func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	shown, err := r.claims.Proof(m, m.Held)
 	if err != nil || shown == nil {
@@ -76,14 +76,14 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d",
 			m.Held, shown.Round)
 	}
-	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // it works with the lost device, which is back
+	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // it works with the lost device, which has returned
 		r.correct(m.From, peer)
 		return fmt.Errorf("sdk: the sender holds release %d of a device that this one has replaced", m.Held)
 	}
 	return nil
 }
 
-// verifyHeld compares a release that this node's key has signed with the node's own state.
+// verifyHeld compares a release signed by this node's key with the node's own state.
 func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	if shown.Epoch > r.claims.Epoch {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
@@ -97,7 +97,8 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	// The takeover charged all of the lost device. What this one has signed was released, and counts in whatever ledger it has.
+	// The takeover charged all releases of the lost device. A release signed by this device was sent, and counts in any
+	// ledger of the device.
 	err := r.compareLedger(by, shown.Ledger)
 	if at := r.machine.Status().Round; shown.Epoch == r.claims.Epoch && shown.Round > at {
 		err = errors.Join(r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at}), err)
@@ -108,7 +109,7 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	return nil
 }
 
-// compareLedger returns an error if the ledger does not continue a head that this node's key has signed.
+// compareLedger returns an error if the ledger does not continue a checkpoint that this node's key signed.
 func (r *run) compareLedger(by string, head signed.Head) error {
 	l, then := r.cfg.Ledger, head.Ledger()
 	if l == nil || head == (signed.Head{}) || then.ID != l.Head().ID {
@@ -121,7 +122,7 @@ func (r *run) compareLedger(by string, head signed.Head) error {
 	return nil
 }
 
-// checkDone checks that a neighbor holds this node's last release, and takes its countersignature.
+// checkDone checks that a neighbor holds this node's last release, and takes the neighbor's countersignature.
 func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	shown, err := r.claims.Proof(m, m.Round)
 	if err != nil {
@@ -140,7 +141,7 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	if err := shown.VerifyHeld(r.claims.Scope, r.claims.Keys(peer.Name), m.Signed.Countersign); err != nil {
 		return err
 	}
-	// A neighbor that does not know yet of a takeover countersigns the lost device's release.
+	// A neighbor that has not learned of a takeover countersigns the lost device's release.
 	if own := r.claims.Own.Last(); own != nil && own.ID(r.claims.Scope) == shown.ID(r.claims.Scope) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -149,7 +150,6 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	return nil
 }
 
-// checkDouble takes evidence of equivocation against this node or another member.
 func (r *run) checkDouble(by string, m *admm.Message) error {
 	if r.claims.Gossip.Knows(m) {
 		return nil
@@ -169,7 +169,7 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 
 const findOther = "find the other one, and start the fleet anew under another run id, with another key"
 
-// exposed ends this node, whose key has signed two releases of one round.
+// exposed ends this node, because its key signed two releases of one round.
 func (r *run) exposed(e signed.Evidence, by string) error {
 	r.keepEvidence(e)
 	r.convict(e)
@@ -181,30 +181,31 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
 	if !r.convicted(e) {
 		peer.Evidence = &e
-		r.keepEvidence(e) // before the log, whose reader may look for it in the status
+		r.keepEvidence(e) // before logging: a reader of the log may look for it in the status
 		r.log.Error("evidence of equivocation", "neighbor", peer.Name, "round", e.Round)
 		r.spread(e)
 	}
 	r.show(from, peer)
 }
 
-// show sends a neighbor the evidence against it, at most once between two ticks. Both its devices then stop.
+// show sends a neighbor the evidence against it, at most once between two ticks. Both of its devices then stop.
 func (r *run) show(to int, peer *trust.Peer) {
 	if peer.Evidence != nil && peer.First(trust.SayDouble) {
 		r.postEvidence(to, peer.Evidence)
 	}
 }
 
-// postEvidence sends a neighbor two contradicting releases.
 func (r *run) postEvidence(to int, e *signed.Evidence) {
 	_ = r.post(to, &admm.Message{Kind: admm.Conflict, Round: e.Round, Signed: admm.Signed{Proof: e.First.Append(nil),
 		Other: e.Second.Append(nil), Digests: trust.About(r.number[e.Member], e.First.Epoch)}})
 }
 
-// correct sends a device that was replaced, or has a copy, what the other device has signed, so that it ends: a device that
-// was only silent does not probe, and would release the same data as its replacement. A node calls it when the connection to
-// a neighbor with several epochs opens, before anything else, and when the neighbor sends a fork or what a replaced device
-// has signed. It sends a probe, which does not disturb a replacement, at most once between two ticks.
+// correct makes an outdated device end: it sends a device that was replaced, or has a copy, what the other device
+// signed. A device that was only silent does not probe, and would otherwise release the same data as its replacement.
+//
+// A node calls correct first when a connection opens to a neighbor with several epochs, and when the neighbor sends a
+// fork or anything signed by a replaced device. It sends a probe, which does not disturb a replacement device, at most
+// once between two ticks.
 func (r *run) correct(to int, peer *trust.Peer) {
 	if !peer.First(trust.SayReplaced) {
 		return
@@ -216,16 +217,16 @@ func (r *run) correct(to int, peer *trust.Peer) {
 	r.probe(to, held)
 }
 
-// probe tells a neighbor which of its releases this node holds, with the signature, and asks it the same.
+// probe tells a neighbor which of its releases this node holds, with the signature, and asks for the same in return.
 func (r *run) probe(to, held int) {
 	m := r.machine.Probe(to, held)
 	r.attach(&m)
-	_ = r.post(to, &m) // within its limits
+	_ = r.post(to, &m) // always within limits
 }
 
-// query asks a neighbor what it holds of this node, at most once between two ticks, if its release rests on one that this node
-// has not made: another device works in this one's name, or the neighbor lies. Its answer decides, see [run.verifyHeld]. A
-// replacement device drops the edge to a neighbor that has continued with another device.
+// query asks a neighbor what it holds of this node if its release depends on one that this node has not made: another
+// device uses this node's name, or the neighbor lies. The answer decides: see [run.verifyHeld]. query asks at most once
+// between two ticks. A replacement device drops the edge to a neighbor that continued with another device.
 func (r *run) query(m *admm.Message) error {
 	peer, next := r.claims.Peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
@@ -245,7 +246,7 @@ func (r *run) query(m *admm.Message) error {
 	return nil
 }
 
-// showAgain sends evidence again, and lets the node repeat what it says once between two ticks.
+// showAgain repeats evidence, and re-enables everything that the node sends at most once between two ticks.
 func (r *run) showAgain() {
 	r.saveHeads()
 	for j, peer := range r.claims.Peers {
@@ -257,7 +258,7 @@ func (r *run) showAgain() {
 	}
 }
 
-// rememberHeads stores for later runs what the neighbors have signed of their ledgers.
+// rememberHeads stores, for later runs, what neighbors signed about their ledgers.
 func (n *Node) rememberHeads() {
 	c := n.claims
 	if !c.Signing() {

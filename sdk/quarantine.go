@@ -15,17 +15,17 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// ErrQuarantine ends a node whose edges are all in quarantine.
+// ErrQuarantine ends a node if all its edges are in quarantine.
 var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
-// A node stops working with a neighbor that has sent what no honest member sends, whatever it has received: an impossible
-// release ([admm.Config.Impossible]), or two signed releases of one round. It refuses and counts other invalid frames.
-// Without keys only a release counts that the node would use otherwise. All of it follows from what was received and in which
-// order, see [admm.Machine.Quarantine].
+// Quarantine. A node stops working with a neighbor that sent what no honest member sends, whatever it received: an
+// impossible release ([admm.Config.Impossible]), or two signed releases of one round. It refuses and counts other
+// invalid frames. Without keys, only a release counts that the node would otherwise use. Every decision is a function
+// of the received frames and their order, see [admm.Machine.Quarantine].
 
 const dropped = "the edge is in quarantine, and the run goes on without it"
 
-// loadQuarantine drops the edges that are in quarantine by the journal or by the state.
+// loadQuarantine drops the edges that are in quarantine according to the journal or the state.
 func (n *Node) loadQuarantine() error {
 	n.cases = map[int]*state.Quarantine{}
 	for _, q := range n.journal.Quarantine {
@@ -43,7 +43,7 @@ func (n *Node) loadQuarantine() error {
 	return nil
 }
 
-// quarantine drops the edge to a neighbor once, stores why, and sends a notice.
+// quarantine drops the edge to a neighbor once, stores the reason, and sends a notice.
 func (r *run) quarantine(j int, q state.Quarantine) {
 	if r.cases[j] != nil {
 		return
@@ -51,7 +51,7 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 	q.Neighbor = r.cfg.Fleet.Members[j]
 	q.Round, q.Release = r.machine.Status().Round, r.machine.Quarantine(j)
 	r.cases[j] = &q
-	r.mu.Lock() // before the log, whose reader may look for it in the status
+	r.mu.Lock() // before logging: a reader of the log may look for it in the status
 	r.status.Neighbors[slices.Index(r.neighbors, j)].Quarantine = q
 	r.mu.Unlock()
 	r.note("quarantine of "+q.Neighbor, func(j *state.Journal) { j.Quarantine = append(slices.Clone(j.Quarantine), q) })
@@ -59,15 +59,15 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 	r.sendNotice(j)
 }
 
-// sendNotice tells a neighbor that it is in quarantine, once that is stored, and at most once between two ticks.
+// sendNotice tells a neighbor that it is in quarantine, after the journal stored it, at most once between two ticks.
 func (r *run) sendNotice(j int) {
 	q, peer := r.cases[j], r.claims.Peers[j]
 	if q != nil && r.keepNotes("quarantine of "+q.Neighbor) && peer.First(trust.SayQuarantine) {
-		_ = r.post(j, r.claims.Notice(peer, q.Release, q.Why)) // within its limits
+		_ = r.post(j, r.claims.Notice(peer, q.Release, q.Why)) // always within limits
 	}
 }
 
-// takeNotice drops the edge to a neighbor that has dropped it.
+// takeNotice drops the edge to a neighbor that dropped it.
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
 	if peer == nil {
@@ -95,7 +95,7 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 
 const toldToGoOn = "this node was told to go on without it"
 
-// giveUp drops the edges to the neighbors of Config.Without.
+// giveUp drops the edges to the neighbors in Config.Without.
 func (r *run) giveUp() {
 	for _, name := range r.cfg.Without {
 		if j := r.number[name]; !r.status.Done && slices.Contains(r.neighbors, j) {
@@ -104,7 +104,8 @@ func (r *run) giveUp() {
 	}
 }
 
-// outside refuses a frame of a neighbor in quarantine and sends a notice. This node's own signatures in the frame still count.
+// outside refuses a frame from a neighbor in quarantine and sends a notice. It still checks this node's own signatures
+// in the frame.
 func (r *run) outside(m *admm.Message) error {
 	switch m.Kind {
 	case admm.Conflict, admm.Probe, admm.ProbeReply, admm.Done:
@@ -113,13 +114,13 @@ func (r *run) outside(m *admm.Message) error {
 			return err
 		}
 	}
-	if !trust.IsNotice(m) { // two nodes would answer each other's notices forever
+	if !trust.IsNotice(m) { // otherwise two nodes would answer each other's notices indefinitely
 		r.sendNotice(m.From)
 	}
 	return admm.ErrQuarantine
 }
 
-// quarantineSender drops the edge to the sender of a refused frame if no honest member signs it.
+// quarantineSender drops the edge to the sender of a refused frame if no honest member would sign the frame.
 func (r *run) quarantineSender(in received, err error) {
 	j, member := r.number[in.from]
 	peer := r.claims.Peers[j]
@@ -133,17 +134,17 @@ func (r *run) quarantineSender(in received, err error) {
 	switch newest := peer.Held.Last(); {
 	case errors.As(err, &two):
 		if newest != nil && two.Second.Epoch < newest.Epoch {
-			return // a replacement does not answer for a copy of the lost device
+			return // a replacement device does not answer for a copy of the lost device
 		}
 		q.Frames = append(q.Frames, state.NewFrame(two.First.Append(nil)))
 	case errors.As(err, &late):
 	case !errors.As(err, &impossible) || r.message.Kind != admm.Release && r.message.Kind != admm.Start:
-		return // a message to one neighbor is not signed itself
+		return // a message to one neighbor has no signature of its own
 	}
 	r.quarantine(j, q)
 }
 
-// judged drops the edges that the machine has dropped.
+// judged drops the edges that the machine dropped.
 func (r *run) judged() {
 	for _, v := range r.machine.Verdicts() {
 		own := r.claims.Peers[v.From].Held.Of(v.Round)
@@ -157,7 +158,8 @@ func (r *run) judged() {
 	}
 }
 
-// alone ends a node without neighbors before its next release. It serves them for Config.Linger, so that a copy learns of it.
+// alone ends a node without neighbors before its next release. It first serves outsiders for Config.Linger, so that a
+// copy of the node learns of the quarantine.
 func (r *run) alone() error {
 	if err := r.serveOutsiders(r.cfg.Linger); err != nil {
 		return err
@@ -167,7 +169,7 @@ func (r *run) alone() error {
 	return r.fatal(fmt.Errorf("sdk: %w; %q: %s", ErrQuarantine, first.Neighbor, first.Why))
 }
 
-// serveOutsiders sends notices to neighbors in quarantine for a time.
+// serveOutsiders sends notices to neighbors in quarantine for the given time.
 func (r *run) serveOutsiders(long time.Duration) error {
 	tick := time.NewTicker(min(r.cfg.ResendAfter, long))
 	defer tick.Stop()
@@ -186,7 +188,7 @@ func (r *run) serveOutsiders(long time.Duration) error {
 	return nil
 }
 
-// spread sends the others evidence against a member, which has ended: they may wait for it.
+// spread sends evidence against a member to the other neighbors. The member has ended, and they may be waiting for it.
 func (r *run) spread(e signed.Evidence) {
 	for _, j := range r.neighbors {
 		if j != r.number[e.Member] && r.cases[j] == nil {
@@ -195,8 +197,8 @@ func (r *run) spread(e signed.Evidence) {
 	}
 }
 
-// Proves returns an error unless a stored frame has a release that one of keys has signed and no honest member makes: see
-// [admm.Config.Impossible].
+// Proves returns nil if a stored frame has a release of the member that one of keys signed and that no honest member
+// makes: see [admm.Config.Impossible]. Otherwise it returns an error.
 func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) error {
 	p, err := f.plan()
 	if err != nil {

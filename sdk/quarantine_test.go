@@ -20,7 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// bad is the place of the bad member among five that all know each other.
+// bad is the index of the malicious member in a complete graph of five.
 const bad = 2
 
 func five(f *sdk.Fleet) *sdk.Fleet {
@@ -33,7 +33,7 @@ func five(f *sdk.Fleet) *sdk.Fleet {
 	return f
 }
 
-// withLiar runs a fleet in which one lies, until the honest ones are done.
+// withLiar runs a fleet with one lying member until the honest ones are done.
 func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, tell lie,
 	change func(i int, c *sdk.Config)) (all []*sdk.Node, errs []error) {
 	t.Helper()
@@ -47,7 +47,7 @@ func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, 
 		t.Fatal(err)
 	}
 	all = nodes(t, f, trs, func(i int, c *sdk.Config) {
-		c.Linger = 2 * time.Second // a liar that ends with an error says no last word
+		c.Linger = 2 * time.Second // a liar that ends with an error sends no Done
 		if !keys {
 			c.Key, c.Keys = nil, nil
 		}
@@ -72,8 +72,8 @@ func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, 
 	return all, errs
 }
 
-// agree checks that the honest are done, near to each other, and that those who are meant to have the liar in quarantine
-// have, and nobody else.
+// agree checks that the honest members are done and close to each other, and that exactly the victims have the liar in
+// quarantine.
 func agree(t *testing.T, f *sdk.Fleet, all []*sdk.Node, errs []error, why string, apart float64, victims ...int) {
 	t.Helper()
 	for i, n := range all {
@@ -92,7 +92,8 @@ func agree(t *testing.T, f *sdk.Fleet, all []*sdk.Node, errs []error, why string
 		}
 		for _, of := range st.Neighbors {
 			want := of.Name == f.Members[bad] && slices.Contains(victims, i)
-			// A neighbor that missed the lie has the next release signed over another one: the liar has signed a double then.
+			// A neighbor that missed the lie receives the next release, whose signature refers to a different one:
+			// equivocation.
 			if got := of.Quarantine; (got.Release > 0) != want ||
 				want && !strings.Contains(got.Why, why) && !strings.Contains(got.Why, "it has a double") {
 				t.Errorf("node %d has %+v of %q", i, got, of.Name)
@@ -110,15 +111,15 @@ func onGrid() *sdk.Fleet {
 	return f
 }
 
-// sharing is the same with noise that neighbors share.
+// sharing is onGrid with pairwise noise between neighbors.
 func sharing() *sdk.Fleet {
 	f := five(sharedRing())
 	f.Method.Mixing, f.Method.Cooldown = 0, 12
 	return f
 }
 
-// One of five jumps, or makes a release twice, in memory and over TLS, with keys and without: the four others go on
-// without it and agree. Without keys a contradiction proves nothing, and the first release counts.
+// One of five members jumps, or makes a release twice, in memory and over TLS, with and without keys. The other four
+// continue without it and agree. Without keys a contradiction proves nothing, and the first release counts.
 func TestQuarantine(t *testing.T) {
 	const far = 1 << 28
 	robust := onGrid()
@@ -168,7 +169,7 @@ func TestQuarantine(t *testing.T) {
 				}
 			}
 			all, errs := withLiar(t, c.f, trs(t, c.f), c.keys, c.lie, nil)
-			if c.name == "to some only" { // those who find it show the others what it has signed
+			if c.name == "to some only" { // those that detect it show the others what it signed
 				for i, n := range all {
 					st := n.Status()
 					at := slices.IndexFunc(st.Neighbors, func(of sdk.Neighbor) bool { return of.Name == c.f.Members[bad] })
@@ -183,9 +184,8 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// One of five goes ahead of the others, farther with each release, out of the public bound, and never with a jump. It is
-// treated as if it stood at the bound: nobody is put in quarantine and nobody ends. With Robust the others stay where
-// they are.
+// One of five members moves away, farther with each release, beyond the public bound, but never jumps. The others treat
+// it as if it were at the bound: they quarantine nobody, and nobody ends. With Robust they stay where they are.
 func TestTowedAway(t *testing.T) {
 	for _, robust := range []float64{0, 2} {
 		f := onGrid()
@@ -214,8 +214,8 @@ func TestTowedAway(t *testing.T) {
 	}
 }
 
-// One of five draws two halves of the others apart: it is always far to one side for some, and far to the other side for the
-// rest, and never makes a jump. Nobody drops the edge to another honest member, or ends.
+// One of five members pulls the others apart: it is far to one side for half of them, far to the other side for the
+// rest, and never jumps. Nobody drops an edge to an honest member or ends.
 func TestDrawnApart(t *testing.T) {
 	for name, consensus := range map[string]sdk.Consensus{"admm": sdk.ConsensusADMM, "chebyshev": sdk.ConsensusChebyshev} {
 		t.Run(name, func(t *testing.T) {
@@ -230,20 +230,20 @@ func TestDrawnApart(t *testing.T) {
 				}
 				return []admm.Message{m}
 			}
-			all, errs := withLiar(t, f, inMemory(t, f), false, lie, nil) // with keys its two stories are found
+			all, errs := withLiar(t, f, inMemory(t, f), false, lie, nil) // with keys its two stories are detected
 			agree(t, f, all, errs, "", 1e6)
 		})
 	}
 }
 
-// notice is what a member tells a neighbor that it goes on without it.
+// notice is a member's message to a neighbor that it continues without the neighbor.
 func notice(f *sdk.Fleet, from, to, signer string) admm.Message {
 	n := signed.Statement{Kind: signed.Notice, Round: 4, Value: signed.NewScope(f.Run, f.Hash(), to)}
 	n.Sign(memberKey(signer), signed.NewScope(f.Run, f.Hash(), from))
 	return admm.Message{Kind: admm.Conflict, Round: 4, Signed: admm.Signed{Proof: n.Append(nil), Other: []byte("a \x1b lie")}}
 }
 
-// Who accuses others cuts its own edges only. A notice that somebody else has signed does nothing.
+// A member that accuses others cuts only its own edges. A notice that another member signed has no effect.
 func TestFalseAccusation(t *testing.T) {
 	f := onGrid()
 	for name, signer := range map[string]string{"own": "c", "of somebody else": "a"} {
@@ -263,8 +263,8 @@ func TestFalseAccusation(t *testing.T) {
 	}
 }
 
-// A node that is stopped before or after any release goes on without the neighbor, and what speaks against it is on the
-// disk, no larger than it may be.
+// A node that is stopped before or after any release continues without the neighbor. The evidence is on the disk,
+// within its size limit.
 func TestQuarantineIsKept(t *testing.T) {
 	for _, fleet := range []*sdk.Fleet{onGrid(), sharing()} {
 		dir := t.TempDir()
@@ -334,7 +334,7 @@ func TestQuarantineIsKept(t *testing.T) {
 	}
 }
 
-// Nodes that are stopped at every release, and have all they know from the disk, drop the liar as well, and agree.
+// Nodes that stop at every release and restart from disk also drop the liar, and agree.
 func TestQuarantineSurvivesStops(t *testing.T) {
 	t.Parallel()
 	f := onGrid()
@@ -385,13 +385,13 @@ func TestQuarantineSurvivesStops(t *testing.T) {
 	agree(t, f, all, errs, "of release 3 moves by", 1, others...)
 }
 
-// Who has only the one neighbor ends, after its next release is due and not made.
+// A node whose only neighbor is in quarantine ends once its next release is due. It does not make that release.
 func TestAloneEnds(t *testing.T) {
 	t.Parallel()
 	f := onGrid()
 	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "c"}, {"b", "c"}}
 	all, errs := withLiar(t, f, inMemory(t, f), true, jump(3, 1<<28), func(_ int, c *sdk.Config) {
-		c.Linger = 300 * time.Millisecond // nobody says a last word to the liar
+		c.Linger = 300 * time.Millisecond // nobody sends Done to the liar
 	})
 	for i, n := range all[:2] {
 		if !errors.Is(errs[i], sdk.ErrQuarantine) || n.Status().Round != 3 || n.Status().Done {
@@ -400,8 +400,8 @@ func TestAloneEnds(t *testing.T) {
 	}
 }
 
-// A lost device whose neighbor was in quarantine comes back without it: the neighbor says that it has ended to work with
-// the member, or the new device has what the lost one has kept of it, and does not ask.
+// A lost device whose neighbor was in quarantine is replaced without that neighbor. Either the neighbor reports that it
+// stopped working with the member, or the replacement device has the journal and does not ask.
 func TestRecoveryWithoutQuarantined(t *testing.T) {
 	for name, kept := range map[string]bool{"told": false, "known": true} {
 		t.Run(name, func(t *testing.T) {
@@ -425,7 +425,7 @@ func TestRecoveryWithoutQuarantined(t *testing.T) {
 			}
 			trs[bad] = lying
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-				c.Linger = time.Minute // the bad one answers, and the others wait for the new device
+				c.Linger = time.Minute // the malicious member answers, and the others wait for the new device
 				spare = map[bool]sdk.Config{true: *c, false: spare}[i == 0]
 				stores(c, c.Name)
 				if i == 0 {

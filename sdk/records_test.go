@@ -16,7 +16,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// recordRing is privateRing with a guarantee for each record.
 func recordRing() *sdk.Fleet {
 	f := privateRing()
 	f.Records = slices.Clone(samples[:5])
@@ -25,7 +24,7 @@ func recordRing() *sdk.Fleet {
 	return f
 }
 
-// brittle is an oracle that answers a whole batch or none of it, and knows a record that nothing can be said of.
+// brittle is an oracle that answers a whole batch or nothing, and fails at one record.
 type brittle struct {
 	sdk.OracleFunc
 	bad int
@@ -48,8 +47,8 @@ func (o brittle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return o.OracleFunc(ctx, x, sample)
 }
 
-// Nodes of a fleet that protects each record compute what its simulation computes. A failed batch is asked again record
-// by record, so that a bad record costs no other one its loss.
+// Nodes with record-level privacy compute the same as their simulation. A failed batch is repeated record by record, so
+// an invalid record costs no other record its loss.
 func TestNodesProtectRecords(t *testing.T) {
 	f := recordRing()
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
@@ -85,7 +84,7 @@ func TestNodesProtectRecords(t *testing.T) {
 	}
 }
 
-// A fleet whose units are persons with two places each counts persons, and asks of each place.
+// A fleet whose units are persons with two places each counts persons and queries each place.
 func TestPersonsFleet(t *testing.T) {
 	f := recordRing()
 	f.Privacy.Places = 2
@@ -114,7 +113,6 @@ func TestRecordNodesMatchSimulation(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// What a fleet that protects each record refuses, each with one clear error.
 func TestRecordFleetFaults(t *testing.T) {
 	for want, change := range map[string]func(f *sdk.Fleet){
 		"records is a list of 0, want the number of records of each of the 5 members": func(f *sdk.Fleet) { f.Records = nil },
@@ -152,7 +150,7 @@ func TestRecordFleetFaults(t *testing.T) {
 	}
 }
 
-// Members agree on the unit and on the numbers of records: a hello names what differs.
+// Members agree on the unit and on the numbers of records. A hello names the difference.
 func TestHelloNamesRecords(t *testing.T) {
 	f, other := recordRing(), recordRing()
 	other.Records[3]++
@@ -168,7 +166,7 @@ func TestHelloNamesRecords(t *testing.T) {
 	}
 }
 
-// A suggestion for records depends on public numbers alone, fits its budget, and is a valid fleet.
+// A suggestion for record-level privacy depends only on public numbers, fits its budget, and is a valid fleet.
 func TestSuggestRecords(t *testing.T) {
 	for _, epsilon := range []float64{0.5, 1, 8} {
 		f := recordRing()

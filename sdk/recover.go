@@ -13,23 +13,23 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// A takeover, see [Config].Recover. The replacement device asks every neighbor where it stands (Join, Stand), enters the run
-// after a release that none of them has passed, and begins the edge to each of them anew (Start), see [admm.TakeOver]. In a
-// private run it makes no release with data, and charges the whole run at once, which covers all releases of the lost device.
+// Takeover, see [Config].Recover. The replacement device asks every neighbor where it stands (Join, Stand). It enters
+// the run after a release that no neighbor has passed, and restarts the edge to each neighbor (Start), see
+// [admm.TakeOver]. In a private run it makes no release with data and charges the whole run at once, which covers all
+// releases of the lost device.
 
-// ErrRecovery reports a failed takeover. Nothing was stored; it may be tried again.
+// ErrRecovery reports a failed takeover. The device stored nothing and may try again.
 var ErrRecovery = errors.New("the lost device cannot be replaced")
 
 // joining holds the answers to a takeover. It belongs to the goroutine of Run.
 type joining struct {
-	incarnation uint64               // tells answers to this takeover from those to another
+	incarnation uint64               // distinguishes the answers to this takeover from others
 	standing    map[int]admm.Message // by neighbor
-	epoch       uint16               // the latest that a neighbor has shown
-	faults      map[int]error        // why the last answer of a neighbor does not count
+	epoch       uint16               // the latest that a neighbor showed
+	faults      map[int]error        // by neighbor: why its last answer does not count
 	absent      map[int]state.Quarantine
 }
 
-// recover replaces a lost device.
 func (r *run) recover() error {
 	r.joining = &joining{incarnation: signed.NewIncarnation(), standing: map[int]admm.Message{}, faults: map[int]error{},
 		absent: map[int]state.Quarantine{}}
@@ -76,16 +76,16 @@ func (r *run) recover() error {
 	}
 }
 
-// join asks neighbors where they stand, also those that have answered, so that they wait.
+// join asks neighbors where they stand. It asks again those that answered, so that they wait.
 func (r *run) join(neighbors ...int) {
 	for _, j := range neighbors {
 		if _, absent := r.joining.absent[j]; !absent {
-			_ = r.post(j, &admm.Message{Kind: admm.Join, Incarnation: r.joining.incarnation}) // within its limits
+			_ = r.post(j, &admm.Message{Kind: admm.Join, Incarnation: r.joining.incarnation}) // always within limits
 		}
 	}
 }
 
-// awaited returns the neighbors without an answer that counts, and says why.
+// awaited returns the neighbors without a valid answer, and the reasons as text.
 func (r *run) awaited() (names []string, text string) {
 	var all []string
 	for _, j := range r.neighbors {
@@ -103,11 +103,11 @@ func (r *run) awaited() (names []string, text string) {
 	return names, strings.Join(all, "; ")
 }
 
-// receiveStanding takes a neighbor's answer, which the neighbor and the lost device have signed.
+// receiveStanding takes a neighbor's answer, which the neighbor and the lost device signed.
 func (r *run) receiveStanding(m *admm.Message) error {
 	peer := r.claims.Peers[m.From]
 	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {
-		return nil // the neighbor will send it again
+		return nil // the neighbor repeats it
 	}
 	err := r.machine.CheckStanding(m)
 	if err == nil && r.claims.Signing() {
@@ -128,7 +128,7 @@ func (r *run) receiveStanding(m *admm.Message) error {
 	return nil
 }
 
-// takeOver makes this device its member's next: it charges the run, and stores where it starts.
+// takeOver makes this device its member's next device: it charges the run and stores the starting point.
 func (r *run) takeOver() error {
 	n, cfg := r.Node, *r.toRecover
 	cfg.Epoch = r.joining.epoch + 1
@@ -172,14 +172,14 @@ func (r *run) takeOver() error {
 	}
 	n.publish()
 	n.mu.Lock()
-	n.stops.blind, n.stops.fresh = false, true // the machine is another
+	n.stops.blind, n.stops.fresh = false, true // the machine is new
 	n.mu.Unlock()
 	n.log.Warn("this device takes the place of the lost one", "after_release", m.Status().Round, "device", cfg.Epoch+1,
 		"data", n.cfg.Fleet.Privacy.NonPrivate)
 	return nil
 }
 
-// respond answers a device that replaces a neighbor's lost one.
+// respond answers a device that replaces a neighbor's lost device.
 func (r *run) respond(request *admm.Message, name string) error {
 	switch {
 	case r.outbox[request.From] == nil:
@@ -187,7 +187,7 @@ func (r *run) respond(request *admm.Message, name string) error {
 	case !r.releases:
 		return fmt.Errorf("sdk: the sender asks where this node stands, and the fleet's payload is not %q", PayloadRelease)
 	case r.joining != nil:
-		return nil // it will be asked again
+		return nil // the device asks again
 	}
 	peer := r.claims.Peers[request.From]
 	if peer.Request != request.Incarnation {
@@ -198,7 +198,7 @@ func (r *run) respond(request *admm.Message, name string) error {
 	m.Incarnation = request.Incarnation
 	m.Signed = admm.Signed{Own: trust.Encoded(r.claims.Own.Last()), Proof: trust.Encoded(peer.Held.Last())}
 	if r.claims.Signing() {
-		if e := r.claims.Heads.Lost(r.claims.Keys(name), nil, peer.Scope); e != nil { // its ledger may be lost as well
+		if e := r.claims.Heads.Lost(r.claims.Keys(name), nil, peer.Scope); e != nil { // its ledger may be lost too
 			m.Signed.Other = e.Append(nil)
 		}
 	}

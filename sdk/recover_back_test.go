@@ -17,14 +17,14 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// The lost device comes back while its replacement is away, and no neighbor remembers that one: all were killed between
-// its first word and their next release. The lost device goes on then. When the replacement comes back, its edge to a
-// neighbor that has gone on is dropped, and it ends if there is no other; or both ends of every edge have the same bits.
-// Played like TestRecoveries.
+// The lost device returns while its replacement is away, and no neighbor remembers the replacement: all were killed
+// between its first message and their next release. So the lost device continues. When the replacement device returns,
+// it drops its edges to neighbors that continued, and ends if no edge is left. Otherwise both ends of every edge have
+// the same bits. Seeds work as in TestRecoveries.
 func TestForgottenSuccessor(t *testing.T) {
 	count, first := recoveries(t, 20)
 	late, fits := 0, 0
-	lacks := func() bool { return count >= 20 && late == 0 } // which ends come is up to the scheduler
+	lacks := func() bool { return count >= 20 && late == 0 } // the scheduler decides which endings occur
 	for seed := first; (seed < first+count || lacks() && seed < first+20*count) && !t.Failed(); seed++ {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWreck(t, uint64(seed), seed%3 == 0)
@@ -86,9 +86,8 @@ func TestForgottenSuccessor(t *testing.T) {
 	}
 }
 
-// forgotten plays until the successor of the lost device has made a release that no neighbor remembers, or two, which
-// are the most, and kills all.
-// It returns nil for the successor if it does not come to that.
+// forgotten plays until the replacement device has made one or two releases (the maximum) that no neighbor remembers,
+// and kills all. If that does not happen, spare is nil.
 func (w *wreck) forgotten() (old, spare *host) {
 	for i := range w.hosts {
 		w.start(i)
@@ -130,7 +129,7 @@ func (w *wreck) forgotten() (old, spare *host) {
 	return old, spare
 }
 
-// puppet speaks in the name of member "b" to a node "a".
+// puppet speaks for member "b" to a node "a".
 type puppet struct {
 	t     *testing.T
 	f     *sdk.Fleet
@@ -138,7 +137,6 @@ type puppet struct {
 	codec *wire.Codec
 }
 
-// newPuppet returns it with its neighbor.
 func newPuppet(t *testing.T, change func(*sdk.Config)) (*puppet, *sdk.Node) {
 	t.Helper()
 	f := ring()
@@ -178,7 +176,7 @@ func (p *puppet) send(m *admm.Message) {
 	}
 }
 
-// meet starts the node and answers its first probe. What it returns ends the node. Nothing is awaited for longer than a
+// meet starts the node and answers its first probe. The returned function ends the node. Each wait is limited to a
 // minute.
 func (p *puppet) meet(n *sdk.Node) (end func()) {
 	p.t.Helper()
@@ -195,7 +193,6 @@ func (p *puppet) meet(n *sdk.Node) (end func()) {
 	}
 }
 
-// await returns the next message of a kind.
 func (p *puppet) await(kind admm.Kind) (m admm.Message) {
 	p.t.Helper()
 	for m.Kind != kind {
@@ -213,7 +210,7 @@ func (p *puppet) await(kind admm.Kind) (m admm.Message) {
 	return m
 }
 
-// release signs a release that follows another, and returns it as it is sent.
+// release signs a release that follows before, and returns it with its message.
 func (p *puppet) release(epoch uint16, before *signed.Statement, round int) (*signed.Statement, *admm.Message) {
 	m := &admm.Message{Kind: admm.Release, Round: round, Vector: make([]float32, p.f.Dim)}
 	m.Vector[0], m.Vector[1] = float32(epoch), float32(round)
@@ -226,9 +223,9 @@ func (p *puppet) release(epoch uint16, before *signed.Statement, round int) (*si
 	return r, m
 }
 
-// Two devices with the same key are at work, copies of one or both in the place of a lost one, and of the first a node
-// has one release. It never sees the second one's release of that round, only the next, which rests on it: it shows
-// whoever sends that what it has, and so that there is another.
+// Two devices use the same key: copies, or both replacements of a lost one. A node has one release of the first, and
+// receives only the second one's next release. It shows the sender the release that it has, which reveals the other
+// device.
 func TestDevicesBesideEachOther(t *testing.T) {
 	for _, epoch := range []uint16{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -251,8 +248,8 @@ func TestDevicesBesideEachOther(t *testing.T) {
 	}
 }
 
-// A neighbor shows a device that has taken over a later release of the lost one than it had told before. That costs
-// nothing and ends nothing: the whole run is charged, and no release has data.
+// A neighbor shows a replacement device a later release of the lost device than before. That costs and ends nothing:
+// the whole run is charged, and no release has data.
 func TestReplacementIsNotEndedByAWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, n := newPuppet(t, func(c *sdk.Config) { c.Recover = true })
@@ -300,8 +297,8 @@ func TestReplacementIsNotEndedByAWord(t *testing.T) {
 	})
 }
 
-// A device that takes over proves where it starts: a start that it has not signed, or has signed of another place,
-// round or device, is refused, and the right one taken.
+// A replacement device proves its starting point. A Start that it did not sign, or signed for another model, round or
+// device, is refused.
 func TestStartsAreProved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, n := newPuppet(t, func(*sdk.Config) {})
@@ -340,7 +337,7 @@ func TestStartsAreProved(t *testing.T) {
 			t.Errorf("it answers %+v", answer)
 		}
 		synctest.Wait()
-		if at := n.Status(); at.Round != 4 || at.Refused != int64(len(wrong)) { // it waits for release 4 of the replacement
+		if at := n.Status(); at.Round != 4 || at.Refused != int64(len(wrong)) { // it waits for the replacement's release 4
 			t.Errorf("%+v", at)
 		}
 	})

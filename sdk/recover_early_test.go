@@ -12,9 +12,9 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// A ring of four with one colluder planned for, d. The lost device a and its neighbor had given up b, so d alone knows
-// how far a had come, and it forgets that: it starts anew. The replacement enters the run before the release that a had
-// reached, and makes those releases a second time. None of them has data, and the whole run is charged.
+// In a ring of four with one tolerated colluder, d, the lost device a and its neighbor had given up b. So only d knows
+// how far a had come, and d restarts without that knowledge. The replacement device enters the run before a's last
+// release, and makes some releases again, none with data. The whole run is charged.
 func TestReplacementBeforeTheLostRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := privateRing()

@@ -23,7 +23,6 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// forger is a neighbor that says something else than it knows.
 type forger struct {
 	transport.Transport
 	mu    sync.Mutex
@@ -46,8 +45,8 @@ func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
 	return errors.Join(err, v.Transport.Send(ctx, to, frame))
 }
 
-// triangle is a private fleet whose members all know each other, and which has stopped since the first of them is lost,
-// with its disk. left returns a configuration for its successor; stop ends those that are left.
+// triangle is a private fleet whose members are all neighbors, stopped because the first is lost with its disk. left
+// returns a configuration for the replacement device; stop ends the others.
 func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (
 	left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
 	f := privateRing()
@@ -143,17 +142,17 @@ func spareLedger(t *testing.T) string {
 	return path
 }
 
-// A neighbor that says of itself or of the lost device what it cannot show, or stands where nobody can stand, is named
-// and waited for; nothing is kept and nothing charged. What it alone knows is believed: it decides when the device
-// enters the run, and no more, since the whole run is charged and no release has data.
+// A neighbor makes unproven claims about itself or the lost device, or claims an impossible position. The replacement
+// device waits for it by name, and stores and charges nothing. It believes what only that neighbor can know. This
+// decides only when it enters the run, because the whole run is charged and no release has data.
 func TestTakeoverFromLiars(t *testing.T) {
 	t.Parallel()
 	const works = "it works"
 	for _, c := range []struct {
 		name        string
 		lie         func(f *admm.Message)
-		keys, plain string // what it waits for, or works: in a fleet with keys, and without
-		entry       int    // the release after which it then enters; without keys
+		keys, plain string // what the device waits for, or the error: with and without keys
+		entry       int    // the release after which the device then enters; without keys
 	}{
 		{"truth", func(f *admm.Message) {}, works, works, 4},
 		{"another place", func(f *admm.Message) { f.Grid[0] += 100 }, works, works, 4},
@@ -241,8 +240,8 @@ func privateHash() [32]byte {
 	return f.Hash()
 }
 
-// The run is charged before anything is made: with a store that fails at its first save, the ledger has it all the
-// same, and nothing is charged again when the device takes over after that.
+// The run is charged before any release. If the store fails at its first save, the ledger keeps the charge, and a later
+// takeover charges nothing.
 func TestTakeoverChargesFirst(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -283,12 +282,12 @@ func TestTakeoverChargesFirst(t *testing.T) {
 	})
 }
 
-// A neighbor that does not answer is waited for and named; an end of the wait leaves no trace.
+// The device waits for a neighbor that does not answer, and names it. Ending the wait leaves no trace.
 func TestTakeoverWaits(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
 		left, _, stop := triangle(t, 2, true, func(*admm.Message) {})
-		stop() // b and c are away
+		stop() // b and c are not running
 		cfg := left(tinytest.MemStore(), ledger)
 		cfg.ResendAfter = 100 * time.Millisecond
 		var told [][]string
@@ -315,7 +314,7 @@ func TestTakeoverWaits(t *testing.T) {
 	})
 }
 
-// Where no device can be replaced, New says so, and why.
+// If no device can be replaced, New returns an error with the reason.
 func TestTakeoverRefused(t *testing.T) {
 	store, err := tinytest.MemStore()()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// journal is a log that can be read while it is written.
+// journal is a log that is readable while it is written.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -40,7 +40,7 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// endsAt returns a context that ends when the journal says something.
+// endsAt returns a context that ends when the journal contains want.
 func (j *journal) endsAt(t *testing.T, want string) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
@@ -52,21 +52,19 @@ func (j *journal) endsAt(t *testing.T, want string) context.Context {
 	return ctx
 }
 
-// outcome is what came of a wreck.
 type outcome struct {
-	recovered int  // after which release
-	late      int  // how often the device of a neighbor was killed in between
-	back      bool // the lost device came back and was stopped
-	forgotten bool // a release was seen by somebody who has forgotten it
+	recovered int  // the release after which the device was replaced
+	late      int  // how often a neighbor's device was killed in between
+	back      bool // the lost device returned and was stopped
+	forgotten bool // a member saw a release and forgot it
 }
 
-// play loses a device and lets another take its place.
 func (w *wreck) play() (out outcome) {
 	t := w.t
 	for i := range w.hosts {
 		w.start(i)
 	}
-	// Somewhere in the run, or before it, or behind its end.
+	// Before the run, in it, or after its end.
 	target := w.chance.IntN(w.last() + 1)
 	for w.hosts[w.lost].node.Status().Round < target {
 		time.Sleep(50 * time.Microsecond)
@@ -93,7 +91,7 @@ func (w *wreck) play() (out outcome) {
 	held := w.remembered()
 	w.start(w.lost)
 	spare := w.hosts[w.lost]
-	if w.rough && w.chance.IntN(3) == 0 { // the recovery itself is broken off
+	if w.rough && w.chance.IntN(3) == 0 { // the recovery itself is interrupted
 		w.wait(10 * time.Millisecond)
 		if !spare.ended() {
 			w.kill(w.lost)
@@ -154,7 +152,7 @@ func (w *wreck) play() (out outcome) {
 	if t.Failed() {
 		return out
 	}
-	if out.recovered < w.last() { // or an edge to the lost device is not used again
+	if out.recovered < w.last() { // otherwise an edge to the lost device is not used again
 		w.checkEdges()
 	}
 	w.checkReleases(&out)
@@ -166,12 +164,12 @@ func (w *wreck) play() (out outcome) {
 	return out
 }
 
-// comeBack starts the lost device again, on its old state, while its successor is away. It must end before it makes a
+// comeBack restarts the lost device from its old state while its replacement is away. It must end before it makes a
 // release.
 func (w *wreck) comeBack(old *host, out *outcome) {
-	// The successor's word has to have reached the neighbors before, and they must not have come to their end: who has,
-	// and is started again, has nothing more to save and does not remember it. Nor does one that was killed before its
-	// next release, see TestForgottenSuccessor.
+	// The neighbors must know of the replacement device and must not have finished: a neighbor that restarts after the
+	// end saves nothing, and so forgets it. So does a neighbor that is killed before its next release, see
+	// TestForgottenSuccessor.
 	var at sdk.Status
 	for range 1000 {
 		if at = w.hosts[w.lost].node.Status(); at.Round > out.recovered {
@@ -208,7 +206,7 @@ func (w *wreck) comeBack(old *host, out *outcome) {
 	out.back = true
 }
 
-// serve starts those again who have come to their end: somebody needs what they know.
+// serve restarts the members that finished, because another needs their state.
 func (w *wreck) serve() {
 	for i, h := range w.hosts {
 		if i != w.lost && h.ended() && h.err == nil {
@@ -218,7 +216,6 @@ func (w *wreck) serve() {
 	}
 }
 
-// end waits for all to come to their end.
 func (w *wreck) end() {
 	if spare := w.hosts[w.lost]; w.t.Failed() || spare.ended() && spare.err != nil {
 		for _, h := range w.hosts {
@@ -246,15 +243,14 @@ func (w *wreck) end() {
 	}
 }
 
-// checkEdges compares what the two ends of every edge have kept with their last release: each has both z, to the bit,
-// and the invariant of the method holds as far as float32 can.
+// checkEdges checks that both ends of every edge stored the same two z with their last release, to the bit, and that
+// the method's invariant holds to float32 precision.
 func (w *wreck) checkEdges() {
 	for _, wrong := range w.differences() {
 		w.t.Errorf("seed %d: %s", w.seed, wrong)
 	}
 }
 
-// differences lists what is wrong there.
 func (w *wreck) differences() (all []string) {
 	wrong := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	kept := make([]wire.Snapshot, len(w.hosts))
@@ -303,8 +299,8 @@ func minus(a, b []int32) []int32 {
 	return d
 }
 
-// checkReleases makes sure that nobody was ever sent two releases of one round, by one member or device. One that
-// somebody had seen and forgotten, before anybody asked, is another matter.
+// checkReleases checks that no member received two releases of one round from one member or device, except one that it
+// saw and forgot before anyone asked.
 func (w *wreck) checkReleases(out *outcome) {
 	for at, all := range w.seen {
 		for _, g := range all[1:] {
@@ -321,7 +317,6 @@ func (w *wreck) checkReleases(out *outcome) {
 	}
 }
 
-// checkCertificate makes sure that the ledger of the device that took over has the whole run.
 func (w *wreck) checkCertificate(out outcome) {
 	spare := w.hosts[w.lost]
 	if w.fleet.Privacy.NonPrivate {
@@ -341,23 +336,22 @@ func (w *wreck) checkCertificate(out outcome) {
 	}
 }
 
-// A device is lost with its disk, in whichever round, and another takes its place. The run comes to its end, nobody has
-// been sent two releases of one round, the replacement makes no release with data in a private run and charges all of
-// it, both ends of every edge have the same bits, and the lost device is stopped when it comes back. 15 times, 60 with SPADE_LONG, or as often as SPADE_RECOVERIES says;
-// SPADE_RECOVERY_SEED plays one alone, or as many from there on as SPADE_RECOVERIES says.
+// A device is lost with its disk in any round, and another replaces it. The run finishes, no member receives two
+// releases of one round, both ends of every edge have the same bits, and the lost device ends when it returns. In a
+// private run the replacement device makes no release with data and charges the whole run. Plays 15 seeds, 60 with
+// SPADE_LONG, or SPADE_RECOVERIES. SPADE_RECOVERY_SEED plays that seed, or SPADE_RECOVERIES seeds from there on.
 func TestRecoveries(t *testing.T) {
 	t.Parallel()
 	testRecoveries(t, false)
 }
 
-// The same where neighbors share noise, with mixing rounds: no key makes the noise of two releases, or of two devices,
-// and from the takeover on both ends of every edge agree again.
+// The same with pairwise noise and mixing rounds: no key is used for two releases or devices, and after the takeover
+// both ends of every edge agree again.
 func TestRecoveriesWithSharedNoise(t *testing.T) { testRecoveries(t, true) }
 
-// The same where each shares noise with all others, neighbors or not.
+// The same with every pair of members sharing noise, neighbors or not.
 func TestRecoveriesWithPartners(t *testing.T) { testRecoveries(t, true, true) }
 
-// recoveries returns how many to play, and which is the first.
 func recoveries(t *testing.T, usually int) (count, first int) {
 	count = usually
 	if !long || testing.Short() {

@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// forgetful is a neighbor that says it has never heard of anybody, and tells of every first release that it gets: one
-// that wants a second look at the data.
+// forgetful is a neighbor that denies knowing anyone and reports every first release. It tries to make nodes use the
+// data a second time.
 func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks chan<- struct{}) error {
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {
@@ -52,8 +52,8 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 	}
 }
 
-// A node without a store knows from its ledger alone that it has had an incarnation before. It does not take a
-// neighbor's word for it that nothing was sent, and neither does one that was made in time and comes second.
+// A node without a store learns only from its ledger of an earlier incarnation. It does not believe a neighbor that
+// nothing was sent. Nor does a node that was made in time but runs second.
 func TestNoSecondLook(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -104,7 +104,7 @@ func TestNoSecondLook(t *testing.T) {
 	}
 }
 
-// A run that was begun without a ledger is counted from its first release on when it gets one.
+// A run that began without a ledger is counted from its first release once it gets one.
 func TestLedgerComesLater(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -151,7 +151,7 @@ func TestLedgerComesLater(t *testing.T) {
 	}
 }
 
-// What would keep a node from stating what it has leaked is found before it leaks anything.
+// An error that would prevent a certificate is reported before the node releases anything.
 func TestCertificateIsCheckedFirst(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil

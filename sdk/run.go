@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Run takes the node through its rounds, until the model is final and no neighbor needs more messages. After ctx has ended, a
-// further Run continues. An oracle's error ends a run that is not private; in a private run a constant replaces the loss.
+// Run executes the rounds until the model is final and no neighbor needs more messages. After ctx has ended, another
+// call continues. An oracle error ends a run that is not private; in a private run a constant replaces the loss.
 func (n *Node) Run(ctx context.Context) error {
 	if !n.running.TryLock() {
 		return errors.New("sdk: Run is already running")
@@ -24,7 +24,7 @@ func (n *Node) Run(ctx context.Context) error {
 		return err
 	}
 	defer r.stop()
-	over := false // a panic, of a store or an observer, may come between a release and its record
+	over := false // stays false if a store or an observer panics, perhaps between a release and its record
 	defer func() {
 		if !over {
 			n.failed = errors.New("sdk: an earlier Run ended in a panic; make the node anew from what its store holds")
@@ -49,7 +49,6 @@ func (n *Node) fatal(err error) error {
 	return err
 }
 
-// loop drives the machine until the run is over.
 func (r *run) loop() error {
 	p := &pace{wait: r.cfg.ResendAfter, moved: true}
 	p.tick = time.NewTimer(p.wait)
@@ -68,7 +67,7 @@ func (r *run) loop() error {
 		duties, err := r.machine.Ready()
 		r.judged()
 		r.compare()
-		if r.machine.Alone() && duties.Reserve > 0 { // nothing is charged for what reaches nobody
+		if r.machine.Alone() && duties.Reserve > 0 { // a release that reaches nobody costs nothing
 			continue
 		}
 		if err == nil {
@@ -80,7 +79,7 @@ func (r *run) loop() error {
 		switch {
 		case duties.Finished:
 			r.dropSecrets()
-			if again && len(r.cases) > 0 { // a neighbor in quarantine may not know it
+			if again && len(r.cases) > 0 { // the neighbor may not know of the quarantine
 				return r.serveOutsiders(min(2*r.cfg.ResendAfter, r.cfg.Linger))
 			}
 			return nil
@@ -104,8 +103,8 @@ func (r *run) loop() error {
 	}
 }
 
-// perform does a machine's duties, except queries, in their order: it charges a release before it is made, stores and marks it
-// once it is made, and only then shows or sends it.
+// perform carries out the machine's duties, except queries, in order: it charges a release before it is made, then
+// stores and marks it, and only then shows or sends it.
 func (r *run) perform(duties admm.Ready) error {
 	var err error
 	if duties.Reserve > 0 {
@@ -144,7 +143,7 @@ func (r *run) perform(duties admm.Ready) error {
 	return r.send(duties.Send)
 }
 
-// deliver decodes and checks a frame, and gives it to the machine.
+// deliver decodes and checks a frame, and passes it to the machine.
 func (r *run) deliver(in received) error {
 	from, member := r.number[in.from]
 	if !member {

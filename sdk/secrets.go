@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// keyUsed, in tests, is called with every key of shared noise.
+// keyUsed, if set by a test, receives every key of pairwise noise.
 var keyUsed func(n *Node, neighbor string, release int, key [32]byte)
 
 // pairKey is [admm.Config].PairKey.
@@ -35,7 +35,7 @@ func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 	return key, true
 }
 
-// loadSecrets loads the stored secrets, or, before the first release, makes a key pair.
+// loadSecrets loads the stored secrets. Before the first release, if none are stored, it makes a key pair.
 func (n *Node) loadSecrets() error {
 	s, release := n.secrets, n.machine.Status().Round
 	if s == nil || n.toRecover != nil {
@@ -56,7 +56,7 @@ func (n *Node) loadSecrets() error {
 		}
 	}
 	switch {
-	case n.machine.Alone() || release == n.method().Last(): // they were removed
+	case n.machine.Alone() || release == n.method().Last(): // they were deleted
 		return nil
 	case release == 0:
 		return n.newSecrets(1)
@@ -65,7 +65,7 @@ func (n *Node) loadSecrets() error {
 		"ones of this device: bring them back, or let the device replace a lost one, in an empty folder", release)
 }
 
-// newSecrets makes a key pair for the releases from one on, and stores it before a neighbor hears of it.
+// newSecrets makes a key pair for the releases from the given one on, and stores it before it is sent.
 func (n *Node) newSecrets(from int) error {
 	if n.secrets == nil {
 		return nil
@@ -76,7 +76,7 @@ func (n *Node) newSecrets(from int) error {
 	return n.keepSecrets()
 }
 
-// keepSecrets stores what neighbors have offered, before a release depends on it.
+// keepSecrets stores the neighbors' offers before a release depends on them.
 func (n *Node) keepSecrets() error {
 	s := n.secrets
 	if s == nil || !s.Changed || n.cfg.Store == nil {
@@ -93,7 +93,7 @@ func (n *Node) keepSecrets() error {
 	return nil
 }
 
-// retireSecrets deletes the private key, not the public one, once the last release with its noise is marked.
+// retireSecrets deletes the private key once the last release with its noise is marked. It keeps the public key.
 func (n *Node) retireSecrets(release int) error {
 	if m := n.method(); n.secrets == nil || m.Data(release) < m.Rounds {
 		return nil
@@ -118,7 +118,7 @@ func (n *Node) dropSecrets() {
 	}
 }
 
-// attach adds to a message its proofs, the node's offer, and the stops that it knows.
+// attach adds to a message its proofs, the node's offer, and the early-stop requests that the node knows.
 func (n *Node) attach(m *admm.Message) {
 	n.claims.Attach(m)
 	n.attachStops(m)
@@ -127,20 +127,20 @@ func (n *Node) attach(m *admm.Message) {
 	}
 }
 
-// offered returns a neighbor's checked offer; nil if a message has none that is new and counts.
+// offered returns a neighbor's checked offer, or nil if the message has no new offer that counts.
 func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
-	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // whose Epoch is the sender's
+	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // in other messages Epoch is the sender's
 	switch {
 	case r.secrets == nil || r.secrets.Kept == nil || r.secrets.Kept.Private == nil || !trust.Offers(m.Kind) || peer == nil:
 		return nil, nil
 	case probe && m.Epoch < r.machine.Epoch(m.From), // a replaced device
-		!probe && (m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation), // not checked
+		!probe && (m.Epoch != r.claims.Epoch || m.Incarnation != r.claims.Incarnation), // unverified
 		len(m.Signed.Offer) == 0 && (!probe || m.Round >= r.method().Last()):           // the sender's run is over
 		return nil, nil
 	}
 	o, err := r.secrets.Check(r.claims, peer, m, max(m.Round, r.machine.Heard(m.From)))
 	if errors.As(err, new(trust.Fork)) {
-		r.correct(m.From, peer) // a device that has lost its state ends when it sees what it has released
+		r.correct(m.From, peer) // a device that lost its state ends when it sees its own releases
 	}
 	return o, err
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// sharedRing is a private fleet whose neighbors share noise.
+// sharedRing is a private fleet with pairwise noise between neighbors.
 func sharedRing() *sdk.Fleet {
 	f := privateRing()
 	p := &f.Privacy
@@ -27,7 +27,7 @@ func sharedRing() *sdk.Fleet {
 	return f
 }
 
-// simulatedSecret gives a node what a simulation gives its machine; nil where nothing is shared.
+// simulatedSecret gives a node the secrets that a simulation gives its machine, or nil without pairwise noise.
 func simulatedSecret(f *sdk.Fleet, i int) func(neighbor string) pair.Secret {
 	if f.Privacy.PairSigma == 0 {
 		return nil
@@ -37,7 +37,7 @@ func simulatedSecret(f *sdk.Fleet, i int) func(neighbor string) pair.Secret {
 	}
 }
 
-// With the secrets of a simulation, nodes in memory and over websockets have its bits.
+// With the secrets of a simulation, nodes in memory and over websockets compute the simulation's bits.
 func TestSharedNoiseOverTransports(t *testing.T) {
 	f := sharedRing()
 	want := simulated(t, f)
@@ -50,13 +50,12 @@ func TestSharedNoiseOverTransports(t *testing.T) {
 	sameModels(t, memory, want)
 }
 
-// agreement is what the devices of a fleet keep of their secrets while it runs.
+// agreement records the secrets that a fleet's devices store during a run.
 type agreement struct {
 	mu   sync.Mutex
 	kept map[string]*pair.Kept
 }
 
-// look reads what a member's device keeps.
 func (a *agreement) look(t *testing.T, name, dir string) {
 	text, err := os.ReadFile(filepath.Join(dir, state.SecretsName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +67,7 @@ func (a *agreement) look(t *testing.T, name, dir string) {
 		return
 	}
 	if k.Private == nil {
-		return // it is not needed any more
+		return // no longer needed
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -78,7 +77,7 @@ func (a *agreement) look(t *testing.T, name, dir string) {
 	a.kept[name] = k
 }
 
-// models returns those of a simulation with the secrets that were agreed on.
+// models returns the models of a simulation with the agreed secrets.
 func (a *agreement) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 	t.Helper()
 	cfgs, err := f.Machines(samples[:len(f.Members)], noise)
@@ -106,9 +105,8 @@ func (a *agreement) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 	return network.Models()
 }
 
-// Two and five devices agree on the secrets of their edges, and have the bits of a simulation with the same ones: with
-// keys and without. When all are done nothing of the secrets is left on their disks, and a device that is started again
-// is served all the same.
+// Two and five devices agree on secrets, with and without keys, and compute the bits of a simulation with these
+// secrets. In the end no secret is left on their disks, and a restarted device still gets answers.
 func TestNodesAgreeOnSecrets(t *testing.T) {
 	for name, c := range map[string]struct {
 		members int
@@ -120,7 +118,7 @@ func TestNodesAgreeOnSecrets(t *testing.T) {
 			f := sharedRing()
 			if c.members == 2 {
 				f.Members, f.Edges = f.Members[:2], f.Edges[:1]
-				f.Privacy.Colluders = 0 // with the other one there is nobody to share with
+				f.Privacy.Colluders = 0 // with one colluder of two, noise would be shared with nobody
 			}
 			trs := inMemory(t, f)
 			if c.tls {
@@ -159,8 +157,8 @@ func TestNodesAgreeOnSecrets(t *testing.T) {
 	}
 }
 
-// All nodes stop again and again and are made anew, at every release, and exchange the keys that they sign with: what
-// noise they share is that of the quiet run, and no key of it is used for two releases.
+// All nodes restart at every release and replace their signing keys. Their pairwise noise is that of the uninterrupted
+// run, and no key is used for two releases.
 func TestSharedNoiseSurvivesRestarts(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"neighbors": sharedRing(), "partners": partnered(t, 6, 5, 2)} {
 		t.Run(name, func(t *testing.T) { survivesRestarts(t, f) })
@@ -171,7 +169,7 @@ func survivesRestarts(t *testing.T, f *sdk.Fleet) {
 	a := &agreement{}
 	dir, trs := newLedgers(t, f), inMemory(t, f)
 	var mu sync.Mutex
-	used := map[[32]byte]map[string]int{} // by key and member: in which release
+	used := map[[32]byte]map[string]int{} // by key and member: the release
 	sdk.OnKey(func(member, neighbor string, _ uint16, _ uint64, release int, key [32]byte) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -202,7 +200,7 @@ func survivesRestarts(t *testing.T, f *sdk.Fleet) {
 					}
 				}},
 				Keys: func(name string) []ed25519.PublicKey { return append(memberKeys(name), memberKeys("new "+name)...) }}
-			if cfg.Key = memberKey(name); incarnation > i+3 { // members exchange their keys one after the other
+			if cfg.Key = memberKey(name); incarnation > i+3 { // members replace their keys one after the other
 				cfg.Key = memberKey("new " + name)
 			}
 			n, release, err := kept(t, dir, cfg)

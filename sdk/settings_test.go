@@ -23,7 +23,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Every field of a fleet's method, privacy and wire has one row in the table, which leads to that field.
+// Every field of a fleet's method, privacy and wire has exactly one row in the table, and the row refers to that field.
 func TestSettingsCoverTheFleet(t *testing.T) {
 	var f sdk.Fleet
 	want := map[string]any{}
@@ -61,7 +61,7 @@ func TestSettingsCoverTheFleet(t *testing.T) {
 	}
 }
 
-// All names of a choice can be read, and no other; what is out of range is reported with the name of its field.
+// Every name of a choice can be parsed, and no other. A value out of range is reported with the name of its field.
 func TestSettingsCheck(t *testing.T) {
 	for _, s := range settings.All() {
 		f := privateRing()
@@ -90,7 +90,6 @@ func TestSettingsCheck(t *testing.T) {
 	}
 }
 
-// The defaults in the table are those that Suggest takes.
 func TestSettingsDefaults(t *testing.T) {
 	var f sdk.Fleet
 	var err error
@@ -98,7 +97,7 @@ func TestSettingsDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Method.Seed = 1 // of no suggestion
+	f.Method.Seed = 1 // Suggest does not set it
 	for _, s := range settings.All() {
 		got := fmt.Sprint(reflect.ValueOf(s.In(&f)).Elem())
 		if x, ok := s.In(&f).(fmt.Stringer); ok {
@@ -110,7 +109,8 @@ func TestSettingsDefaults(t *testing.T) {
 	}
 }
 
-// A bound on neighbors goes with releases, the same for all of them, which it takes unless another payload is named.
+// A bound on neighbors needs releases that are the same for all of them. It selects them unless another payload is
+// named.
 func TestRobustNeedsReleases(t *testing.T) {
 	f := five(privateRing())
 	f.Privacy, f.Method.Robust = sdk.Privacy{NonPrivate: true}, 2
@@ -128,8 +128,8 @@ func TestRobustNeedsReleases(t *testing.T) {
 	}
 }
 
-// A setting is described once. Momentum, an ordinary one, was named by twenty files when it came: beside what computes
-// with it, in package zoest, at most four may name it. These are its field, its range, its row in the table, and a codec.
+// A setting is described once. Apart from the code in package zoest that computes with Momentum, a typical setting, at
+// most four files may name it: its field, its range, its row in the table, and a codec. It was twenty.
 func TestASettingIsNamedInFourFiles(t *testing.T) {
 	word := regexp.MustCompile(`(?i)\bmomentum\b`)
 	var named []string
@@ -168,7 +168,6 @@ func TestASettingIsNamedInFourFiles(t *testing.T) {
 	}
 }
 
-// No number of a fleet may be one that float32 does not hold.
 func TestSettingsFitFloat32(t *testing.T) {
 	for _, s := range settings.All() {
 		for _, wrong := range []float64{1e39, -1e39, math.Inf(1), math.NaN()} {

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// rare is a batch oracle that panics at a sample: it works on all of a batch, or on none of it.
+// rare is a batch oracle that panics at one sample. It answers all of a batch or none.
 type rare struct{ sdk.OracleFunc }
 
 func (r rare) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
@@ -27,8 +27,8 @@ func (r rare) Losses(ctx context.Context, queries []zoest.Query, losses []float6
 	return err
 }
 
-// In a private run a sample that the oracle dies of counts as one that it has no loss for. That there was one, no log
-// line says that may leave the device; at level DEBUG, which may not, there is every detail.
+// In a private run a sample at which the oracle panics counts as one without a loss. Only level DEBUG, which stays on
+// the device, logs it.
 func TestDeadlySample(t *testing.T) {
 	for _, c := range []struct {
 		many  bool
@@ -69,7 +69,7 @@ func TestDeadlySample(t *testing.T) {
 	}
 }
 
-// A node whose Run has ended in a panic does not go on: nobody knows whether its last release was kept.
+// A node whose Run panicked does not continue, because it is unknown whether its last release was stored.
 func TestPanicIsTheEnd(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -88,7 +88,6 @@ func TestPanicIsTheEnd(t *testing.T) {
 	}
 }
 
-// fragile is a store that panics at the second save.
 type fragile struct{ saves int }
 
 func (s *fragile) Load() ([]state.Record, error) { return nil, nil }
@@ -102,12 +101,12 @@ func (s *fragile) Save(state.Record) error {
 	return nil
 }
 
-// reopened is a transport whose connection with a is made anew when the test says so.
+// reopened is a transport whose connection with a reopens when the test requests it.
 type reopened struct {
 	transport.Transport
 	opened chan string
 	rounds []int         // of the releases sent
-	second chan struct{} // closed when the second is sent for the first time
+	second chan struct{} // closed when the second is first sent
 	codec  *wire.Codec
 }
 
@@ -130,8 +129,8 @@ func (r *reopened) Send(ctx context.Context, to string, frame []byte) error {
 	return r.Transport.Send(ctx, to, frame)
 }
 
-// A neighbor that comes back while a node is at work on the next round gets the last release again, and not only when
-// that work is over.
+// A neighbor that returns while a node works on the next round gets the last release again at once, not only after that
+// work.
 func TestReachedAtWork(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -144,7 +143,7 @@ func TestReachedAtWork(t *testing.T) {
 	trs[1] = tr
 	var b *sdk.Node
 	told := false
-	// until b has made its third release, a makes none: it would be a word that the second has arrived
+	// a must not make its third release before b does, because it would confirm that b's second release arrived.
 	third := make(chan struct{})
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 		c.ResendAfter = time.Hour // no tick

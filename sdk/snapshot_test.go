@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// brief is what a failed test says of a saved state, without its vectors.
+// brief describes a saved state without its vectors, for test failures.
 func brief(k *state.Snapshot) string {
 	if k == nil {
 		return "nothing"
@@ -25,8 +25,8 @@ func brief(k *state.Snapshot) string {
 	return fmt.Sprintf("release %d of %q, note %s", k.Round, k.Member, k.Note)
 }
 
-// What a node has saved can be read while it is at work, and is what it has released; somebody who reads all the time
-// disturbs nothing and never meets half a state.
+// A running node's saved state can be read, and equals what the node released. A constant reader disturbs nothing and
+// never sees a partial state.
 func TestReadSnapshot(t *testing.T) {
 	f := &sdk.Fleet{
 		Run: "alone", Dim: 2000, Members: []string{"a"},
@@ -104,7 +104,7 @@ func TestReadSnapshot(t *testing.T) {
 		t.Errorf("found %+v, error %v", report.Newest, err)
 	}
 
-	// One slot is damaged, then both; then there are none.
+	// First one slot is damaged, then both; then there is no state.
 	for i, name := range []string{"slot-0", "slot-1"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
@@ -128,7 +128,7 @@ func TestReadSnapshot(t *testing.T) {
 	}
 }
 
-// A node reserves what its largest state takes before it makes a release: no save makes a slot longer.
+// A node reserves space for its largest state before it makes a release, so no save makes a slot longer.
 func TestNodeReservesItsState(t *testing.T) {
 	f := ring()
 	f.Members, f.Edges, f.Dim = f.Members[:1], nil, 4000

@@ -21,16 +21,16 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// soup makes bytes that are hardly ever a frame, and never one that would pass for the sender's next.
+// soup makes bytes that are rarely a valid frame, and never one that could be the sender's next.
 type soup struct {
 	chance rng.Stream
 	codec  *wire.Codec
 	last   int
-	bad    int64 // how many of those made are no frames
+	bad    int64 // how many of the results are no frames
 	f      admm.Message
 }
 
-// next makes one, from the frames of the releases that the villain has sent so far.
+// next makes one from the frames of the releases that the villain has sent so far.
 func (s *soup) next(kept [][]byte) []byte {
 	n := func(n int) int { return s.chance.IntN(n) }
 	for {
@@ -38,7 +38,7 @@ func (s *soup) next(kept [][]byte) []byte {
 		s.chance.Read(b)
 		if len(kept) > 0 && n(4) > 0 {
 			b = slices.Clone(kept[n(len(kept))])
-			if n(8) == 0 { // where the sender is: lies and truths
+			if n(8) == 0 { // claims, true and false, about the sender's position
 				epoch, incarnation := signed.UnpackDevice(s.chance.Uint64())
 				b, _ = s.codec.Append(nil,
 					&admm.Message{Kind: []admm.Kind{admm.ProbeReply, admm.Probe}[n(2)], Round: n(s.last + 3), Held: n(s.last + 3),
@@ -68,13 +68,12 @@ func (s *soup) next(kept [][]byte) []byte {
 		}
 		if s.f.Kind == admm.Done && s.f.Round == s.last || s.f.Kind != admm.Done && s.f.Kind != admm.Probe &&
 			s.f.Kind != admm.ProbeReply && s.f.Round > len(kept) {
-			continue // a member is free to say so, at its own cost
+			continue // a member may say this, at its own cost
 		}
 		return b
 	}
 }
 
-// tally is a log that counts its lines.
 type tally struct {
 	mu    sync.Mutex
 	lines int
@@ -87,7 +86,7 @@ func (c *tally) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// junkWanted is how many malformed frames a test sends: usual, or what SPADE_JUNK says (1000000, by hand).
+// junkWanted is the number of malformed frames that a test sends: usual, or SPADE_JUNK (for example 1000000).
 func junkWanted(t *testing.T, usual int) int {
 	t.Helper()
 	switch {
@@ -106,7 +105,6 @@ func junkWanted(t *testing.T, usual int) int {
 	return usual
 }
 
-// memory returns the bytes in use, and those taken from the system.
 func memory() (heap, sys uint64) {
 	var m runtime.MemStats
 	runtime.GC()
@@ -114,8 +112,8 @@ func memory() (heap, sys uint64) {
 	return m.HeapAlloc, m.Sys
 }
 
-// simmer runs the fleet of path over the given transports, with so much junk for the victim, and checks what the victim
-// makes of it.
+// simmer runs the fleet of path over the given transports, sends the victim the given number of junk frames, and checks
+// the victim's reaction.
 func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	t.Helper()
 	pot := &soup{chance: rng.New(9, rng.Address{Purpose: rng.Fault}), last: f.Method.Rounds + f.Method.Cooldown}
@@ -126,7 +124,7 @@ func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 		if v.round == 0 {
 			return
 		}
-		if sent == 0 { // all is running
+		if sent == 0 { // all nodes run
 			heap, sys = memory()
 		}
 		for range min(junk-sent, junk/9+1) { // nothing is left after round 9
@@ -163,12 +161,12 @@ func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// A hundred thousand malformed frames with SPADE_LONG, otherwise a quarter, or as many as SPADE_JUNK says: counted, not
-// remembered, and without effect.
+// A hundred thousand malformed frames with SPADE_LONG, otherwise a quarter, or SPADE_JUNK. The node counts them, stores
+// nothing, and is not affected.
 func TestByteSoup(t *testing.T) {
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // pauses cost nothing here
+			synctest.Test(t, func(t *testing.T) { // pauses take no real time here
 				f := path(private)
 				simmer(t, f, inMemory(t, f), junkWanted(t, 50_000))
 			})
@@ -176,7 +174,7 @@ func TestByteSoup(t *testing.T) {
 	}
 }
 
-// The same through TLS websockets.
+// The same over TLS websockets.
 func TestByteSoupOverTLS(t *testing.T) {
 	f := path(true)
 	simmer(t, f, pathOverTLS(t, f, 0, nil), junkWanted(t, 5_000))

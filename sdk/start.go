@@ -16,25 +16,25 @@ type run struct {
 	ctx        context.Context
 	cancel     context.CancelFunc
 	codec      *wire.Codec
-	releases   bool // what the fleet sends
+	releases   bool // the fleet's payload is the release
 	inbox      chan received
 	presence   *presence          // nil without Config.Patience
 	silence    *transport.Silence // of neighbors
 	outbox     map[int]*outbox    // by neighbor
-	opened     <-chan string      // neighbors whose connection has just opened; nil if the transport does not report it
+	opened     <-chan string      // neighbors whose connection just opened; nil if the transport does not report it
 	workers    sync.WaitGroup
 	senders    sync.WaitGroup
-	message    admm.Message // scratch of decoding
-	losses     []float64    // scratch of asking
+	message    admm.Message // scratch space of decoding
+	losses     []float64    // scratch space of queries
 	joining    *joining     // nil except during a takeover
-	remembered bool         // rememberHeads was called in this Run
-	outgrown   bool         // the log says that the model was clipped to the public bound
+	remembered bool         // this Run called rememberHeads
+	outgrown   bool         // the log reported that the model was clipped to the public bound
 	idle       int          // frames taken since the last progress
-	waiting    int          // the round for which the observer's Waiting was called, plus 1
+	waiting    int          // 1 plus the round for which Observer.Waiting was called
 	final      time.Time    // when the model became final
 }
 
-// start starts the goroutines of a Run, with one sender for each neighbor, so that nobody waits for a slow one.
+// start starts the goroutines of a Run. Each neighbor has its own sender, so a slow neighbor delays no other.
 func (n *Node) start(ctx context.Context) (*run, error) {
 	codec, err := wire.NewCodec(n.cfg.Fleet.Dim)
 	if err != nil {
@@ -47,7 +47,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	if t, ok := n.cfg.Transport.(transport.Notifier); ok {
 		r.opened = t.Opened()
 	}
-	r.rememberHeads() // the last process may have been killed before it did
+	r.rememberHeads() // the last process may have been killed before it did so
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	var names []string
 	for _, j := range n.neighbors {
@@ -80,7 +80,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-// stop lets the last frames leave for a moment, then ends every goroutine of start.
+// stop gives the last frames a moment to leave, then ends every goroutine of start.
 func (r *run) stop() {
 	r.rememberHeads()
 	for _, box := range r.outbox {
@@ -98,7 +98,6 @@ func (r *run) stop() {
 	r.workers.Wait()
 }
 
-// receive passes frames from the transport to the loop.
 func (r *run) receive() {
 	for {
 		from, frame, err := r.cfg.Transport.Recv(r.ctx)

@@ -13,12 +13,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Stop says who may end a run early.
+// Stop configures early-stop requests.
 type Stop struct {
-	Members int `json:"members"` // that have to ask, 1 to 8: the run ends with the earliest round that so many asked for
+	Members int `json:"members"` // that must ask, 1 to 8: the run ends with the earliest round that this many asked for
 }
 
-// EndedAt returns the method of a run that ends early; 0 is no early end.
+// EndedAt returns the method of a run that ends with round last; 0 means that the run does not end early.
 func (m Method) EndedAt(last int) Method {
 	if last > 0 {
 		m.Rounds = min(m.Rounds, last)
@@ -29,22 +29,22 @@ func (m Method) EndedAt(last int) Method {
 // Wish is a member's early-stop request.
 type Wish struct {
 	Member string `json:"member"`
-	Last   int    `json:"round"` // the last with data, counted from 1
+	Last   int    `json:"round"` // the last round with data, counted from 1
 }
 
-// stops are the early-stop requests that a node knows. It stores one before it acts on it or passes it on.
+// stops holds the early-stop requests ("stops") that a node knows. The node stores a stop before it acts on it or
+// relays it.
 //
-// All members end with the same round. A member that has made r releases asks for a round whose last release is at least r
-// + its largest distance from a member + 1. Its stop travels with every message from its release r+1 on. A node needs a
-// release of each neighbor to make the one after the next, so a member h edges away knows of the stop before it makes
-// release r+1+h: before any round beyond it begins. The round that [Stop.Members] have asked for is the largest of theirs.
+// All members end with the same round. A member that has made r releases asks for a round whose last release is at
+// least r + its largest distance from a member + 1. Every message from its release r+1 on carries the stop. To make
+// release s+1, a node needs release s of each neighbor. So a member h edges away knows of the stop before it makes
+// release r+1+h: before any later round begins. The round that [Stop.Members] asked for is the largest of theirs.
 type stops struct {
 	trust.Stops
-	fresh bool // the machine does not know yet
-	blind bool // during a takeover the node does not know where the fleet is
+	fresh bool // the machine does not know the new stop yet
+	blind bool // during a takeover the node does not know the fleet's progress
 }
 
-// loadStops loads the stops of the journal.
 func (n *Node) loadStops() {
 	for _, s := range n.journal.Stops {
 		if s.Member < len(n.cfg.Fleet.Members) && n.stops.Take(s) {
@@ -54,7 +54,7 @@ func (n *Node) loadStops() {
 	n.showStops()
 }
 
-// keepStops stores and takes in checked stops. n.mu is held.
+// keepStops stores checked stops, then adds them to the known ones. The caller holds n.mu.
 func (n *Node) keepStops(list ...signed.Relayed) error {
 	next, more := n.stops, false
 	for _, s := range list {
@@ -72,7 +72,7 @@ func (n *Node) keepStops(list ...signed.Relayed) error {
 	return nil
 }
 
-// showStops updates the status. n.mu is held.
+// showStops updates the status. The caller holds n.mu.
 func (n *Node) showStops() {
 	n.status.Stops = nil
 	for _, s := range n.stops.Known {
@@ -80,9 +80,9 @@ func (n *Node) showStops() {
 	}
 }
 
-// Stop asks, in the member's name, that last, or an earlier round, be the run's last with data; 0 is the earliest that can
-// reach everybody in time. It returns the round that this member has asked for. The request is final, and takes effect once
-// [Stop.Members] have asked. The guarantee covers no end that follows from private data.
+// Stop requests, in this member's name, that last or an earlier round be the run's last with data; 0 is the earliest
+// that can reach every member in time. Stop returns the requested round. The request is final, and takes effect once
+// [Stop.Members] have asked. The privacy guarantee does not cover an end that depends on private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {
@@ -104,7 +104,7 @@ func (n *Node) Stop(last int) (int, error) {
 			return s.Round, nil
 		}
 	}
-	// A release may be on its way without the stop. Its number is in the status by then.
+	// A release without the stop may be on its way. The status already counts it.
 	earliest := m.Data(n.status.Round + eccentricity(n.graph, self) + 1)
 	if last == 0 {
 		last = earliest
@@ -120,7 +120,7 @@ func (n *Node) Stop(last int) (int, error) {
 	return last, n.keepStops(s)
 }
 
-// eccentricity returns the distance of the member that is farthest from one, in edges.
+// eccentricity returns the largest distance, in edges, from a member to any other.
 func eccentricity(g *graph.Graph, from int) (most int) {
 	away := make([]int, g.N())
 	away[from] = 1
@@ -136,14 +136,13 @@ func eccentricity(g *graph.Graph, from int) (most int) {
 	return most - 1
 }
 
-// attachStops adds to a message the stops that the node knows.
 func (n *Node) attachStops(m *admm.Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	m.Signed.Stops = n.stops.Text
 }
 
-// receiveStops takes the stops of a message. It refuses and counts invalid ones, not the message.
+// receiveStops takes the stops of a message. It refuses and counts invalid stops but accepts the message.
 func (r *run) receiveStops(from string, m *admm.Message) {
 	var list []signed.Relayed
 	for b := range slices.Chunk(m.Signed.Stops, signed.RelayedSize) {
@@ -154,7 +153,7 @@ func (r *run) receiveStops(from string, m *admm.Message) {
 		}
 	}
 	r.mu.Lock()
-	err := r.keepStops(list...) // once for all of a frame
+	err := r.keepStops(list...) // once per frame
 	r.mu.Unlock()
 	if err != nil {
 		r.refuse(from, err)
@@ -186,7 +185,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil {
 		return nil, err
 	}
-	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover has missed earlier ones
+	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover missed earlier ones
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
 		return nil, fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too early: the stop cannot reach all members in time",
@@ -195,7 +194,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	return &s, nil
 }
 
-// stopEarly tells the machine, or that of a takeover, the round that enough members have asked for.
+// stopEarly passes the round that enough members asked for to the machine, or to the machine of a takeover.
 func (r *run) stopEarly() {
 	r.mu.Lock()
 	fresh, last := r.stops.fresh, r.stops.Agreed()
@@ -208,7 +207,7 @@ func (r *run) stopEarly() {
 	switch {
 	case !fresh || last == 0:
 	case r.joining != nil:
-		r.machine.Stop(last) // it checks where neighbors may stand
+		r.machine.Stop(last) // the machine checks where neighbors may be
 		r.toRecover.End, r.end = last, last
 	default:
 		if r.end = r.machine.Stop(last); r.end >= r.cfg.Fleet.Method.Rounds {
@@ -218,5 +217,5 @@ func (r *run) stopEarly() {
 	}
 }
 
-// method returns the fleet's method with its present end.
+// method returns the fleet's method with the current end.
 func (n *Node) method() Method { return n.cfg.Fleet.Method.EndedAt(n.end) }

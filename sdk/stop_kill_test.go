@@ -23,11 +23,11 @@ func mustOpen(t *testing.T) state.Store {
 	return store
 }
 
-// mortal is a node's folder whose process dies at the nth write of a kind, before it or after it.
+// mortal is a node's folder whose process dies before or after the nth write of a kind.
 type mortal struct {
 	*state.Dir
-	nth    *int // writes to go
-	stops  bool // of stops, and not of states
+	nth    *int // writes left
+	stops  bool // counts writes of stops rather than of states
 	before bool
 	die    context.CancelFunc
 }
@@ -59,8 +59,8 @@ func (m mortal) Keep(name string, data []byte) error {
 	return m.write(name == state.JournalName, func() error { return m.Dir.Keep(name, data) })
 }
 
-// A member is killed before and after each write of its state and of a stop, the one that asks and one that passes the
-// wish on, and all end with the same round. Its ledger has the releases that were made, and no more.
+// The member that requests an early stop, or one that relays the request, is killed before and after each write of its
+// state and of a stop. All members end with the same round, and its ledger has exactly the releases that were made.
 func TestStopSurvivesKills(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 1)
@@ -73,13 +73,13 @@ func TestStopSurvivesKills(t *testing.T) {
 		for _, stops := range []bool{true, false} {
 			for nth := 1; nth <= 8 && (!stops || nth == 1); nth++ {
 				if !long && nth%3 == 0 {
-					continue // 1, 2, 4, 5, 7 and 8 are left
+					continue // 1, 2, 4, 5, 7 and 8 remain
 				}
 				for _, before := range []bool{true, false} {
 					name := fmt.Sprintf("member %d dies at write %d, of a stop %v, before it %v", victim, nth, stops, before)
 					killed := playKill(t, f, victim, nth, stops, before, func(n *sdk.Node, release int) {
 						if release == asksAfter {
-							_, _ = n.Stop(last) // the process may die in it, and ask again in the next life
+							_, _ = n.Stop(last) // the process may die in Stop, and the next process asks again
 						}
 					}, want)
 					if kills += killed; stops && killed == 0 {
@@ -130,7 +130,7 @@ func playKill(t *testing.T, f *sdk.Fleet, victim, nth int, stops, before bool, a
 				return false, err
 			}
 			defer release()
-			if n.Status().Round == 2 && i == 0 { // its wish may be lost with the process
+			if n.Status().Round == 2 && i == 0 { // the request may be lost with the process
 				ask(n, 2)
 			}
 			if err = n.Run(ctx); err != nil && ctx.Err() != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Two members work together on a path e, a, b, c, d: d signs a stop that comes too late, and c passes it on to b when a is
-// in the local work of its next round. So b ends three releases before a would, and a ends when it hears of that. a is
-// killed once it has said so, and starts again when its neighbors have left. It ends all the same: the release with which it
-// ends is stored before it says so.
+// Two members collude on a path e, a, b, c, d: d signs a late stop, which c relays to b while a is in the local work of
+// its next round. So b ends three releases before a would, and a ends when it learns of that. a is killed after it
+// reports its end, and restarts after its neighbors have exited. It still ends, because it stored its last release
+// before the report.
 func TestLateStopSurvivesKills(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
@@ -46,8 +46,8 @@ func TestLateStopSurvivesKills(t *testing.T) {
 	}
 }
 
-// playLateStop runs a fleet in which c passes on a late stop of d's with the last release of the fourth round, which b
-// waits for while a is at work on the fifth. It kills a at its last word, for a while.
+// playLateStop runs a fleet in which c relays d's late stop with the last release of the fourth round, while b waits
+// for it and a works on the fifth round. a is killed when it sends Done, and restarts after pause.
 func playLateStop(t *testing.T, f *sdk.Fleet, pause time.Duration) []*sdk.Node {
 	dir, late := t.TempDir(), wish(f, 3, 1, "d")
 	const told = 12
@@ -97,7 +97,7 @@ func playLateStop(t *testing.T, f *sdk.Fleet, pause time.Duration) []*sdk.Node {
 			err := life(i, tr)
 			if i == 0 && errors.Is(err, context.Canceled) {
 				away, back := context.WithTimeout(ctx, pause)
-				for away.Err() == nil { // what is sent to it meanwhile is lost
+				for away.Err() == nil { // drop what is sent to it meanwhile
 					_, _, _ = trs[i].Recv(away)
 				}
 				back()
@@ -112,7 +112,6 @@ func playLateStop(t *testing.T, f *sdk.Fleet, pause time.Duration) []*sdk.Node {
 	return all
 }
 
-// lazy takes a second for each frame once it is slow.
 type lazy struct {
 	transport.Transport
 	slow *atomic.Bool
@@ -125,7 +124,7 @@ func (l lazy) Send(ctx context.Context, to string, frame []byte) error {
 	return l.Transport.Send(ctx, to, frame)
 }
 
-// lastWord kills its member at its first last word.
+// lastWord kills its member when it first sends Done.
 type lastWord struct {
 	transport.Transport
 	inner *mail

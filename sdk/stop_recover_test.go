@@ -13,9 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A device is lost with its disk at every release of a run that ends early, that of the member that asks and that of
-// another. Its successor learns of the end from the neighbors, wherever in the run it takes over, and all end with the
-// same round. Without SPADE_LONG that is every other release.
+// In a run that ends early, a device is lost with its disk at every release (every other one without SPADE_LONG): that
+// of the member that asks, or another. Its replacement learns of the end from the neighbors, and all end with the same
+// round.
 func TestStopReachesRecoveredDevices(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 1)
@@ -35,7 +35,8 @@ func TestStopReachesRecoveredDevices(t *testing.T) {
 			})
 			recovered += took
 			want := last
-			// The wish travels with the next release, which is sent after it is stored: until then it may be lost with the device.
+			// The request travels with the next release, which is sent after it is stored. Until then it may be lost
+			// with the device.
 			if victim == 0 && release <= asksAfter+1 {
 				want = all[1].Status().End
 			}
@@ -54,7 +55,8 @@ func TestStopReachesRecoveredDevices(t *testing.T) {
 	}
 }
 
-// playLoss runs a fleet of which one device is lost right after it has stored a release. The first member asks.
+// playLoss runs a fleet in which one device is lost right after it stores a release. The first member asks for the
+// stop.
 func playLoss(t *testing.T, f *sdk.Fleet, victim, release int, ask func(n *sdk.Node, made int)) (all []*sdk.Node, took int) {
 	t.Helper()
 	trs := inMemory(t, f)
@@ -107,7 +109,7 @@ func playLoss(t *testing.T, f *sdk.Fleet, victim, release int, ask func(n *sdk.N
 	return all, took
 }
 
-// A device that took over in a run that ends early has a certificate: all planned rounds are counted.
+// A device that took over in a run that ends early has a certificate, which counts all planned rounds.
 func TestReplacementInAShortRunHasACertificate(t *testing.T) {
 	f := stoppable(privateRing(), 1)
 	all, _ := playLoss(t, f, 3, 4, func(n *sdk.Node, made int) {

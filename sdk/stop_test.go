@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// stoppable lets so many members of a fleet end its run.
+// stoppable sets how many members of a fleet must ask to end its run.
 func stoppable(f *sdk.Fleet, members int) *sdk.Fleet {
 	f.Stop = &sdk.Stop{Members: members}
 	return f
@@ -42,10 +42,9 @@ func endedAt(t *testing.T, f *sdk.Fleet, last int) [][]float32 {
 	return network.Models()
 }
 
-// wishes makes members ask for an end right after one of their releases, 0 for before the run.
+// The early-stop requests by member: release is the one after which the member asks, 0 for before the run.
 type wishes map[int]struct{ release, last int }
 
-// ask makes a node ask; it is called with each release.
 func (w wishes) ask(t *testing.T, n *sdk.Node, i, release int) {
 	if wish, asks := w[i]; asks && wish.release == release {
 		if _, err := n.Stop(wish.last); err != nil {
@@ -54,7 +53,7 @@ func (w wishes) ask(t *testing.T, n *sdk.Node, i, release int) {
 	}
 }
 
-// stopped runs a fleet of which some ask for an early end.
+// stopped runs a fleet in which some members request an early end.
 func stopped(t *testing.T, f *sdk.Fleet, trs []transport.Transport, w wishes, change func(i int, c *sdk.Config)) []*sdk.Node {
 	t.Helper()
 	var all []*sdk.Node
@@ -78,7 +77,7 @@ func stopped(t *testing.T, f *sdk.Fleet, trs []transport.Transport, w wishes, ch
 	return all
 }
 
-// mustEnd checks that all nodes have ended with a round, as planned or early, and with the models of such a run.
+// mustEnd checks that all nodes ended with round last, planned or early, and have the models of such a run.
 func mustEnd(t *testing.T, f *sdk.Fleet, all []*sdk.Node, last int) {
 	t.Helper()
 	end := last
@@ -102,7 +101,7 @@ func mustEnd(t *testing.T, f *sdk.Fleet, all []*sdk.Node, last int) {
 	sameModels(t, all, endedAt(t, f, end))
 }
 
-// mustAudit checks that a node's certificate counts so many releases, and that everybody can see why.
+// mustAudit checks that a node's certificate counts last releases, and that anyone can verify the reason.
 func mustAudit(t *testing.T, f *sdk.Fleet, n *sdk.Node, last int) {
 	t.Helper()
 	c, err := n.Certificate()
@@ -114,7 +113,7 @@ func mustAudit(t *testing.T, f *sdk.Fleet, n *sdk.Node, last int) {
 	}
 }
 
-// graphs are four shapes of five members, with the most edges between two of them.
+// graphs are four graphs of five members, each with its diameter.
 var graphs = map[string]struct {
 	edges [][2]string
 	wide  int
@@ -126,8 +125,8 @@ var graphs = map[string]struct {
 	"complete": {[][2]string{{"a", "b"}, {"a", "c"}, {"a", "d"}, {"a", "e"}, {"b", "c"}, {"b", "d"}, {"b", "e"}, {"c", "d"}, {"c", "e"}, {"d", "e"}}, 1},
 }
 
-// Whoever asks, whenever, and wherever it stands: all members end with the same round, the earliest of which all can hear
-// in time, with the bits of a run that was planned that short, and nothing that was not released is spent.
+// Whichever member asks, and whenever: all members end with the earliest round that all can learn of in time. The
+// models have the bits of a run planned that short, and only actual releases are charged.
 func TestStopIsAgreedOn(t *testing.T) {
 	t.Parallel()
 	for name, g := range graphs {
@@ -148,7 +147,8 @@ func TestStopIsAgreedOn(t *testing.T) {
 	}
 }
 
-// Of two that ask at the same time the earlier round counts; one that asks again may bring it forward, and not put it off.
+// If two members ask at the same time, the earlier round counts. A member that asks again may make the end earlier but
+// not later.
 func TestStopsOfSeveralMembers(t *testing.T) {
 	f := stoppable(privateRing(), 1)
 	f.Method.Rounds = 14
@@ -169,8 +169,8 @@ func TestStopsOfSeveralMembers(t *testing.T) {
 	mustEnd(t, f, all, 7)
 }
 
-// The same with mixing rounds, without a cool-down, with the paper's messages, without privacy, with noise that
-// neighbors share, and with frames that get lost.
+// The same with mixing rounds, without a cool-down, with the paper's messages, without privacy, with pairwise noise,
+// and with lost frames.
 func TestStopOfEveryKindOfRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -202,7 +202,7 @@ func TestStopOfEveryKindOfRun(t *testing.T) {
 					}
 				}
 				mustEnd(t, f, stopped(t, f, trs, wishes{1: {release: c.at}}, func(i int, cfg *sdk.Config) {
-					cfg.ResendAfter, cfg.Linger = 5*time.Millisecond, 5*time.Second // a lost last word is waited for
+					cfg.ResendAfter, cfg.Linger = 5*time.Millisecond, 5*time.Second // a node waits for a lost Done
 					cfg.Secret = simulatedSecret(f, i)
 				}), c.last)
 			}
@@ -210,8 +210,8 @@ func TestStopOfEveryKindOfRun(t *testing.T) {
 	}
 }
 
-// With noise that neighbors share and agree on themselves, all end with the same release: what each has added in it is
-// what another has taken away. No secret outlives the run.
+// With pairwise noise, all end with the same release: what one end of an edge adds, the other subtracts. No secret
+// outlives the run.
 func TestStopOfSharedNoise(t *testing.T) {
 	f, book := stoppable(sharedRing(), 1), newKeyBook()
 	sdk.OnKey(book.note)
@@ -235,7 +235,7 @@ func TestStopOfSharedNoise(t *testing.T) {
 	}
 }
 
-// Two of three members have to ask, and the earliest round that two have asked for counts.
+// Two of three members must ask, and the earliest round that two have asked for counts.
 func TestStopOfSeveral(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 2)

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Who asks too late, too near, or where nobody may ask, is told so and nothing happens.
+// A stop that comes too late, asks for too near a round, or is not allowed is refused with an error and has no effect.
 func TestStopIsRefused(t *testing.T) {
 	one := func(f *sdk.Fleet, change func(i int, c *sdk.Config)) *sdk.Node {
 		return nodes(t, f, inMemory(t, f), change)[0]
@@ -49,7 +49,7 @@ func TestStopIsRefused(t *testing.T) {
 	}
 }
 
-// A member whose fleet lets nobody end the run early, as those of older programs, is told what differs.
+// A member whose fleet allows no early end, such as that of an older program, is told the difference.
 func TestHelloNamesTheStop(t *testing.T) {
 	with, without := stoppable(privateRing(), 1), privateRing()
 	for _, f := range [][2]*sdk.Fleet{{with, without}, {without, with}, {with, stoppable(privateRing(), 2)}} {
@@ -63,7 +63,6 @@ func TestHelloNamesTheStop(t *testing.T) {
 	}
 }
 
-// mail changes the messages that its member sends.
 type mail struct {
 	transport.Transport
 	codec *wire.Codec
@@ -98,7 +97,7 @@ func newMail(t *testing.T, f *sdk.Fleet, tr transport.Transport, alter func(to s
 	return &mail{Transport: tr, codec: codec, alter: alter}
 }
 
-// wish is a stop in a member's name, as somebody with a key signs it.
+// wish is a stop in a member's name, signed with the key of by.
 func wish(f *sdk.Fleet, member, last int, by string) []byte {
 	s := signed.Relayed{Member: member, Statement: signed.Statement{Kind: signed.Stop, Round: last}}
 	name := "nobody"
@@ -109,7 +108,7 @@ func wish(f *sdk.Fleet, member, last int, by string) []byte {
 	return s.Append(nil)
 }
 
-// A stop that cannot be right is refused, wherever it comes from, and the run goes on to its planned end.
+// An invalid stop is refused, wherever it comes from, and the run continues to its planned end.
 func TestWrongStopsAreRefused(t *testing.T) {
 	f := stoppable(privateRing(), 1)
 	other := stoppable(privateRing(), 1)
@@ -153,10 +152,9 @@ func TestWrongStopsAreRefused(t *testing.T) {
 	}
 }
 
-// Two members work together: one signs a stop after a round that others have left behind, and one passes it on. All end
-// with the round that they are in, neighbors with releases of which the numbers differ by two at most, and nobody waits
-// for anybody for ever. What each has released is what it has paid for. Each kind of run comes to all three rounds on its
-// four graphs, with SPADE_LONG on each of them.
+// Two members collude: one signs a stop for a round that others have passed, and one relays it. All end with their
+// current round, with releases of neighbors at most two apart. No node waits indefinitely, and each pays for exactly
+// its releases. Each kind of run covers all three rounds over its four graphs, or with SPADE_LONG on each graph.
 func TestStopsThatComeTooLate(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
@@ -199,7 +197,7 @@ func TestStopsThatComeTooLate(t *testing.T) {
 	}
 }
 
-// mustEndNearby checks a run of which not all were told in time.
+// mustEndNearby checks a run in which not all members learned of the stop in time.
 func mustEndNearby(t *testing.T, f *sdk.Fleet, all []*sdk.Node) {
 	t.Helper()
 	for i, n := range all {

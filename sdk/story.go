@@ -8,10 +8,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Every member makes one release for all. Neighbors compare what they were told, see [trust.Gossip].
+// Consistency. Every member makes one release for all neighbors. Neighbors compare what they received, see
+// [trust.Gossip].
 
-// compare hands over, once for each release, what the work on it begins with. Nothing that arrives later counts before the
-// next one: when it arrived, compared with the end of the work, depends on data.
+// compare starts, once per release, the comparison of what the work on it uses. Later frames count only for the next
+// release, because their arrival relative to the end of the work depends on data.
 func (r *run) compare() {
 	g, release := r.claims.Gossip, r.machine.Begun()
 	if g == nil || release <= g.Begun() {
@@ -38,7 +39,6 @@ func (r *run) compare() {
 	}
 }
 
-// question takes a neighbor's question about what a member has signed.
 func (r *run) question(m *admm.Message) error {
 	g := r.claims.Gossip
 	if g == nil || r.outbox[m.From] == nil {
@@ -52,29 +52,28 @@ func (r *run) question(m *admm.Message) error {
 	return err
 }
 
-// confront shows all neighbors what a member has signed of an impossible release. Those who were told the same have found out by
-// themselves; those who were told something else have evidence of two releases.
+// confront shows all neighbors what a member signed of an impossible release. Those that received the same release have
+// detected it themselves; those that received another now have evidence of equivocation.
 func (r *run) confront(member int, st *signed.Statement) {
 	if st != nil && r.claims.Gossip != nil {
 		q := trust.Question{Slot: trust.Slot{Member: member, Epoch: st.Epoch, Round: st.Round}, Statement: st}
 		m := q.Message()
 		m.From = member
-		_ = r.question(m) // it was checked
+		_ = r.question(m) // checked before
 	}
 }
 
-// ask sends questions to all neighbors in use.
 func (r *run) ask(list []trust.Question) {
 	for i := range list {
 		for _, j := range r.neighbors {
 			if r.cases[j] == nil {
-				_ = r.post(j, list[i].Message()) // it is within its limits
+				_ = r.post(j, list[i].Message()) // always within limits
 			}
 		}
 	}
 }
 
-// expose keeps evidence against another member, shows it to the neighbors, and ends the work with that member.
+// expose stores evidence against another member, sends it to the neighbors, and stops working with that member.
 func (r *run) expose(e signed.Evidence) {
 	of := r.number[e.Member]
 	if peer := r.claims.Peers[of]; peer != nil {
@@ -90,7 +89,8 @@ func (r *run) expose(e signed.Evidence) {
 	r.spread(e)
 }
 
-// convicted reports whether there is evidence against a member, of that epoch or a later one, and notes that there is now.
+// convicted records evidence against a member's epoch. It reports whether there already was evidence of this or a later
+// epoch.
 func (n *Node) convicted(e signed.Evidence) (before bool) {
 	for _, known := range n.status.Evidence {
 		before = before || known.Member == e.Member && known.First.Epoch >= e.First.Epoch

@@ -19,7 +19,6 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// fleetOn returns a private fleet on a graph, without mixing.
 func fleetOn(t *testing.T, spec string, n int) *sdk.Fleet {
 	t.Helper()
 	g, err := graph.Parse(spec, n, 3)
@@ -37,7 +36,7 @@ func fleetOn(t *testing.T, spec string, n int) *sdk.Fleet {
 	return f
 }
 
-// away returns how many edges apart members are without one of them; -1 if there is no way.
+// away returns how many edges apart two members are if a third is removed, or -1 if they are not connected.
 func away(f *sdk.Fleet, a, b, without string) int {
 	hops := map[string]int{a: 0}
 	for queue := []string{a}; len(queue) > 0; queue = queue[1:] {
@@ -56,7 +55,7 @@ func away(f *sdk.Fleet, a, b, without string) int {
 	return -1
 }
 
-// withBad runs a fleet in which one member's frames go through a lie, and returns the nodes and the errors of the others.
+// withBad runs a fleet in which tell alters one member's frames. It returns the nodes, and the errors of the others.
 func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *sdk.Config)) (all map[string]*sdk.Node, err error) {
 	t.Helper()
 	all = map[string]*sdk.Node{}
@@ -97,11 +96,11 @@ func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *s
 	return all, errors.Join(errs...)
 }
 
-// A member that makes two releases of a round, signed and each with a chain of its own, one for some of its neighbors and one
-// for the others, is out: every honest member has evidence, those next to it go on without it, and nobody else is
-// accused. Two neighbors that are dist edges apart without it differ, and somebody on the way knows, when release
-// q+ceil(dist/2)+1 begins; questions and answers then overtake no release of the members that pass them on. Before digests
-// were compared this went on to the end of the run: no two of these releases ever came to one honest member.
+// A member makes two signed releases of one round, each with its own chain: one for some neighbors, one for the rest.
+// Every honest member gets evidence, the member's neighbors continue without it, and nobody else is accused. Let two
+// neighbors with different releases be dist edges apart without the member. When release q+ceil(dist/2)+1 begins, a
+// member between them detects the difference, and questions and answers then overtake no release of the members that
+// relay them. Without the comparison of digests no honest member would receive both releases.
 func TestTwoStories(t *testing.T) {
 	for _, c := range []struct {
 		graph string
@@ -161,7 +160,7 @@ func TestTwoStories(t *testing.T) {
 	}
 }
 
-// Digests that are wrong, missing or made up accuse nobody, and the models are those of a quiet run to the bit.
+// Wrong, missing or invented digests accuse nobody, and the models have the bits of an undisturbed run.
 func TestLyingDigests(t *testing.T) {
 	f := fleetOn(t, "grid:3x3", 9)
 	quiet, err := withBad(t, f, "e", func(_ string, m admm.Message) []admm.Message { return []admm.Message{m} }, nil)
@@ -192,7 +191,8 @@ func TestLyingDigests(t *testing.T) {
 	}
 }
 
-// Evidence against a member that is no neighbor is kept, and passed on to those whose neighbor it is; it ends that member.
+// A member stores evidence against a member that is no neighbor, and relays it to that member's neighbors. It ends that
+// member.
 func TestEvidenceTravels(t *testing.T) {
 	t.Parallel()
 	f := fleetOn(t, "ring", 6)
@@ -224,7 +224,6 @@ func TestEvidenceTravels(t *testing.T) {
 	}
 }
 
-// watching notes the digests that come with a member's releases.
 type watching struct {
 	transport.Transport
 	codec *wire.Codec
@@ -239,9 +238,8 @@ func (w watching) Send(ctx context.Context, to string, frame []byte) error {
 	return w.Transport.Send(ctx, to, frame)
 }
 
-// What comes with a release depends on what it was made from, and not on what came before it was made: whoever of the
-// members takes long, all send the same digests. On the ring some releases come before the work on theirs begins, some
-// during it, and some after it.
+// The digests sent with a release depend only on what it was made from: whichever member is slow, all send the same. On
+// the ring some releases arrive before the work that uses them, some during it, and some after it.
 func TestDigestsDoNotTellTheTime(t *testing.T) {
 	t.Parallel()
 	f := fleetOn(t, "ring", 6)

@@ -16,15 +16,15 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// unreachable is a transport that knows why nobody answers.
+// unreachable is a transport that knows why neighbors are silent.
 type unreachable struct{ transport.Transport }
 
 func (unreachable) Peers() []transport.PeerStatus {
 	return []transport.PeerStatus{{Name: "b", Err: errors.New("wss://b:1/: connection refused")}, {Name: "c", Connected: true}}
 }
 
-// whoIsSilent runs node a of a triangle for a quarter of an hour, with an oracle of so many seconds a loss. From the third
-// minute on b runs as well if it comes, until the sixth. It returns what a logs, each line with its time.
+// whoIsSilent runs node a of a triangle for 15 minutes, with an oracle that takes the given time per loss. If comes, b
+// runs from minute 3 to 6. whoIsSilent returns a's log lines, each with its time.
 func whoIsSilent(t *testing.T, oracle time.Duration, comes bool, change func(*sdk.Config)) (lines []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,7 +80,8 @@ func whoIsSilent(t *testing.T, oracle time.Duration, comes bool, change func(*sd
 	return lines
 }
 
-// A node says whom it waits for and why, after five seconds and then more and more rarely; not to one who is told otherwise.
+// A node logs which neighbors it waits for and why, after five seconds and then ever more rarely; not if an observer
+// reports it.
 func TestNodeSaysWhomItWaitsFor(t *testing.T) {
 	var want []string
 	for _, silent := range []string{"5s", "30s", "1m0s", "2m0s", "4m0s", "8m0s"} {
@@ -97,8 +98,8 @@ func TestNodeSaysWhomItWaitsFor(t *testing.T) {
 	}
 }
 
-// The lines depend on frames alone: a slow oracle and a fast one, for which the run is at quite different rounds, give the
-// same ones. A neighbor that was there and has gone is named after three heartbeats.
+// The lines depend only on frames: a slow and a fast oracle, for which the run is in different rounds, yield the same
+// lines. A neighbor that left is named after three missed heartbeats.
 func TestWaitingTellsNothingOfTheOracle(t *testing.T) {
 	fast, slow := whoIsSilent(t, 0, true, nil), whoIsSilent(t, 47*time.Second, true, nil)
 	if strings.Join(fast, "\n") != strings.Join(slow, "\n") {
@@ -113,7 +114,6 @@ func TestWaitingTellsNothingOfTheOracle(t *testing.T) {
 	}
 }
 
-// By default the lines go where those of the program go.
 func TestLogsByDefault(t *testing.T) {
 	before := slog.Default()
 	defer slog.SetDefault(before)

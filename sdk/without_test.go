@@ -13,10 +13,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A member falls silent in the middle of a run. Nobody goes farther than its last release leads. Started again without it
-// the others come to the end and agree, also when it comes back and they have to refuse it; a further start needs not be told.
+// A member falls silent during a run, and no node gets farther than the member's last release allows. Restarted without
+// it, the others finish and agree, even if it returns. A further restart needs no Without.
 func TestSilentForGood(t *testing.T) {
-	sparse := ring() // c is no neighbor of e, which waits for those who wait for it
+	sparse := ring() // c is no neighbor of e, which waits for neighbors that wait for c
 	sparse.Privacy = privateRing().Privacy
 	sparse.Method.Cooldown = 40
 	robust := onGrid()
@@ -55,7 +55,7 @@ func TestSilentForGood(t *testing.T) {
 					switch {
 					case round == 3 && i == bad:
 						silent()
-					case round == 2 && i != bad: // what c had to send for it has come
+					case round == 2 && i != bad: // what c had to send for it has arrived
 						behind.Done()
 					case round > 4:
 						t.Errorf("%s has made release %d", c.Name, round)
@@ -116,7 +116,7 @@ func TestSilentForGood(t *testing.T) {
 	}
 }
 
-// Nobody can be given up who is no neighbor, nor all neighbors, nor while a lost state is asked for.
+// Without may name neighbors, each once, but not all of them.
 func TestWithoutIsChecked(t *testing.T) {
 	for _, without := range [][]string{{}, {"x"}, {"a"}, {"d"}, {"b", "d"}, {"b", "b"}, {"e", "b", "c"}, {"e", "b", "c", "d"}} {
 		f := ring()

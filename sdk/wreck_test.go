@@ -24,9 +24,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// A wreck is a small fleet in virtual time, drawn from a seed. One of its devices is lost at a random moment, with its
-// disk; another takes its place. Neighbors may be killed and started again meanwhile, on what they kept, and frames get
-// lost, come twice and overtake each other.
+// wreck is a small fleet in virtual time, drawn from a seed. One of its devices is lost with its disk at a random
+// moment, and another replaces it. Neighbors may be killed and restarted meanwhile, and frames lost, duplicated and
+// reordered.
 type wreck struct {
 	t      *testing.T
 	seed   uint64
@@ -35,46 +35,43 @@ type wreck struct {
 	net    *mem.Net
 	faults sim.FaultSchedule
 	hosts  []*host
-	lost   int // whose device is lost
+	lost   int // the member whose device is lost
 	rough  bool
-	shared *keyBook // nil: nothing is shared
-	served int      // who had come to an end and was started again
+	shared *keyBook // nil without pairwise noise
+	served int      // how many finished members were restarted
 
 	mu    sync.Mutex
-	seen  map[releaseKey][]receipt // releases that have arrived
-	told  map[int]int              // who has heard of a successor, in which incarnation
+	seen  map[releaseKey][]receipt // the releases that arrived
+	told  map[int]int              // members that heard of a replacement device, with their incarnation
 	story []string
 }
 
-// releaseKey is a member's release of a round.
 type releaseKey struct{ member, round int }
 
-// receipt is that somebody has had it.
 type receipt struct {
 	by, incarnation int
 	content         string
 }
 
-// host is a member's device, or one after the other.
+// host is a member's device, or its successive devices.
 type host struct {
 	incarnation int
 	open        tinytest.OpenStore
-	ledger      string // path; empty for none
-	spare       bool   // recovers what the device before had
+	ledger      string // path; empty: no ledger
+	spare       bool   // replaces the previous device
 	node        *sdk.Node
 	tr          transport.Transport
-	alter       func(c *sdk.Config) // nil: nothing
-	side        *side               // nil: it is the only device of its name
+	alter       func(c *sdk.Config) // may be nil
+	side        *side               // nil if it is the only device of its name
 	stop        context.CancelFunc
 	over        chan struct{}
 	err         error
 	log         *journal
-	rounds      []int // that Observer.Released was told of, in this incarnation
-	kept        bool  // its store held what a successor of the lost device has signed, when it was started
-	looked      int   // the first round in which the data were asked for, on this device; 0 if none
+	rounds      []int // rounds passed to Observer.Released in this incarnation
+	kept        bool  // at its start, its store had something signed by the lost device's replacement
+	looked      int   // the first round in which this device used the data, or 0
 }
 
-// lookout notes the releases that arrive at a member.
 type lookout struct {
 	transport.Transport
 	w           *wreck
@@ -107,15 +104,15 @@ func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
 	return from, frame, nil
 }
 
-// remembers reports whether a neighbor knows that the lost device has a successor: it has heard so since it was
-// started, or had stored a release of its own after it had.
+// remembers reports whether a neighbor knows of the replacement device: it learned of it in this incarnation, or stored
+// a later release of its own.
 func (w *wreck) remembers(i int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.told[i] == w.hosts[i].incarnation || w.hosts[i].kept
 }
 
-// stored reports whether a store holds anything that a successor of the lost device has signed.
+// stored reports whether a store contains anything that a replacement device signed.
 func (w *wreck) stored(s state.Store) bool {
 	saved, err := s.Load()
 	if err != nil || len(saved) == 0 {
@@ -135,7 +132,6 @@ func (w *wreck) stored(s state.Store) bool {
 	return false
 }
 
-// newWreck draws a fleet.
 func newWreck(t *testing.T, seed uint64, shared bool, partners ...bool) *wreck {
 	w := &wreck{t: t, seed: seed, chance: rng.New(seed, rng.Address{Purpose: rng.Fault}), seen: map[releaseKey][]receipt{},
 		told: map[int]int{}}
@@ -204,7 +200,6 @@ func (w *wreck) newLedger(name string) string {
 	return path
 }
 
-// start begins an incarnation of a member.
 func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 	w.t.Helper()
 	h := w.hosts[i]
@@ -223,7 +218,7 @@ func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if w.faults != nil { // an incarnation's messages have a fault schedule of their own
+	if w.faults != nil { // each incarnation has its own fault schedule
 		shift := 1000 * h.incarnation
 		faults := func(from, to, seq int) []int { return w.faults(from, to, seq+shift) }
 		inner = tinytest.Faulty(inner, faults, time.Millisecond, i, w.fleet.Members...)
@@ -274,7 +269,6 @@ func (w *wreck) start(i int, alter ...func(c *sdk.Config)) {
 	}()
 }
 
-// ended reports whether an incarnation is over.
 func (h *host) ended() bool {
 	select {
 	case <-h.over:
@@ -284,14 +278,13 @@ func (h *host) ended() bool {
 	}
 }
 
-// look notes that the data are looked at.
 func (h *host) look() {
 	if round := h.node.Status().Round + 1; h.looked == 0 || round < h.looked {
 		h.looked = round
 	}
 }
 
-// kill ends an incarnation: with the frames that are still to leave, or without.
+// kill ends an incarnation, with or without its unsent frames.
 func (w *wreck) kill(i int) {
 	w.t.Helper()
 	h := w.hosts[i]
@@ -306,19 +299,17 @@ func (w *wreck) kill(i int) {
 	}
 }
 
-// note writes down what happens: a failure is rarely the same twice, since nodes have goroutines.
+// note logs an event. A failure is rarely reproducible, because nodes have goroutines.
 func (w *wreck) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.story = append(w.story, time.Now().Format("05.000000 ")+fmt.Sprintf(format, args...))
 }
 
-// wait lets time pass.
 func (w *wreck) wait(most time.Duration) {
 	time.Sleep(time.Duration(w.chance.Float64() * float64(most)))
 }
 
-// neighbors lists the neighbors of the lost device.
 func (w *wreck) neighbors() []int {
 	var all []int
 	for _, e := range w.fleet.Edges {
@@ -335,7 +326,7 @@ func (w *wreck) neighbors() []int {
 
 func (w *wreck) last() int { return w.fleet.Method.Last() }
 
-// remembered returns the last release of the lost device that somebody has received who has not been killed since.
+// remembered returns the last release of the lost device that a member received and that was not killed since.
 func (w *wreck) remembered() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

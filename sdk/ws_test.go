@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// overTLS brings up a websocket transport for every member that has a fleet in the list; the fleets may differ.
+// overTLS opens a websocket transport for every member with a fleet in the list. The fleets may differ.
 func overTLS(t *testing.T, fleets []*sdk.Fleet, log *slog.Logger) []transport.Transport {
 	t.Helper()
 	f := fleets[0]
@@ -64,7 +64,7 @@ func neighbors(f *sdk.Fleet, name string) []string {
 	return all
 }
 
-// The same fleet in memory, over websockets with TLS, and simulated: the same bits at every node.
+// The same fleet in memory, over websockets with TLS, and in a simulation yields the same bits at every node.
 func TestWebsocketsMatchMemory(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"non-private": ring(), "private": privateRing()} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestWebsocketsMatchMemory(t *testing.T) {
 	}
 }
 
-// A member whose fleet differs in one number is turned away, and both sides' logs say what differs.
+// A member whose fleet differs in one number is refused, and both sides log the difference.
 func TestDifferentFleetsRefuseEachOther(t *testing.T) {
 	fleets := []*sdk.Fleet{ring(), ring(), ring(), ring(), ring()}
 	fleets[1].Method.Mu = []float64{0.31}
@@ -104,7 +104,6 @@ func TestDifferentFleetsRefuseEachOther(t *testing.T) {
 	}
 }
 
-// syncBuffer is a buffer for several goroutines.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// A member shares noise with the neighbors that are left as long as no more are gone than may vanish. Then it draws as
-// much alone as a release without a key.
+// A member shares noise with its remaining neighbors if at most Absent are gone. Otherwise it draws as much local noise
+// as for a release without a key.
 func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 	for absent := range 3 {
 		keys := asked{}
@@ -23,7 +23,7 @@ func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 		m := net.machines[2]
 		for gone, peer := range []int{0, 3, 4} {
 			m.Quarantine(peer)
-			m.round = 1 // the first release could still be made with it
+			m.round = 1 // the first release could still include the neighbor
 			clear(keys)
 			g, pairs := m.noise()
 			want, of := m.cfg.Privacy, 3-gone
@@ -37,14 +37,14 @@ func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 	}
 }
 
-// losses is who works without whom in a round.
+// losses records which members have lost contact with which in a round.
 type losses struct {
 	colluders []int
 	dropped   map[[2]int]bool // the first has dropped the second
 }
 
-// lose makes a random choice: colluders, members that some of their neighbors have given up, edges that one end or both
-// have dropped, and colluders whom honest members have dropped. Members and edges are so many at most.
+// lose draws colluders, members given up by some neighbors, edges dropped at one or both ends, and colluders dropped by
+// honest members. most bounds the number of lost members and edges.
 func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 	l := losses{colluders: r.Perm(n)[:colluders], dropped: map[[2]int]bool{}}
 	drop := func(odds float64, from, to int) {
@@ -52,7 +52,7 @@ func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 			l.dropped[[2]int{from, to}] = true
 		}
 	}
-	give := func(v int) { // v, and each neighbor gives it up or not, with odds of its own
+	give := func(v int) { // v, and each neighbor gives it up or not, with one probability for v
 		odds := []float64{1, 1, 0.7}[r.IntN(3)]
 		for _, e := range edges {
 			for at, to := range e {
@@ -79,8 +79,8 @@ func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 	return l
 }
 
-// left returns the least variance of what hides a member's update, given all that is known of everybody else's noise: that
-// of the machines' own choices of noise in a round.
+// left returns the least variance of the noise that hides a member's update, given all that is known of the others'
+// noise, from the machines' own choices of noise in a round.
 func left(t *testing.T, machines []*Machine, l losses) float64 {
 	t.Helper()
 	var honest []int
@@ -95,7 +95,7 @@ func left(t *testing.T, machines []*Machine, l losses) float64 {
 		from     int
 		subtract bool
 	}
-	shared := map[[32]byte][]half{} // who uses a key
+	shared := map[[32]byte][]half{} // the users of a key
 	var variance float64
 	for _, i := range honest {
 		covariance[at(i)] = make([]float64, len(honest))
@@ -133,7 +133,6 @@ func left(t *testing.T, machines []*Machine, l losses) float64 {
 	return least
 }
 
-// inverseAt returns entry (i, i) of the inverse of a positive definite matrix.
 func inverseAt(a [][]float64, i int) float64 {
 	n := len(a)
 	m := make([][]float64, n)
@@ -153,10 +152,10 @@ func inverseAt(a [][]float64, i int) float64 {
 	return m[i][n] / m[i][i]
 }
 
-// The claim of a run in which members vanish, against the exact covariance: on random graphs, with colluders, lost members
-// and cut edges, the noise that is left to an adversary who sees all is at least the effective sigma, for every member. The
-// bound is reached, and one that had planned for a member less would be broken. That holds as well where members talk to others
-// than they share noise with: there keys are missing, and edges that are dropped change nothing.
+// With vanished members, colluders and cut edges on random graphs, the exact noise that remains against an adversary
+// that sees everything is at least the effective sigma, for every member. The bound is tight: a plan for one member
+// fewer violates it. With partners instead of neighbors the same holds: keys are missing, and dropped edges change
+// nothing.
 func TestClaimHoldsWithoutTheAbsent(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 7))
 	reached, broken, planned := 0, 0, 0

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// What a query of a local step costs a machine, with losses that cost nothing: draw, point, table and estimate, and the
-// steps themselves, in batches of 8 of 64 samples.
+// BenchmarkQuery measures a machine's cost per query of a local step with a free loss: draw, point, table, estimate and
+// steps, in batches of 8 of 64 samples.
 //
 //	go test -run xxx -bench Query ./sdk/admm
 func BenchmarkQuery(b *testing.B) {

@@ -2,30 +2,32 @@ package admm
 
 import "math"
 
-// The public bound: every release lies in a box around the start that follows from public numbers alone. A member cuts its
-// own releases back to it, whatever led there, and treats a neighbor's as if that had done the same. So what is far away
-// ends nobody, and no honest release is outside. See dpmech/PROOF.md, "No honest member is accused".
+// The public bound. Every release lies in a box around the start that follows from public numbers alone. A member clips
+// its own releases to the box and treats a neighbor's releases as if they were clipped too. So a distant release ends
+// no run, and no honest release is outside. See dpmech/PROOF.md, "No honest member is accused".
 
-// box is where a release may lie: in each coordinate, no farther from the start than most, and in range.
+// box is the set of possible releases: each coordinate is at most most from the start, and in range.
 type box struct {
-	most, ulps float64 // the distance, and what float32 may have rounded off, as a share of the start
+	most, ulps float64 // the largest distance, and the rounding error of float32 as a fraction of the start
 	step       float64 // of the grid, or 0
-	reach      float64 // the distance in whole steps
-	last       float64 // the number of the outermost point of the grid
+	reach      float64 // most in whole steps
+	last       float64 // index of the outermost grid point
 }
 
-// farthest is the bound of a run without noise: no model that is worth anything is farther from its start.
+// farthest is the bound of a run without noise: no useful model is farther from its start.
 const farthest = 1e24
 
 // boundOf returns the box of a release. It does not depend on whether the run ends early.
 //
-// Release k is the start, plus the answers of the network to what members have added: of updates at most R = reach in each
-// of k rounds, and of noise with the deviation s, s^2 = sigma^2 + (N-1)*sigma_pair^2. The mean of all takes an update as it
-// is; the disagreement of all N answers one, in each mode of the graph, with at most twice its size (TestAnswerToAPush):
-// together at most 1+2*sqrt(N) times k*R. The noise in a coordinate is Gaussian, with a deviation below 4.3*s*sqrt(k),
-// and 14*s*sqrt(k)*(1+2*sqrt(N)) is more than 12 deviations. Rounding adds a grid step a release, or half of one a flow.
-// So no release of a run whose members are all honest is cut back, but with a probability below 1e-20; the proof that no
-// honest member is accused needs none of this. Of a private run without Members, or with schedules, only the range is known.
+// Release k is the start plus the network's responses to everything that members added: k updates of norm at most R =
+// reach, and k times noise of standard deviation s, s^2 = sigma^2 + (N-1)*sigma_pair^2. The mean over all members takes
+// an update unchanged. In each mode of the graph, the disagreement of all N members responds with at most twice the
+// update's size (TestAnswerToAPush). Together that is at most 1+2*sqrt(N) times k*R. The noise in a coordinate is
+// Gaussian, with a standard deviation below 4.3*s*sqrt(k), and 14*s*sqrt(k)*(1+2*sqrt(N)) is more than 12 of these.
+// Rounding adds one grid step per release, or half a step per flow.
+//
+// So in a run of honest members a release is clipped with probability below 1e-20. The proof that no honest member is
+// accused does not need this estimate. In a private run without Members, or with schedules, only the range is known.
 func (c Config) boundOf(release int) box {
 	b := box{most: math.Inf(1), step: c.GridStep, reach: math.Inf(1)}
 	if c.GridStep != 0 {
@@ -52,28 +54,27 @@ func (c Config) boundOf(release int) box {
 	return b
 }
 
-// deviation returns that of the noise of a release in each coordinate, at most.
+// deviation returns an upper bound on the standard deviation of a release's noise in one coordinate.
 func (c *Config) deviation() float64 {
 	own, pair := c.Privacy.Alone().Sigma, c.Privacy.Shared.Sigma
 	return math.Sqrt(float64(own*own) + float64(float64(max(0, c.Members-1))*float64(pair*pair)))
 }
 
-// addition returns the most that a release with data adds in a coordinate, but for a probability below 1e-40.
+// addition bounds what a release with data adds to a coordinate. The bound fails with probability below 1e-40.
 func (c *Config) addition() float64 { return c.reach() + float64(14*c.deviation()) }
 
-// plainly reports, in little time, that a vector is in the box.
+// plainly is a fast sufficient test that a vector is in the box.
 func (c *Config) plainly(b box, x []float32) bool {
 	return b.most >= farthest && small(x) && small(c.X0)
 }
 
-// ends returns the least and the greatest number of a coordinate that starts at x0.
+// ends returns the smallest and the largest allowed value of a coordinate that starts at x0.
 func (b box) ends(x0 float32) (low, high float32) {
 	x, most := float64(x0), b.most+b.step+float64(b.ulps*math.Abs(float64(x0)))
 	return max(-limit, float32(x-most)), min(limit, float32(x+most))
 }
 
-// steps returns the least and the greatest step of the grid of a coordinate that starts at x0. Each of these points is
-// within ends.
+// steps returns the smallest and the largest allowed grid step of a coordinate that starts at x0. Both lie within ends.
 func (b box) steps(x0 float32) (low, high int32) {
 	at := 0.0
 	if x0 != 0 {
@@ -82,7 +83,6 @@ func (b box) steps(x0 float32) (low, high int32) {
 	return int32(max(-b.last, at-b.reach)), int32(min(b.last, at+b.reach))
 }
 
-// startAt returns one coordinate of x_0.
 func (c *Config) startAt(i int) float32 {
 	if c.X0 == nil {
 		return 0
@@ -90,12 +90,11 @@ func (c *Config) startAt(i int) float32 {
 	return c.X0[i]
 }
 
-// lastStep returns the number of the outermost point of the grid.
 func (c *Config) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/c.GridStep)) }
 
-// Impossible returns an [ImpossibleError] if no honest member sends a payload in a [Release] message of a round, whatever
-// it has received: the numbers are not those of a release, they are outside of the public bound, or a change on the grid is
-// longer than the bound is wide. It is a function of public numbers and of the message alone, so anybody can check it.
+// Impossible returns an [ImpossibleError] if no honest member sends this payload in a [Release] message of the round,
+// whatever it received: the form is wrong, a coordinate is outside the public bound, or it moves on the grid by more
+// than the width of the bound. The result depends only on public numbers and the message, so anyone can check it.
 func (c *Config) Impossible(round int, p Payload) error {
 	plan, vector, grid := *c, c.Estimator.Dim, 0
 	if plan.End = 0; len(p.Grid) > 0 && c.GridStep != 0 && round <= plan.Learning() {
@@ -124,7 +123,6 @@ func (c *Config) Impossible(round int, p Payload) error {
 	return nil
 }
 
-// less returns a box that is smaller on each side.
 func (b box) less(margin float64) box {
 	b.most -= margin
 	if b.step != 0 {
@@ -134,14 +132,13 @@ func (b box) less(margin float64) box {
 	return b
 }
 
-// onGrid returns the step of the box that is nearest to a step n of a coordinate that starts at x0.
+// onGrid returns the step in the box nearest to step n of a coordinate that starts at x0.
 func (b box) onGrid(x0 float32, n float64) float64 {
 	low, high := b.steps(x0)
 	return max(float64(low), min(float64(high), n))
 }
 
-// keepIn moves x, a vector, into the box, and reports whether it was outside. What is no number is replaced by the
-// coordinate of otherwise.
+// keepIn clips x to the box and reports whether x was outside. It replaces NaN by the coordinate of otherwise.
 func (c *Config) keepIn(b box, x, otherwise []float32) (outside bool) {
 	if c.plainly(b, x) {
 		return false
@@ -159,7 +156,7 @@ func (c *Config) keepIn(b box, x, otherwise []float32) (outside bool) {
 	return outside
 }
 
-// outgrow notes that this client has cut a release of its own back.
+// outgrow records that this client clipped a release of its own.
 func (m *Machine) outgrow(outside bool) {
 	if outside && m.outgrown == 0 {
 		m.outgrown = m.round + 1

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// A member that its neighbor has driven to the edge of the public bound shows as much noise there as anywhere: whoever looks
-// for missing noise does not take it for one that stands still. Nor is any of its releases impossible.
+// A member that a neighbor has driven to the edge of the public bound shows full noise there, so no check for missing
+// noise mistakes it for still. None of its releases is impossible.
 func TestRoomForNoise(t *testing.T) {
 	for _, members := range []int{0, 2} { // without a number of members the bound is the end of the grid
 		roomForNoise(t, members)
@@ -41,7 +41,7 @@ func roomForNoise(t *testing.T, members int) {
 				if err := watch.Impossible(msg.Round, msg.Payload()); err != nil {
 					t.Fatal(err)
 				}
-				if i == 0 { // the bad member stays at the edge
+				if i == 0 { // the malicious member stays at the edge
 					for c, at := range net.machines[1].base {
 						_, high := watch.boundOf(msg.Round).steps(0)
 						msg.Grid[c] = high - at
@@ -66,8 +66,8 @@ func roomForNoise(t *testing.T, members int) {
 	}
 }
 
-// The two ends of a coordinate's range are the same for who keeps to it and for who checks it, every point of the grid
-// within steps is within ends, and the box of a later release contains that of an earlier one.
+// The limits of a coordinate are the same for the member that clips and the member that checks. Every grid point within
+// steps is within ends. The box of a later release contains that of an earlier one.
 func TestBoxes(t *testing.T) {
 	for _, x0 := range []float32{0, 1, -3.7, 1e-20, 1e6, -5e6} {
 		c := Config{Estimator: zoest.Config{Dim: 1}, X0: []float32{x0}, Rounds: 100, Cooldown: 5, Members: 5, GridStep: 0.1 / 16,

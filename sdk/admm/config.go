@@ -13,17 +13,17 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Config configures one client's machine. All of it except Noise and PairKey is public.
+// Config configures one client's machine. All fields except Noise and PairKey are public.
 type Config struct {
 	Estimator zoest.Config // d, m_i, b_i, the directions and their seed, and the client's number i
-	Neighbors []int        // N_i: the numbers of the neighbors, ascending; empty for N = 1
-	X0        []float32    // x_0, common to all clients, length d; nil means zeros. It is copied.
+	Neighbors []int        // N_i: the neighbors' numbers, ascending; empty for N = 1
+	X0        []float32    // x_0, the same for all clients, length d; nil means zeros; copied
 
 	Rounds   int // K, at least 1
-	Mixing   int // rounds of pure consensus after each of the K; 0 or more
-	Cooldown int // C, further ones after the last; 0 or more
+	Mixing   int // consensus rounds after each of the K rounds; 0 or more
+	Cooldown int // C, additional consensus rounds at the end; 0 or more
 	End      int // if not 0, the last of the Rounds in a run that ends early, see [Machine.Stop]
-	Tau      int // tau_i, local steps a round, at least 1
+	Tau      int // tau_i, local steps per round, at least 1
 
 	Rho  float64  // penalty parameter, > 0
 	Beta float64  // weight of the penalty in a local step, > 0; stable if tau*beta*eta*mu*rho*lambda_N < 8/3
@@ -32,61 +32,66 @@ type Config struct {
 
 	NonPrivate bool            // no clipping and no noise; Privacy must be empty
 	Privacy    dpmech.Gaussian // R and sigma of every round with data
-	Records    Records         // the public numbers of records, if Privacy protects each of them
-	Noise      io.Reader       // uniform random bytes of the release noise; nil exactly if NonPrivate
-	// PairKey returns the key of the noise that this client and a neighbor share in a release; see [dpmech.Pair]. The end
-	// with the lower number adds the noise. If any key is missing, the release has local noise only:
-	// [dpmech.Gaussian.Alone]. PairKey is nil exactly if Privacy shares no noise.
+	Records    Records         // the public numbers of records, if Privacy protects each record
+	Noise      io.Reader       // uniform random bytes for the release noise; nil if and only if NonPrivate
+	// PairKey returns the key of the noise that this client shares with a neighbor in a release; see [dpmech.Pair]. The
+	// end with the lower number adds the noise. If any key is missing, the release has only local noise:
+	// [dpmech.Gaussian.Alone]. PairKey is nil if and only if Privacy has no pairwise noise.
 	PairKey func(peer, release int) (key [32]byte, ok bool)
-	// Partners, if not nil, are the clients with which this one shares noise in place of its neighbors, ascending, whatever
-	// becomes of its edges. With more keys missing than [dpmech.Shared].Absent, the release has local noise only.
+	// Partners, if not nil, lists in ascending order the clients that share noise with this one instead of its
+	// neighbors, regardless of its edges. If more keys are missing than [dpmech.Shared].Absent, the release has only
+	// local noise.
 	Partners []int
-	// Paired, if not nil, reports whether the keys of a release are agreed. Until then the client waits with the first
-	// release since its start that shares noise.
+	// Paired, if not nil, reports whether the keys of a release are agreed. After each start the client waits for it
+	// before the first release with pairwise noise.
 	Paired func(release int) bool
 
-	// Releases makes messages carry the released state, the same for all neighbors, in place of m_ij of eq. (9). Each end
-	// then stores and updates both z_ij and z_ji, so the models have the same bits.
+	// Releases makes messages carry the released state, the same for all neighbors, instead of m_ij of eq. (9). Each
+	// end then updates both z_ij and z_ji. The models have the same bits.
 	Releases bool
-	// GridStep, if not 0, rounds the noised update and the public part of each private release to multiples of it:
-	// sigma/2^12 to sigma. Cool-down releases are not rounded, as a grid would freeze disagreement at its step.
+	// GridStep, if not 0, is the step of a grid, sigma/2^12 to sigma, to which the noised update and the public part of
+	// each private release are rounded. Cool-down releases are not rounded, because a grid would freeze disagreement at
+	// its step.
 	GridStep float64
 
-	// Probe makes the client ask every neighbor, before its first release, which release of this client it holds. A later
-	// one than this client knows ends the machine with a [RollbackError]. Simulations do not need it.
+	// Probe makes the client ask every neighbor, before its first release, which release of this client the neighbor
+	// holds. A later release than this client knows ends the machine with a [RollbackError]. Simulations do not need
+	// it.
 	Probe       bool
-	Incarnation uint64 // with Probe, a number below 2^48 that no earlier process had; replies to others are ignored
-	// Epoch is how many devices of this client were replaced before this one, 0..[MaxTakeovers]. A neighbor that knows a
-	// later epoch answers a probe so that the machine ends with a [RollbackError]. In a private run only epoch 0 makes
-	// releases with data, as a lost device may have made them.
+	Incarnation uint64 // with Probe: below 2^48, new in each process; replies to others are ignored
+	// Epoch is the number of this client's earlier devices, 0..[MaxTakeovers]. If a neighbor knows a later epoch, its
+	// answer to a probe ends the machine with a [RollbackError]. In a private run only epoch 0 makes releases with
+	// data, because a lost device may already have made them.
 	Epoch     uint16
 	Average   bool      // computes the mean of all releases so far (after a takeover: from State.Recovered on)
 	Consensus Consensus // if not nil, the steps of mixing and cool-down; needs Releases, excludes Robust
-	Shrink    float64   // threshold of the last release's model, for each root of the rounds with data: see [Machine.Model]
+	Shrink    float64   // threshold of the last model, per square root of the rounds with data: see [Machine.Model]
 
-	// Robust, if not 0, is 1 or more: over the whole run so far, a neighbor moves this client no farther from the median of
-	// all neighbors than Robust times the median of their distances from it. Where nobody exceeds that, no bit changes. With
-	// b malicious ones of n neighbors, 2b < n+1, their influence is bounded by that of the honest ones. See sdk/ROBUST.md.
+	// Robust, if not 0, is at least 1 and bounds a neighbor's total influence over the run: the neighbor moves this
+	// client no farther from the median of all neighbors than Robust times the median of their distances from it. If no
+	// neighbor exceeds that, no bit changes. With b malicious of n neighbors, 2b < n+1, the influence of the honest
+	// ones bounds theirs. See sdk/ROBUST.md.
 	Robust  float64
-	Members int // N if not 0, for the public bound, to which every release is clipped: see [Config.Impossible]
+	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
 }
 
-// fallbackLoss replaces a loss that is unavailable in a private run, where silence would reveal something about the data.
+// fallbackLoss replaces an unavailable loss in a private run, because a missing answer would reveal something about the
+// data.
 const fallbackLoss = 0.0
 
 // Learning returns the number of the last release before the cool-down: K*(1+Mixing), or End*(1+Mixing).
 func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
 
-// Last returns the number of the last release: C more than Learning.
+// Last returns the number of the last release: Learning() + C.
 func (c *Config) Last() int { return c.Learning() + c.Cooldown }
 
-// Data returns how many of the first releases touch data. In a private run only these have noise and a cost.
+// Data returns how many of the first releases use data. In a private run only these have noise and a cost.
 func (c *Config) Data(releases int) int { return min(c.rounds(), (releases+c.Mixing)/(1+c.Mixing)) }
 
-// Schedule is a parameter over the rounds: one value for all, or one for each.
+// Schedule gives a parameter per round: one value for all rounds, or one value per round.
 type Schedule []float64
 
-// At returns the value of round k; rounds past the end have the last one.
+// At returns the value of round k. Rounds past the end have the last value.
 func (s Schedule) At(k int) float64 { return s[min(k, len(s)-1)] }
 
 // Check returns a [setting.FieldError] for each value out of range, joined, or for a wrong number of values.
@@ -105,7 +110,7 @@ func (s Schedule) Check(pkg, field string, rounds int) error {
 	return errors.Join(errs...)
 }
 
-// UnmarshalJSON reads one number for all rounds, or an array of one for each.
+// UnmarshalJSON reads one number for all rounds, or an array with one number per round.
 func (s *Schedule) UnmarshalJSON(text []byte) error {
 	one := make(Schedule, 1)
 	if json.Unmarshal(text, &one[0]) == nil {
@@ -173,22 +178,22 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// onGrid reports whether a release lies on the grid.
 func (m *Machine) onGrid(release int) bool { return m.cfg.GridStep != 0 && release <= m.cfg.Learning() }
 
 // limit bounds every coordinate that is received or sent, so that results stay finite.
 const limit = 1e30
 
-// small reports, by the sum of squares, that no number is NaN or as large as 2e18, far below all limits.
+// small reports whether the sum of squares shows that no number is NaN or as large as 2e18, far below all limits.
 func small(v []float32) bool { return vec.SumSquares(v) <= 1e36 }
 
-// beyond returns the index of the first NaN or number of size above most, or -1. most is 2e18 or more.
+// beyond returns the index of the first number that is NaN or exceeds most in absolute value, or -1. most is at least
+// 2e18.
 func beyond(v []float32, most float32) int {
 	if small(v) {
 		return -1
 	}
 	top := math.Float32bits(most)
-	for i, x := range v { // bits of absolute values are ordered like the numbers, and NaN is above all
+	for i, x := range v { // the bits of absolute values sort like the numbers, and NaN sorts last
 		if math.Float32bits(x)&^(1<<31) > top {
 			return i
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// play runs a world for each of count seeds, on all processors, and returns what came of them.
+// play runs one world for each of count seeds, on all processors, and returns the worlds.
 func play(t *testing.T, from uint64, count int, p plant) []*world {
 	t.Helper()
 	worlds := make([]*world, count)
@@ -37,15 +37,15 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 	return worlds
 }
 
-// Crashes at every point, torn writes, lost, repeated, late and overtaken messages: no release is ever made twice,
-// nobody waits for ever, nobody talks without end, and the final models are those of the run without faults, to the
-// bit. No node takes what a crash has left of state, ledger and mark for a loss. A quarter of a million crashes with SPADE_LONG,
-// otherwise a tenth of that, or 20000 with -short: more than 400 worlds, where every fault of TestPlantedFaults shows in the first
-// 100. Another number with SPADE_CRASHES, and by hand
+// Crashes at every point, torn writes, lost, repeated, late and reordered messages: no release is made twice, no node
+// waits indefinitely or sends without end, and the final models have the bits of the run without faults. No node
+// mistakes a crash for a loss of state, ledger or mark. The test plays 250,000 crashes with SPADE_LONG, otherwise a
+// tenth of that, or 20,000 with -short: more than 400 worlds. Every mutation of TestPlantedFaults shows in the first
+// 100. SPADE_CRASHES sets another number:
 //
 //	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCentreAtTheEdge' -v -timeout 1h ./sdk/admm
 //
-// A failure names the seed of its world, which SPADE_CRASH_SEED plays alone, with everything that happens in it:
+// SPADE_CRASH_SEED plays one seed, such as that of a failure, and logs all events:
 //
 //	SPADE_CRASH_SEED=42 go test -run TestCrashes -v ./sdk/admm
 func TestCrashes(t *testing.T) {
@@ -55,10 +55,10 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// A disk that loses what it has confirmed of one file, the state, the newest or the older slot, the lines of the ledger
-// or the mark, and keeps the others, on any node, whose neighbors die and forget: no round is looked at twice by
-// anybody, ever. A node whose files disagree stops, or goes on with the same bytes. Where only lines and marks are lost
-// and all go on, the models are those of the run without faults.
+// Any node's disk loses confirmed writes of one file (the state, the newer or the older slot, the ledger or the mark),
+// while the node's neighbors die and forget. No node ever uses a round's data twice. A node whose files disagree stops,
+// or continues with the same bits. If only ledger entries and marks are lost and all continue, the models are those of
+// the run without faults.
 func TestOneFileLost(t *testing.T) {
 	sum := crash(t, losing, 0.5, 500_000)
 	t.Logf("%d files were set back, %d nodes found it out at their start, %d from a neighbor", sum.setBack, sum.stopped,
@@ -68,8 +68,8 @@ func TestOneFileLost(t *testing.T) {
 	}
 }
 
-// A neighbor that chooses where the centre of the next release is: at the edge of the grid, or as large as can be.
-// Nobody dies of it, and no round is looked at twice.
+// A neighbor moves the centre of the next release to the edge of the grid, or as far as possible. No node ends because
+// of that, and none uses a round's data twice.
 func TestCentreAtTheEdge(t *testing.T) {
 	sum := crash(t, hostile, 0.3, 300_000)
 	t.Logf("%d messages were aimed, %d releases are at the edge of their range", sum.aimed, sum.edge)
@@ -78,7 +78,7 @@ func TestCentreAtTheEdge(t *testing.T) {
 	}
 }
 
-// crash plays worlds until there were as many crashes as are usual, or as are asked for, times share.
+// crash plays worlds until the number of crashes reaches share times usual, or times SPADE_CRASHES.
 func crash(t *testing.T, p plant, share float64, usual int64) (sum tally) {
 	if s := os.Getenv("SPADE_CRASH_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
@@ -107,7 +107,7 @@ func crash(t *testing.T, p plant, share float64, usual int64) (sum tally) {
 		}
 		want = int64(float64(all) * share)
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // a new machine a crash, and next to nothing that stays in memory
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // each crash makes a new machine, and little stays in memory
 	start, failures := time.Now(), 0
 	var seeds uint64
 	for sum.crashes < want && failures < 10 {
@@ -127,7 +127,7 @@ func crash(t *testing.T, p plant, share float64, usual int64) (sum tally) {
 	return sum
 }
 
-// A world without faults gives the models of the synchronous network of the other tests.
+// A world without faults computes the models of the synchronous network in the other tests.
 func TestCalmWorld(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(seed, sound)
@@ -151,7 +151,7 @@ func TestCalmWorld(t *testing.T) {
 	}
 }
 
-// What a world does wrong on purpose is noticed, as what it is, within a few seeds.
+// Each mutation is detected within a few seeds, and reported as the right failure.
 func TestPlantedFaults(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("about the tests, not the machine: SPADE_LONG=1 runs it")
@@ -194,9 +194,9 @@ func TestPlantedFaults(t *testing.T) {
 	}
 }
 
-// A disk that loses what it has confirmed: whenever a neighbor held a release that the node has forgotten, the node
-// stops with a RollbackError; never does it release that round again. Where no neighbor held it, nobody can know. It
-// makes no difference whether messages on their way to a node die with it or reach its next incarnation.
+// A disk loses confirmed writes. If a neighbor held a forgotten release, the node stops with a RollbackError and never
+// makes that release again. Otherwise the loss is undetectable. Whether messages in flight die with the node or reach
+// its next incarnation makes no difference.
 func TestLyingDisk(t *testing.T) {
 	for _, p := range []plant{lyingDisk, lyingDiskQueues} {
 		lie(t, p)

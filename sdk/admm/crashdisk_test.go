@@ -6,22 +6,21 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// logs is what a node's disk has beside its slots: the lines of the ledger, of which the node's run has the only ones,
-// and the mark.
+// logs is what a node's disk has besides its slots: the ledger, in which only the node's run has entries, and the mark.
 type logs struct {
 	lines record[int]
 	marks record[marked]
-	frail file // the one that loses what it has confirmed
+	frail file // the file that loses confirmed writes
 }
 
-// marked is the content of a mark: how many lines there were, and the last round that may have been sent.
+// marked is the content of a mark: the number of ledger entries, and the last round that may have been sent.
 type marked struct{ lines, round int }
 
-// record is a piece of disk that is written as a whole.
+// record is a part of the disk that is written as a whole.
 type record[T any] struct {
 	durable, cached T
 	dirty           bool
-	past            []T // what was durable before
+	past            []T // earlier durable contents
 }
 
 func (r *record[T]) write(content T) { r.cached, r.dirty = content, true }
@@ -31,7 +30,6 @@ func (r *record[T]) sync() {
 	r.durable, r.dirty = r.cached, false
 }
 
-// file names a file of a node's disk.
 type file int
 
 const (
@@ -43,7 +41,7 @@ const (
 	files
 )
 
-// crash decides what is there of writes that were not forced out.
+// crash decides which unsynced writes survive.
 func (b *logs) crash(w *world) {
 	if b.lines.dirty && w.chance.IntN(2) == 0 {
 		b.lines.sync()
@@ -54,8 +52,8 @@ func (b *logs) crash(w *world) {
 	b.lines.dirty, b.marks.dirty = false, false
 }
 
-// validate decides at a start whether the node may go on: as the ledger does when it is opened, as the state's head of
-// the ledger does, and by the rule. grace is the rule of a program that marks when it reserves.
+// validate decides whether a starting node may continue, by the checks of the ledger, of the ledger's position in the
+// state, and of [dpmech.CheckResume]. grace selects the rule of a program that marks when it reserves.
 func (b *logs) validate(kept, head int, grace bool) error {
 	lines, m := b.lines.durable, b.marks.durable
 	switch {
@@ -69,7 +67,6 @@ func (b *logs) validate(kept, head int, grace bool) error {
 	return dpmech.CheckResume(kept, lines, m.round)
 }
 
-// lose sets a node's frail file back.
 func (w *world) lose(n *node) {
 	back := func(s *slot) {
 		if len(s.durable) > 0 {

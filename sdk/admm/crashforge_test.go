@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// forge replaces a message of node 0 by one that an adversary has made up, who knows all that is public of the
-// receiver, and most of all where the centre of its next release will be. It returns false if the adversary waits. Once
-// an incarnation and round it makes up its mind, but for a rare second opinion.
+// forge replaces a message of node 0 by one of an adversary that knows everything public about the receiver, in
+// particular the centre of its next release. It returns false if the adversary waits. The adversary decides once per
+// incarnation and round, with rare exceptions.
 func (w *world) forge(n *node, p *packet) bool {
 	r, m := p.msg.Round, n.m
 	if !carries(p.msg) || !n.up {
@@ -28,8 +28,8 @@ func (w *world) forge(n *node, p *packet) bool {
 	return true
 }
 
-// aim makes up a message that takes the centre of the receiver's next release to the edge of its range, just within or
-// just beyond, or one that is as large as can be; or it leaves the message as it is.
+// aim invents a message that moves the centre of the receiver's next release to the edge of its range, just inside or
+// outside, or that is as large as possible. Sometimes it changes nothing.
 func (w *world) aim(m *Machine, p *packet) Payload {
 	made := Payload{slices.Clone(p.vector[:p.nv]), slices.Clone(p.grid[:p.ng])}
 	i := slices.IndexFunc(m.edges, func(e edge) bool { return e.peer == p.msg.From })
@@ -47,7 +47,7 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 	for c := range max(p.nv, p.ng) {
 		size, sign := float64(limit), float64(1-2*w.chance.IntN(2))
 		if m.onGrid(m.round + 1) {
-			// The edge of the grid lies between two numbers of float32: one of the nearest.
+			// The edge of the grid lies between two float32 numbers; this is one of the nearest.
 			size = (gridLimit - 64*float64(w.chance.IntN(20)-3)) * step
 		} else {
 			size = limit - float64(w.chance.IntN(8)-2)*m.cfg.Privacy.Sigma
@@ -72,18 +72,18 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 			made.Vector[c] = float32(max(-limit, min(limit, value)))
 			continue
 		}
-		wide := 2 * m.cfg.lastStep() // a longer change is impossible, and ends the work with its sender
+		wide := 2 * m.cfg.lastStep() // a longer change is impossible, and ends cooperation with its sender
 		made.Grid[c] = int32(max(-wide, min(wide, math.RoundToEven(value/step)-float64(m.base[e.index*len(m.x)+c]))))
 	}
 	return made
 }
 
-// atEdge counts a release whose centre was moved to the edge of its range, or may have been.
+// atEdge counts a release whose centre was moved, or may have been moved, to the edge of its range.
 func (w *world) atEdge(n *node) {
 	m := n.m
 	out := slices.ContainsFunc(m.x, func(x float32) bool { return max(x, -x) == limit })
 	if m.onGrid(m.round) {
-		edge := m.cfg.lastStep() - m.cfg.addition()/m.cfg.GridStep // where a centre may be
+		edge := m.cfg.lastStep() - m.cfg.addition()/m.cfg.GridStep // the outermost centre
 		out = slices.ContainsFunc(m.grid, func(n int32) bool { return float64(max(n, -n)) >= edge })
 	}
 	if !out {

@@ -1,18 +1,18 @@
 package admm
 
-// packet is a message under way.
+// packet is a message in flight.
 type packet struct {
 	msg           Message // without its slices
 	vector        [worldDim]float32
 	grid          [worldDim]int32
 	nv, ng        int
-	due           int // not delivered before
+	due           int // earliest delivery
 	serial        int64
 	incarnation   int // of the sender
 	toIncarnation int // of the receiver, when it was sent
 }
 
-// departed is a release that has left its node: what it was, and what each neighbor was sent of it.
+// departed is a release that left its node: its content, and what each neighbor was sent of it.
 type departed struct {
 	left bool
 	x    bitsOf
@@ -23,7 +23,6 @@ type departed struct {
 	}
 }
 
-// send puts the next message of a node into the air.
 func (w *world) send(n *node) {
 	msg := n.todo.Send[n.next]
 	n.next++
@@ -66,7 +65,7 @@ func (w *world) send(n *node) {
 	}
 }
 
-// leaves checks a release that leaves its node against what has left before, and against where the neighbors are.
+// leaves checks a departing release against earlier departures and against the neighbors' rounds.
 func (w *world) leaves(n *node, p *packet) {
 	r := p.msg.Round
 	gone := &w.left[n.id][r]
@@ -95,14 +94,14 @@ func (w *world) leaves(n *node, p *packet) {
 	to.left, to.vector, to.grid = true, vector, p.grid
 }
 
-// deliver gives packet i to its node, if that can take it now.
+// deliver gives packet i to its node if the node can take it now.
 func (w *world) deliver(i int) {
 	n := &w.nodes[w.air[i].msg.To]
 	if w.air[i].due > w.now && !w.calm || n.up && n.duty != rest {
 		return
 	}
 	if !n.up && !n.gone && !n.halted && w.chance.IntN(4) > 0 {
-		return // it may wait, or be lost
+		return // it may wait or get lost
 	}
 	if w.hostile() && w.air[i].msg.From == 0 && !w.forge(n, &w.air[i]) {
 		return // the adversary waits for the receiver's release of the round
@@ -115,7 +114,6 @@ func (w *world) deliver(i int) {
 	}
 }
 
-// receive is the arrival of a message.
 func (w *world) receive(n *node, p *packet) {
 	msg := p.msg
 	msg.Vector, msg.Grid = p.vector[:p.nv], p.grid[:p.ng]
@@ -149,7 +147,7 @@ func (w *world) receive(n *node, p *packet) {
 			n.m.edges[i].answered = 0
 		}
 	}
-	// The answer to a probe of an earlier incarnation may cause a false alarm about a damaged state.
+	// The answer to a probe of an earlier incarnation may falsely report a damaged state.
 	if err := n.m.Receive(msg); err != nil && !w.lying() && !w.hostile() && !w.lostSlot &&
 		!(msg.Kind == ProbeReply && p.toIncarnation != n.incarnation) {
 		w.fails(refused, "node %d: %v", n.id, err)

@@ -9,16 +9,16 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// duty is what a node does next, in the order of a round.
+// duty is a node's next action, in the order of a round.
 type duty int
 
 const (
-	rest    duty = iota // ask the machine, or give it something
-	reserve             // write the line of a release
+	rest    duty = iota // call the machine, or give it input
+	reserve             // write the ledger entry of a release
 	enter               // its fsync
 	keep                // write the state after the release
 	force               // its fsync
-	mark                // write the mark of what is kept
+	mark                // write the mark of the stored state
 	settle              // its fsync
 	send                // a message
 	query               // ask the oracle
@@ -30,28 +30,27 @@ type node struct {
 	id          int
 	m           *Machine
 	up          bool
-	gone        bool // for good, with its final model
-	halted      bool // for good, with an error
+	gone        bool // permanently, with its final model
+	halted      bool // permanently, with an error
 	finished    bool
-	busy        bool // it had something to do when it was last asked
+	busy        bool // it had a duty when last called
 	duty        duty
 	todo        Ready
-	next        int // of todo.Send
-	wake        int // when it may start again
-	incarnation int // how often it has started
-	waited      int // ticks of the calm with the final model
+	next        int // index in todo.Send
+	wake        int // earliest next start
+	incarnation int // number of starts
+	waited      int // ticks with the final model during the calm
 	final       []float32
 
-	granted bool // the machine has been told that its release is reserved, and has not made it
-	owed    int  // the release that has to be marked before anything is sent
+	granted bool // the machine knows that its release is reserved, and has not made it
+	owed    int  // the release that must be marked before anything is sent
 	logs         // the rest of the disk
 	slots   [2]slot
 
-	x    [2]bitsOf // the last two releases, by number mod 2, as this incarnation knows them
-	held int       // the highest release of this node that a neighbor held when this incarnation began
+	x    [2]bitsOf // the last two releases, by number mod 2, as known to this incarnation
+	held int       // the highest release of this node that a neighbor held at the start of this incarnation
 }
 
-// bitsOf is a vector to be compared bit by bit.
 type bitsOf [worldDim]uint32
 
 func bits32(x []float32) (b bitsOf) {
@@ -61,9 +60,8 @@ func bits32(x []float32) (b bitsOf) {
 	return b
 }
 
-// Read is the noise of a node's next release: addressed by client and release, so that a release that nobody has seen
-// may be made again, and comes out the same as in the run without faults. One that has left its node comes out
-// different, as it would on a device.
+// Read is the noise of a node's next release. A release that nobody has seen may be made again, with the bits of the
+// run without faults. A release that has left its node is drawn anew, as on a device.
 func (n *node) Read(p []byte) (int, error) {
 	w, a := n.w, rng.Address{Purpose: rng.Noise, Client: uint32(n.id), Round: uint32(n.m.round)}
 	if w.left[n.id][n.m.round+1].left {
@@ -74,7 +72,6 @@ func (n *node) Read(p []byte) (int, error) {
 	return s.Read(p)
 }
 
-// start gives a node a machine from what is on its disk.
 func (w *world) start(n *node) {
 	n.up, n.finished, n.busy, n.duty = true, false, true, mark
 	n.todo, n.next, n.granted = Ready{}, 0, false
@@ -126,7 +123,7 @@ func (w *world) start(n *node) {
 		w.stop(n)
 		return
 	}
-	w.allowed += 2 * int64(len(n.m.edges)) // probes, and last words
+	w.allowed += 2 * int64(len(n.m.edges)) // probes and Done messages
 	w.log("node %d starts with release %d of %d states", n.id, n.m.round, len(kept))
 	if w.lying() {
 		n.held = 0
@@ -142,8 +139,8 @@ func (w *world) start(n *node) {
 	}
 }
 
-// kill ends a node's incarnation. What was written and not forced out may be lost, whole, or torn: new up to somewhere,
-// old from there.
+// kill ends a node's incarnation. Unsynced writes may be lost, complete, or torn: new up to some point and old from
+// there.
 func (w *world) kill(n *node) {
 	w.tally.crashes++
 	w.log("node %d dies in release %d, duty %d", n.id, n.m.round, n.duty)
@@ -176,12 +173,11 @@ func (w *world) kill(n *node) {
 		w.lose(n)
 	}
 	n.up, n.wake = false, w.now+w.chance.IntN(1+w.chance.IntN(80))
-	if w.plant == lyingDisk { // connections die with their ends
+	if w.plant == lyingDisk { // connections die with their endpoints
 		w.air = slices.DeleteFunc(w.air, func(p packet) bool { return p.msg.To == n.id })
 	}
 }
 
-// act does one duty of a node, and reports whether there was one.
 func (w *world) act(n *node) bool {
 	for {
 		switch n.duty {
@@ -278,7 +274,7 @@ func (w *world) act(n *node) bool {
 		case query:
 			n.duty = rest
 			if n.todo.Reserve > 0 {
-				continue // it is paid for, and is made before anything is heard
+				continue // it is paid for, and is made before any input
 			}
 			if len(n.todo.Queries) == 0 {
 				return false
@@ -295,7 +291,7 @@ func (w *world) act(n *node) bool {
 	}
 }
 
-// goOn plants a skew of two: a neighbor's message of the round before stands in for the one that has not come.
+// goOn creates a skew of two rounds: a neighbor's message of the previous round replaces the missing one.
 func (n *node) goOn() {
 	m := n.m
 	if m.local || m.due || m.round < 2 || m.onGrid(m.round) != m.onGrid(m.round-1) {
@@ -308,13 +304,12 @@ func (n *node) goOn() {
 	}
 }
 
-// stop ends a node for good. The others wait for it, and then the world is over.
+// stop ends a node permanently. The others wait for it, and then the world is over.
 func (w *world) stop(n *node) {
 	n.up, n.halted = false, true
 	w.odds.span = min(w.odds.span, w.now+3000)
 }
 
-// halt ends a node with an error.
 func (w *world) halt(n *node, err error) {
 	w.stop(n)
 	w.log("node %d: %v", n.id, err)
@@ -324,7 +319,7 @@ func (w *world) halt(n *node, err error) {
 	var back *RollbackError
 	switch {
 	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "of which the stored state was damaged"):
-		// the slot before was lost as well
+		// the previous slot was also lost
 	case w.plant == fatalEdge && strings.Contains(err.Error(), advice):
 	case !errors.As(err, &back):
 		w.fails(refused, "node %d: %v", n.id, err)
@@ -335,7 +330,7 @@ func (w *world) halt(n *node, err error) {
 	}
 }
 
-// released takes note of a release that a node has made and not yet sent.
+// released records a release that a node made and has not sent.
 func (w *world) released(n *node, r int) {
 	w.tally.releases++
 	w.allowed += int64(len(n.m.edges))

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// slot is a piece of disk: what is there after a loss of power, and what has been written since.
+// slot is a part of the disk: the content that survives a power loss, and what has been written since.
 type slot struct {
 	durable, cached []byte
 	dirty           bool
-	before          []byte // what was durable before
+	before          []byte // earlier durable content
 }
 
 // finite reports whether the state's floats can be encoded.
@@ -25,8 +25,8 @@ func (s State) finite() bool {
 
 var crcTable = crc64.MakeTable(crc64.ECMA)
 
-// marshal appends a state in the form of a slot: its length first, a checksum last. Nobody forges slots here, and a
-// mixture of two of them passes for whole with probability 2^-64: a CRC is enough, where a device has SHA-256.
+// marshal appends a state in slot format: its length first, a checksum last. Devices use SHA-256. A CRC suffices here,
+// where nobody forges slots, and a mixture of two slots passes with probability 2^-64.
 func marshal(b []byte, s State, head int) []byte {
 	le := binary.LittleEndian
 	floats := func(x []float32) {
@@ -60,8 +60,8 @@ func marshal(b []byte, s State, head int) []byte {
 	return le.AppendUint64(b, crc64.Checksum(b, crcTable))
 }
 
-// unmarshal reads a slot, and reports whether there is a state in it. It uses s's storage. head is how many lines the
-// ledger had.
+// unmarshal reads a slot into s, whose storage it reuses, and reports whether the slot holds a state. head is the
+// number of ledger entries.
 func unmarshal(b []byte, s *State, head *int, check bool) bool {
 	le := binary.LittleEndian
 	if check {

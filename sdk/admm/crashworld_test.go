@@ -10,37 +10,37 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// A world is a few machines on tiny disks and a network without manners, all of it drawn from one seed. It moves in
-// small steps, one duty of one node at a time, and a node may die between any two of them:
+// world is a few machines on tiny disks and an unreliable network, all drawn from one seed. It advances one duty of one
+// node at a time. A node may die between any two duties:
 //
 //	before and after a reservation, while a slot is written, before and after its fsync, between two messages, between
 //	two queries, while waiting, while finished and lingering.
 //
-// After a while the faults stop, and what is left must come to its end. The world knows everything that ever left a
-// node and keeps a list of what must not happen.
+// After a while the faults stop, and the remaining nodes must finish. The world records everything that ever left a
+// node and checks it against a list of failures.
 type world struct {
 	seed   uint64
 	plant  plant
 	chance rng.Stream
 	cfgs   []Config
 	nodes  []node
-	air    []packet // under way, in no order
+	air    []packet // in flight, unordered
 	now    int
-	calm   bool // no faults, or no more of them
+	calm   bool // no faults, or no more faults
 	odds   odds
 
 	left     [worldNodes][worldRounds + 1]departed // by client and release
-	newest   [worldNodes][worldNodes]int64         // serial of the last packet that nobody has overtaken, from and to
+	newest   [worldNodes][worldNodes]int64         // serial of the last packet not overtaken, by sender and receiver
 	redraws  uint32
-	lostSlot bool               // a slot was set back: a node may then lack a cool-down release, of which no ledger knows
-	forged   map[[3]int]Payload // by receiver, its incarnation and round: what the adversary has sent it
+	lostSlot bool               // a slot was rolled back: a node may lack a cool-down release, which no ledger records
+	forged   map[[3]int]Payload // by receiver, its incarnation and round: what the adversary sent it
 	scratch  [2]State
 	tally    tally
 	arrived  struct{ probe, repeat, answer int64 } // a probe, another message, a probe's answer
-	sent     struct{ probe, answer, other int64 }  // a probe's reply, another answer, all else
+	sent     struct{ probe, answer, other int64 }  // a probe's answer, another answer, all others
 	allowed  int64                                 // bound of sent.other
 	ends     map[ending]string
-	trace    testing.TB // to log every event to, or nil
+	trace    testing.TB // logs every event; may be nil
 }
 
 const (
@@ -51,40 +51,40 @@ const (
 
 // odds are probabilities in 256ths, and the time before the calm.
 type odds struct {
-	crash, tear, rare int  // to die while busy, while a slot is being written, and while waiting
+	crash, tear, rare int  // to die while busy, while writing a slot, and while waiting
 	tick, deliver     int  // of a step
 	lose, twice, late int  // of a message
-	leave             bool // who is finished goes, at its own time; otherwise all stay until the calm
-	span, after       int  // steps before the calm, and once all are finished
+	leave             bool // finished nodes leave at their own time; otherwise all stay until the calm
+	span, after       int  // steps before the calm, and after all are finished
 }
 
-// plant is what a world does wrong on purpose.
+// plant is a deliberate error of a world: a mutation.
 type plant int
 
 const (
 	sound           plant = iota
-	sendBeforeKeep        // checkpoint after send
-	depthOne              // only the newest state can be read
-	noSync                // what is written is not forced out
-	noCheck               // neither length nor checksum of a slot is looked at
-	freshNoise            // a message that is sent again gets noise of its own
-	skewOfTwo             // a round goes on with what a neighbor said the round before
-	answerAnswers         // the mark of an answer, and the limit of one a tick, are not looked at
+	sendBeforeKeep        // store after send
+	depthOne              // only the newest state is readable
+	noSync                // writes are not synced
+	noCheck               // a slot's length and checksum are not checked
+	freshNoise            // a resent message gets fresh noise
+	skewOfTwo             // a round continues with a neighbor's message of the previous round
+	answerAnswers         // the Resent flag, and the limit of one answer per tick, are ignored
 	leaveEarly            // a node leaves with its last release, before it holds those of its neighbors
-	noReserve             // a release is not paid for
+	noReserve             // a release is not charged
 	lyingDisk             // node 0 is told of an fsync that did not happen
-	lyingDiskQueues       // the same, and messages to a node that died reach its next incarnation
-	nameless              // the same, and incarnations have no numbers of their own
+	lyingDiskQueues       // as lyingDisk, and messages to a dead node reach its next incarnation
+	nameless              // as lyingDiskQueues, and incarnations have no numbers of their own
 
-	losing    // every disk may lose what it has confirmed of one of its files
-	markFirst // the same, and a release is marked when it is reserved, with one round of grace at the start
-	markLate  // the same, and a release is marked when the next one is reserved
+	losing    // every disk may lose confirmed writes of one of its files
+	markFirst // as losing, and a release is marked when it is reserved, with one round of grace at the start
+	markLate  // as losing, and a release is marked when the next one is reserved
 
-	hostile   // what node 0 sends is made up by an adversary who knows everything that is public
-	fatalEdge // the same, and a release that leaves the grid is an error
+	hostile   // an adversary that knows everything public invents the messages of node 0
+	fatalEdge // as hostile, and a release that leaves the grid is an error
 )
 
-// ending is what must not happen.
+// ending is a failure that must not happen.
 type ending string
 
 const (
@@ -100,12 +100,11 @@ const (
 	unkept        ending = "a state that cannot be kept"
 )
 
-// tally counts what happened.
 type tally struct {
 	crashes, torn, sent, lost, duplicated, reordered, stale, releases, rollbacks, unseen int64
 
-	setBack, stopped int64 // files that lost something, and nodes that found it out when they started
-	// releases at the edge of the grid or of the range, nodes that ended before one, and messages made up for that
+	setBack, stopped int64 // files that lost something, and nodes that detected a loss at their start
+	// releases at the edge of the grid or range, including nodes that ended before one, and messages invented for that
 	edge, aimed int64
 }
 
@@ -133,14 +132,13 @@ func (t tally) String() string {
 		t.crashes, t.torn, t.sent, t.lost, t.duplicated, t.reordered, t.stale, t.releases)
 }
 
-// newWorld draws a world.
 func newWorld(seed uint64, p plant) *world {
 	w := &world{seed: seed, plant: p, chance: rng.New(seed, rng.Address{Purpose: rng.Fault})}
 	c := &w.chance
 	flip := func() bool { return c.IntN(2) == 0 }
 	n, d := 2+c.IntN(worldNodes-1), 2+c.IntN(worldDim-1)
 	if w.hostile() && flip() {
-		n = 2 // nobody else has a say in the centre
+		n = 2 // no other node influences the centre
 	}
 	var edges [][2]int
 	for i := 1; i < n; i++ {
@@ -171,7 +169,7 @@ func newWorld(seed uint64, p plant) *world {
 		if payload >= 2 {
 			cfg.GridStep = 0.2 / 16
 		}
-		// noise that is larger than the steps of float32 at the edge, and a gain that gets there in one round
+		// noise larger than the float32 spacing at the edge, and a gain that reaches the edge in one round
 		if w.hostile() {
 			cfg.Beta = 4
 			if payload >= 2 {
@@ -194,7 +192,6 @@ func newWorld(seed uint64, p plant) *world {
 	return w
 }
 
-// birth sets all nodes to the beginning, with empty disks.
 func (w *world) birth() {
 	w.nodes = make([]node, len(w.cfgs))
 	for i := range w.nodes {
@@ -210,7 +207,7 @@ func (w *world) birth() {
 	w.forged = map[[3]int]Payload{}
 }
 
-// fails notes what must not happen, the first of each kind.
+// fails records a failure; only the first of each kind.
 func (w *world) fails(e ending, format string, args ...any) {
 	if w.ends == nil {
 		w.ends = map[ending]string{}
@@ -221,49 +218,42 @@ func (w *world) fails(e ending, format string, args ...any) {
 	w.log("FAILURE %s: "+format, append([]any{e}, args...)...)
 }
 
-// log writes an event down, if anybody wants to know.
 func (w *world) log(format string, args ...any) {
 	if w.trace != nil {
 		w.trace.Logf("%6d  "+format, append([]any{w.now}, args...)...)
 	}
 }
 
-// lying reports whether node 0 has a lying disk. Then all other nodes live for ever.
+// lying reports whether node 0 has a lying disk. Then no other node dies.
 func (w *world) lying() bool {
 	return w.plant == lyingDisk || w.plant == lyingDiskQueues || w.plant == nameless
 }
 
-// losing reports whether disks lose what they have confirmed, one file of each.
 func (w *world) losing() bool {
 	return w.plant == losing || w.plant == markFirst || w.plant == markLate
 }
 
-// hostile reports whether node 0 is an adversary.
 func (w *world) hostile() bool { return w.plant == hostile || w.plant == fatalEdge }
 
-// tick tells a node that time has passed.
 func (w *world) tick(n *node) {
 	if n.duty == rest {
 		if w.calm && n.m.round == n.m.last() {
 			n.waited++
 		}
-		w.allowed += 3 * int64(len(n.m.edges)) // a probe, the last message, the last word
+		w.allowed += 3 * int64(len(n.m.edges)) // a probe, the last message, Done
 		n.m.Tick()
 	}
 }
 
-// leave lets a node leave for good.
 func (w *world) leave(n *node) {
 	w.log("node %d leaves", n.id)
 	n.up, n.gone, n.final = false, true, n.m.Model()
 }
 
-// over reports whether nobody is left to do anything.
 func (w *world) over() bool {
 	return !slices.ContainsFunc(w.nodes, func(n node) bool { return !n.gone && !n.halted })
 }
 
-// rage lets the world go its way, with all its faults.
 func (w *world) rage() {
 	for ; w.now < w.odds.span && !w.over(); w.now++ {
 		if w.now%64 == 0 && !slices.ContainsFunc(w.nodes, func(n node) bool { return !n.finished }) {
@@ -292,7 +282,7 @@ func (w *world) rage() {
 		switch r := w.chance.IntN(256); {
 		case r < crash:
 			w.kill(n)
-			if w.chance.IntN(100) == 0 && !w.lying() { // the whole town goes dark
+			if w.chance.IntN(100) == 0 && !w.lying() { // a blackout
 				for i := range w.nodes {
 					if w.nodes[i].up {
 						w.kill(&w.nodes[i])
@@ -315,11 +305,11 @@ func (w *world) rage() {
 	}
 }
 
-// linger is how many ticks a node with its final model waits for somebody who needs something, once one has left.
+// linger is how many ticks a node with its final model waits for a neighbor that needs something, once a node has left.
 const linger = 10
 
-// calmDown runs a world without faults to its end. Every node must leave, by the last words of all its neighbors. Only
-// if somebody had left before, whose word may never come, may one that has its final model go without, after a while.
+// calmDown runs a world without faults to its end. Every node must leave after a Done from each neighbor. A node with
+// its final model may leave earlier, after a while, only if another node had left before.
 func (w *world) calmDown() {
 	w.calm = true
 	someLeft := slices.ContainsFunc(w.nodes, func(n node) bool { return n.gone })
@@ -328,8 +318,8 @@ func (w *world) calmDown() {
 			w.start(n)
 		}
 	}
-	// A round takes a pass, or three if its messages have to be asked for after a tick; then come probes, last words and
-	// the wait, of which a tick may take three passes as well, with what is repeated and what is answered.
+	// A round takes one pass, or three if a tick must request its messages. Then come probes, Done messages and the
+	// wait; a tick with its repeats and answers may also take three passes.
 	for range 3*(w.cfgs[0].Rounds+w.cfgs[0].Cooldown) + 10 + 3*(linger+1) {
 		w.now++
 		for i := range w.nodes {
@@ -365,7 +355,7 @@ func (w *world) calmDown() {
 	}
 }
 
-// run plays a world: first without faults, for the models, then with them.
+// run plays a world: first without faults, for the models, then with faults.
 func (w *world) run() {
 	if !w.hostile() {
 		w.calmDown()
@@ -390,9 +380,9 @@ func (w *world) run() {
 			w.fails(otherModel, "node %d ends with %v, want %v", i, n.final, want[i])
 		}
 	}
-	// Of its own a node says no more than two words and its releases in an incarnation, and three a tick, to each
-	// neighbor. A probe may be answered by a probe and two messages, another message and a probe's answer by one message;
-	// an answer provokes nothing.
+	// Unasked, a node sends each neighbor at most two messages and its releases per incarnation, and three messages per
+	// tick. A probe causes at most a probe and two messages, another message or a probe's answer one message; an answer
+	// none.
 	if w.sent.other > w.allowed || w.sent.probe > w.arrived.probe ||
 		w.sent.answer > 2*w.arrived.probe+w.arrived.repeat+w.arrived.answer {
 		w.fails(storm, "%d messages of their own accord, at most %d; %d probes answered of %d, %d other answers to %d "+

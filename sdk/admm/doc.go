@@ -1,12 +1,12 @@
-// Package admm is SPADE-DFL at one client as a machine without a clock, a goroutine, a socket or a disk:
+// Package admm implements SPADE-DFL at one client as a machine without a clock, a goroutine, a socket or a disk:
 // Algorithm 1 of M. Wei, M. Zhu, J. Chen, W. Yu and D. Chen, "SPADE-DFL: Communication-Efficient Decentralized
 // Federated Learning via Derivative-Free Linearized ADMM". Equations have the paper's numbers.
 //
 // A [Machine] takes three inputs: a neighbor's message ([Machine.Receive]), the answers to its open queries
-// ([Machine.Answer]), and, where frames may get lost, a tick ([Machine.Tick]). After each of them, and once at the
-// start, [Machine.Ready] says what is to be done, in an order that is part of the contract: charge a release before it
-// is made, store it before it is sent, send, then query. The driver decides how: a node with websockets, or a loop over
-// a thousand machines in one goroutine. Given the same inputs a machine gives the same bits.
+// ([Machine.Answer]), and, where frames may get lost, a tick ([Machine.Tick]). After each input, and once at the start,
+// call [Machine.Ready], which returns the driver's duties. Their order is part of the contract: charge a release before
+// it is made, store it before it is sent, send, then query. The driver decides how to perform them. It may be a node
+// with websockets, or a loop that runs a thousand machines in one goroutine. The same inputs give the same bits.
 //
 // # A round
 //
@@ -18,11 +18,11 @@
 //	message      m_ij = z_ij - 2*rho*x, to every neighbor j                     eq. (9)
 //	z-update     z_ij = (z_ij - m_ji)/2, with every neighbor's message          eq. (10)
 //
-// The estimate v is eq. (5), of package zoest. In the paper's source the equations are labeled penalty, local-update,
-// private-release, message and z-update.
+// The estimate v is eq. (5), implemented by package zoest. In the paper's source the equations are labeled penalty,
+// local-update, private-release, message and z-update.
 //
-// Messages are numbered by the release they carry, 1 to Rounds+Cooldown. A round needs the messages of the round before
-// from every neighbor, so neighbors are never more than one round apart, and a neighbor's next message acknowledges
-// mine. In a cool-down round s and nu are zero: no data is touched, nothing is spent, and the network's models come
-// together.
+// A message has the number of the release that it carries, 1 to Rounds+Cooldown. A round needs every neighbor's message
+// of the previous round, so neighbors are at most one round apart, and a neighbor's next message acknowledges this
+// client's. In a cool-down round s and nu are zero: the round uses no data and costs nothing, and the models in the
+// network converge.
 package admm

@@ -13,13 +13,12 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// A neighbor can put the public centre of a client's release where it likes. If a release that leaves the grid, or the
-// range of numbers, ended the client, then its death would be a look at the sum of update and noise; and if it were
-// started again, with the round charged already and fresh noise, there would be as many looks as it takes, for the
-// price of one.
+// A neighbor can choose the public centre of a client's release. If leaving the grid, or the range of numbers, ended
+// the client, this end would reveal something about the sum of update and noise. With restarts, the round already
+// charged and fresh noise, the neighbor could repeat this arbitrarily often for the price of one release.
 
-// victim is a client with one sample in one dimension and one neighbor, 0. With these numbers tau*eta*mu*beta = rho =
-// 1, so that the centre of the second release is z.
+// victim is a client with one sample in one dimension and one neighbor, 0. Here tau*eta*mu*beta = rho = 1, so the
+// centre of the second release is z.
 func victim(noise *rng.Stream) Config {
 	return Config{
 		Estimator: zoest.Config{Dim: 1, Samples: 1, Batch: 1, Seed: 7, Client: 1},
@@ -29,18 +28,18 @@ func victim(noise *rng.Stream) Config {
 	}
 }
 
-// sighting is what the neighbor sees of an attempt.
+// sighting is what the neighbor observes of an attempt.
 type sighting struct {
 	charged bool  // the second release was reserved
-	dead    bool  // the machine has ended
-	steps   int32 // else, where the second release is on the grid
+	dead    bool  // the machine ended
+	steps   int32 // otherwise, the grid point of the second release
 }
 
-// farOut is how far out, in steps of the grid, a centre may be: its release never leaves the grid, and shows all of its noise.
+// farOut is the largest centre, in grid steps. A release around it never leaves the grid and shows all of its noise.
 const farOut = gridLimit - 1 - (0.5+14)*256
 
-// attempt makes two releases. The first one does not touch the data; for the second the neighbor puts the centre half a
-// sigma from the edge of where it may be, and the update has the length of the clip and the sign of the data.
+// attempt makes two releases. The first uses no data. For the second, the neighbor puts the centre half a sigma from
+// the edge of its range; the update has the length of the clip and the sign of data.
 func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 	m, err := New(victim(noise))
 	if err != nil {
@@ -60,7 +59,7 @@ func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 			s.charged = true
 		case r.Released == 1:
 			const edge = farOut / 256.0
-			z := m.z[0] - 2*(edge-0.5) // what the message makes of z is the centre
+			z := m.z[0] - 2*(edge-0.5) // the message turns z into the centre
 			if err := m.Receive(Message{Kind: EdgeMessage, From: 0, To: 1, Round: 1, Vector: []float32{z}}); err != nil {
 				t.Fatal(err)
 			}
@@ -79,8 +78,8 @@ func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 	}
 }
 
-// atLeast is the lower confidence limit of Clopper and Pearson: the probability of success at which k successes or more
-// among n have probability alpha.
+// atLeast is the lower Clopper-Pearson confidence limit: the success probability at which k or more successes among n
+// have probability alpha.
 func atLeast(k, n int, alpha float64) float64 {
 	if k == 0 {
 		return 0
@@ -112,9 +111,8 @@ func gaussianDelta(mu, epsilon float64) float64 {
 	return upper(epsilon/mu-mu/2) - math.Exp(epsilon)*upper(epsilon/mu+mu/2)
 }
 
-// refuted returns the events, of those seen with the one data set and the other, whose frequencies refute the claim of
-// mu-GDP: P[S] is above e^epsilon P'[S] + delta(epsilon), in one order or the other, by confidence limits that are all
-// right with probability 1 - alpha.
+// refuted returns the events whose frequencies under the two data sets refute mu-GDP: P[S] exceeds e^epsilon P'[S] +
+// delta(epsilon), in either order, by confidence limits that are all right with probability 1 - alpha.
 func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha float64) (faults []string) {
 	epsilons := []float64{0, 0.5, 1, 1.5, 2, 3}
 	each := alpha / float64(len(events)*len(epsilons)*2*2*2)
@@ -149,9 +147,9 @@ func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha f
 	return faults
 }
 
-// Ten thousand attempts with either of two data sets: nobody dies once a release is reserved, and all that is seen,
-// alive or dead, charged or not, and the release, has a law within the claim of the one round. The machine that it replaces
-// is shown to be caught: it died beyond an edge, and made the round again for nothing.
+// Ten thousand attempts with each of two data sets: no machine ends after a reservation, and the distribution of all
+// observations (ended or not, charged or not, the release) is within the claim for one round. The test also detects the
+// former machine, which ended beyond an edge and repeated the round without charge.
 func TestCrashOracle(t *testing.T) {
 	attempts := 10_000
 	if testing.Short() {
@@ -160,7 +158,7 @@ func TestCrashOracle(t *testing.T) {
 	const mu, alpha = 2 * 0.5 / 1.0, 0.01
 	last := int32(farOut)
 	var seen [2][]sighting
-	var deaths [2][]int // how often it dies in one charged round, where it dies at the edge
+	var deaths [2][]int // the number of ends per charged round, for a machine that ends at the edge
 	for i, data := range []float64{1, -1} {
 		noise := rng.New(uint64(11+i), rng.Address{Purpose: rng.Noise})
 		died, clamped := 0, 0
@@ -204,19 +202,19 @@ func TestCrashOracle(t *testing.T) {
 	t.Logf("a client that dies at the edge is refuted at %d points, such as %v", len(faults), faults[0])
 }
 
-// What a neighbor sends takes the centre out of range, and ends nothing: the run is over in the end, within the bound, and
-// says when it was cut back.
+// A neighbor's message moves the centre out of range and ends nothing. The run finishes within the bound and reports
+// when it was clipped.
 func TestNothingReceivedEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *Config)
 		msg    Message
-		want   int // the release that is cut back
+		want   int // the release that is clipped
 	}{
 		"grid": {func(*Config) {}, Message{Kind: EdgeMessage, Vector: []float32{-2 * (gridLimit/256 + 1)}}, 2},
 		"vector": {func(c *Config) { c.GridStep, c.Releases, c.Beta, c.Rho = 0, true, 6, 1 },
 			Message{Kind: Release, Vector: []float32{1e30}}, 2},
 		"message": {func(c *Config) { c.GridStep, c.Rho, c.Beta = 0, 10, 4 },
-			Message{Kind: EdgeMessage, Vector: []float32{-1e30}}, 0}, // it is the next message that is
+			Message{Kind: EdgeMessage, Vector: []float32{-1e30}}, 0}, // the next message is clipped
 		"no noise": {func(c *Config) {
 			c.GridStep, c.Releases, c.Beta, c.NonPrivate, c.Noise, c.Privacy = 0, true, 6, true, nil, dpmech.Gaussian{}
 		}, Message{Kind: Release, Vector: []float32{1e24}}, 2},
@@ -255,9 +253,8 @@ func TestNothingReceivedEnds(t *testing.T) {
 	}
 }
 
-// Whatever the neighbor sends and the oracle says, in every form of a private run and for noise of every size: from the
-// reservation to the release nothing fails, what is kept can be encoded, and what is sent is within the limits that
-// receivers have.
+// In every form of a private run, for every message, loss and noise size: nothing fails between the reservation and the
+// release, the state can be encoded, and messages are within the receivers' limits.
 func TestNothingFailsAfterReserve(t *testing.T) {
 	chance := rng.New(5, rng.Address{Purpose: rng.Fault})
 	pick := func(of ...float64) float64 { return of[chance.IntN(len(of))] }
@@ -329,7 +326,7 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 	}
 }
 
-// TestBeyond compares the checks of many numbers at once with those of each.
+// TestBeyond compares the vectorized checks with checks of each number.
 func TestBeyond(t *testing.T) {
 	chance := rng.New(8, rng.Address{Purpose: rng.Generate})
 	over := math.Nextafter32(limit, math.MaxFloat32)

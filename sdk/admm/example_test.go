@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Two clients want different things: one likes x = 1, the other x = 3. They agree on what is best for both.
+// Two clients have different optima: x = 1 and x = 3. They agree on what is best for both.
 func Example() {
 	want := []float64{1, 3}
 	var machines []*admm.Machine
@@ -35,7 +35,7 @@ func Example() {
 				return
 			}
 			air = append(air, r.Send...)
-			for _, q := range r.Queries { // the oracle: a loss, and nothing else
+			for _, q := range r.Queries { // the oracle returns only a loss
 				x := float64(q.Point[0])
 				if err := m.Answer((x - want[i]) * (x - want[i])); err != nil {
 					fmt.Println(err)

@@ -21,15 +21,15 @@ func quiet(t *testing.T, change func(i int, c *Config)) [][]float32 {
 	return net.models()
 }
 
-// A network that loses, repeats, delays and reorders messages, with machines that run at random speeds: the models are
-// those of the quiet run, to the bit, and every machine finishes.
+// The network loses, repeats, delays and reorders messages, and machines run at random speeds. All finish, and the
+// models have the bits of the undisturbed run.
 func TestLossyDelivery(t *testing.T) {
 	change := private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})
 	want := quiet(t, change)
 	for seed := range uint64(200) {
 		chance := rng.New(seed, rng.Address{Purpose: rng.Fault})
 		net := newNetwork(t, configs(4, kite, change))
-		var air []Message // under way
+		var air []Message // in flight
 		var lost, sentAll, answers int
 		for steps := 0; !net.allFinished(); steps++ {
 			if steps > 20000 {
@@ -70,7 +70,7 @@ func TestLossyDelivery(t *testing.T) {
 				}
 			}
 		}
-		// A quiet run sends nine messages and a last word over each of eight directed edges.
+		// An undisturbed run sends nine messages and a Done over each of eight directed edges.
 		if lost == 0 || sentAll <= 80 || answers == 0 {
 			t.Fatalf("seed %d: %d messages lost, %d sent, %d of them answers: nothing was tested", seed, lost, sentAll, answers)
 		}
@@ -80,7 +80,7 @@ func TestLossyDelivery(t *testing.T) {
 	}
 }
 
-// What a neighbor may send and what not, seen from client 2 in round 2.
+// The messages that client 2 accepts and refuses from a neighbor in round 2.
 func TestReceiveRules(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, nil))
 	for range 2 {
@@ -94,7 +94,7 @@ func TestReceiveRules(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		msg  Message
-		want string // part of the error; empty for none
+		want string // part of the error; empty: no error
 	}{
 		{"a repeat", Message{Kind: EdgeMessage, From: 3, Round: 2, Vector: mine(2)}, ""},
 		{"a straggler", Message{Kind: EdgeMessage, From: 3, Round: 1, Vector: mine(1)}, ""},
@@ -130,8 +130,8 @@ func TestReceiveRules(t *testing.T) {
 	}
 }
 
-// A loss that cannot be had, without privacy: refused with its sample, and the query stays open, so the run that goes
-// on with a good answer is the one that never met a bad one.
+// Without privacy, an unavailable loss is refused with its sample, and the query stays open. After a good answer the
+// run is undisturbed.
 func TestBadLossNonPrivate(t *testing.T) {
 	want := quiet(t, nil)
 	net := newNetwork(t, configs(4, kite, nil))
@@ -153,7 +153,7 @@ func TestBadLossNonPrivate(t *testing.T) {
 	}
 }
 
-// The same in a private run: nobody outside may notice, so the public constant takes its place.
+// In a private run nobody outside may notice, so the public constant replaces the loss.
 func TestBadLossPrivate(t *testing.T) {
 	run := func(loss float64) (*network, Status) {
 		net := newNetwork(t, configs(4, kite, private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})))
@@ -183,7 +183,7 @@ func TestBadLossPrivate(t *testing.T) {
 	}
 }
 
-// Noise is drawn for K releases and not for the cool-down; when its source dries up the machine stops, without a
+// Noise is drawn for the K releases and not for the cool-down. When its source fails, the machine stops without a
 // release.
 func TestNoiseSource(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
@@ -202,8 +202,8 @@ func TestNoiseSource(t *testing.T) {
 		t.Error("the machine went on after its source of noise had failed")
 	}
 
-	// With a clip so small that nothing is left of the update, a release moves the model by its noise and the penalty:
-	// after the last private round only the penalty is left.
+	// The clip leaves nothing of the update: a release moves the model only by its noise and the penalty. After the
+	// last private round only the penalty remains.
 	count := 0
 	net = newNetwork(t, configs(2, [][2]int{{0, 1}}, func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 1e-6, Sigma: 0.1})(i, c)
@@ -227,7 +227,7 @@ func TestNoiseSource(t *testing.T) {
 	}
 }
 
-// A step size that is far too large is reported, and makes no message full of infinities.
+// A step size that is far too large is reported, and sends no infinities.
 func TestDivergence(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, func(_ int, c *Config) {
 		c.Rounds, c.Beta = 500, 1e6
@@ -294,7 +294,7 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// Once warm, a whole round of a private machine, messages included, allocates nothing.
+// After warm-up, a whole round of a private machine, messages included, allocates nothing.
 func TestRoundDoesNotAllocate(t *testing.T) {
 	for _, robust := range []float64{0, 1} {
 		testRoundAllocates(t, robust)
@@ -338,8 +338,8 @@ func testRoundAllocates(t *testing.T, robust float64) {
 	}
 }
 
-// A neighbor's message of the round before comes a second time, just when the next release is due: the answer that is
-// no longer needed must not leave with the vector that takes its place.
+// A neighbor's message of the previous round arrives again when the next release is due. The obsolete answer must not
+// be sent with the new vector.
 func TestLateRepeat(t *testing.T) {
 	net := newNetwork(t, configs(2, [][2]int{{0, 1}}, func(_ int, c *Config) { c.Rounds, c.Cooldown = 1, 6 }))
 	for range 3 {

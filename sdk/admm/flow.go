@@ -6,24 +6,24 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Consensus says how members move in rounds without data: by the sum over the neighbors j of flows f_ij, each
-// carry*f_ij + weight*(x_j - x_i). Both ends of an edge compute the same flow, to the bit and with opposite signs, so that
-// the mean of all members does not move.
+// Consensus defines how members move in rounds without data: by the sum of flows f_ij over the neighbors j. Each flow
+// becomes carry*f_ij + weight*(x_j - x_i). Both ends of an edge compute the same flow, to the bit and with opposite
+// signs, so the mean of all members does not move.
 //
-// z_ij rests during a block of mixing. The z-update after its last round uses x as the block has left it: the sum of p stays
-// zero, and z_ij + z_ji = rho*(x_i + x_j) holds. The method stays stable if the block multiplies each mode by a number in 0..1.
+// z_ij rests during a block of mixing. The z-update after its last round uses the final x of the block: the sum of p
+// stays zero, and z_ij + z_ji = rho*(x_i + x_j) holds. The method stays stable if the block multiplies each mode by a
+// number in 0..1.
 type Consensus interface {
-	Mixing(t, n int) (carry, weight float64) // the t-th of n rounds, from 0
-	Cooldown(t int) (carry, weight float64)  // the t-th round, from 0
+	Mixing(t, n int) (carry, weight float64) // of round t of n, from 0
+	Cooldown(t int) (carry, weight float64)  // of round t, from 0
 }
 
 // mostFlow bounds a flow, in steps of the grid.
 const mostFlow = 1 << 22
 
-// flows reports whether the release in progress, or the next one, is made by flows.
+// flows reports whether the release in progress, or else the next one, is computed from flows.
 func (m *Machine) flows() bool { return m.cfg.Consensus != nil && !m.touchesData() }
 
-// rate returns the coefficients of the next release's flows.
 func (m *Machine) rate() (carry, weight float64) {
 	if t := m.round - m.cfg.Learning(); t >= 0 {
 		return m.cfg.Consensus.Cooldown(t)
@@ -31,8 +31,8 @@ func (m *Machine) rate() (carry, weight float64) {
 	return m.cfg.Consensus.Mixing((m.round-1)%(1+m.cfg.Mixing), m.cfg.Mixing)
 }
 
-// setFlow computes the flow from a neighbor at xj. base is xj in steps of the grid, nil if the neighbor has ended early and its
-// release was not on the grid. On the grid flows are whole steps.
+// setFlow computes the flow from a neighbor at xj. base is xj in grid steps, or nil if the neighbor ended early and its
+// release was not on the grid. On the grid, flows are whole steps.
 func (m *Machine) setFlow(i int, xj []float32, base []int32) {
 	carry, weight := m.rate()
 	flow := part(m.flow, i, len(m.x))

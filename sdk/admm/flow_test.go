@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// flowing makes mixing and cool-down those of a graph.
+// flowing returns the mixing and cool-down of a graph.
 func flowing(n int, edges [][2]int) Consensus {
 	g, err := graph.New(n, edges)
 	if err != nil {
@@ -18,9 +18,9 @@ func flowing(n int, edges [][2]int) Consensus {
 	return g.Chebyshev()
 }
 
-// A round of flows leaves the sum of all members where it is, to the step on the grid. Both ends of an edge hold the same
-// flow with opposite signs, and where a round with data begins z_ij + z_ji = rho*(x_i + x_j), and p sums to zero. The
-// cool-down leaves nothing of disagreement.
+// A round of flows preserves the sum over all members, to the step on the grid. Both ends of an edge hold the same flow
+// with opposite signs. At the start of a round with data z_ij + z_ji = rho*(x_i + x_j), and p sums to zero. The
+// cool-down removes all disagreement.
 func TestFlows(t *testing.T) {
 	for name, c := range map[string]struct {
 		mixing int
@@ -42,7 +42,7 @@ func TestFlows(t *testing.T) {
 			d := cfg.Estimator.Dim
 			sum, steps := make([][]float64, cfg.Last()+1), make([][]int64, cfg.Last()+1)
 			flows, z := map[[3]int][]float32{}, map[[3]int][]float32{} // by member, neighbor and release
-			before := map[[2]int][]float32{}                           // x when a release is begun, by member and release
+			before := map[[2]int][]float32{}                           // x at the start of a release, by member and release
 			p := make([][]float64, cfg.Last()+1)
 			for r := range sum {
 				sum[r], steps[r], p[r] = make([]float64, d), make([]int64, d), make([]float64, d)
@@ -119,8 +119,8 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// A device that takes over in a block of mixing, at its border, or in the cool-down begins its edges anew, and their flows:
-// from then on the mean stays where it is.
+// A device that takes over in a block of mixing, at its boundary, or in the cool-down restarts its edges and their
+// flows. From then on the mean is constant.
 func TestTakeoverBeginsFlowsAnew(t *testing.T) {
 	change := func(i int, c *Config) {
 		replaceable(i, c)

@@ -2,11 +2,11 @@ package admm
 
 import "fmt"
 
-// RollbackError ends a machine if a neighbor holds a later release than it knows: its state was set back, by a disk that lost
-// what it had confirmed, a backup, or a second device of the same name. Another release of that round would use the data
-// again. The releases up to Held count as spent.
+// RollbackError ends a machine if a neighbor holds a later release than the machine knows. Its state was rolled back,
+// by a disk that lost confirmed writes, a backup, or a second device of the same name. Another release of that round
+// would use the data again. The releases up to Held count as spent.
 type RollbackError struct {
-	Client, Peer int // numbers of the client and the neighbor
+	Client, Peer int // client numbers of this client and the neighbor
 	Held         int // the release that the neighbor holds
 	Round        int // the last release that this client knows
 }
@@ -16,22 +16,21 @@ func (e *RollbackError) Error() string {
 		"and going on would release a round twice", e.Peer, e.Held, e.Client, e.Round)
 }
 
-// Probe returns the message that tells a neighbor which of its releases this client holds, and asks it the same.
+// Probe returns the message that tells a neighbor which of its releases this client holds and asks for the same in
+// return.
 func (m *Machine) Probe(peer, held int) Message {
 	return Message{Kind: Probe, From: m.client(), To: peer, Round: m.round, Held: held, Epoch: m.cfg.Epoch,
 		Incarnation: m.cfg.Incarnation}
 }
 
-// probe sends a neighbor a Probe.
 func (m *Machine) probe(e *edge) { m.send = append(m.send, m.Probe(e.peer, e.heard)) }
 
-// replyTo answers a neighbor's probe.
 func (m *Machine) replyTo(probe Message, held int) {
 	m.send = append(m.send, Message{Kind: ProbeReply, From: m.client(), To: probe.From, Round: m.round, Held: held,
 		Epoch: probe.Epoch, Incarnation: probe.Incarnation})
 }
 
-// receiveProbe takes a probe of a neighbor that has just started, or its answer to a probe.
+// receiveProbe takes a neighbor's probe, sent at the neighbor's start, or its answer to a probe.
 func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if last := m.farEnd(); msg.Round < 0 || msg.Round > last || msg.Held < 0 || msg.Held > last {
 		return fmt.Errorf("admm: neighbor %d speaks of releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, last)
@@ -40,10 +39,10 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	switch {
 	case reply:
 		if msg.Epoch != m.cfg.Epoch || msg.Incarnation != m.cfg.Incarnation {
-			return nil // to an earlier incarnation: the neighbor may hold more by now
+			return nil // meant for an earlier incarnation: the neighbor may hold more by now
 		}
 	case msg.Epoch < e.epoch:
-		// j was replaced, and its replacement makes, or has made, the release that j would make next.
+		// j was replaced. Its replacement device makes, or made, the release that j would make next.
 		m.replyTo(msg, max(e.heard, min(msg.Round+1, m.last())))
 		return nil
 	case msg.Epoch > e.epoch:
@@ -51,7 +50,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 			return fmt.Errorf("admm: neighbor %d speaks as epoch %d, want at most %d replaced devices", msg.From,
 				msg.Epoch, MaxTakeovers)
 		}
-		// A replacement may continue from an earlier release of the lost device.
+		// A replacement device may continue from an earlier release of the lost device.
 		e.epoch, e.heard = msg.Epoch, min(e.heard, msg.Round)
 		if m.since[e.index] > 0 && m.round > m.since[e.index] {
 			m.since[e.index] = 0 // see between
@@ -77,7 +76,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if m.round == 0 {
 		return nil
 	}
-	if !reply { // j has what its state says, and nothing later
+	if !reply { // j has only the releases in its stored state
 		for _, r := range []int{msg.Round, msg.Round + 1} {
 			if r >= 1 && r >= m.round-1 && r <= m.round && r != m.lost {
 				m.post(e, r, true)
@@ -89,12 +88,12 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	return nil
 }
 
-// rolledBack ends the machine if a neighbor holds a release that this client does not know.
+// rolledBack ends the machine, because a neighbor holds a release that this client does not know.
 func (m *Machine) rolledBack(e *edge, held int) error {
 	return m.endUnless(e.probed, &RollbackError{Client: m.client(), Peer: e.peer, Held: held, Round: m.round})
 }
 
-// endUnless ends the machine, or refuses the message if the neighbor has said something else before.
+// endUnless ends the machine, or refuses the message if the neighbor's earlier answer contradicts it.
 func (m *Machine) endUnless(probed bool, err error) error {
 	if probed {
 		return err
@@ -103,6 +102,6 @@ func (m *Machine) endUnless(probed bool, err error) error {
 	return nil
 }
 
-// suppressed reports whether a neighbor is sent probes only: until it answers, this device may have been replaced, and what it
-// has stored and never sent may not be the releases of its rounds.
+// suppressed reports whether a neighbor receives only probes. Until it answers, this device may have been replaced, and
+// its unsent releases may not be those of their rounds.
 func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && !e.probed }

@@ -7,20 +7,19 @@ import (
 	"testing"
 )
 
-// probing is the kite with machines that ask about their past.
+// probing enables Probe on the kite's machines.
 func probing(i int, c *Config) { c.Probe = true }
 
-// sentTo returns the messages to one client.
 func sentTo(to int, sent []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(sent), func(msg Message) bool { return msg.To != to })
 }
 
-// withoutProbes is what is said of releases.
+// withoutProbes returns the messages that are no probes or answers to probes.
 func withoutProbes(sent []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(sent), func(msg Message) bool { return isProbe(msg) })
 }
 
-// must drives a machine as far as it gets, or to its next release.
+// must drives a machine as far as possible, or to its next release.
 func (net *network) must(t testing.TB, i int) []Message {
 	t.Helper()
 	sent, err := net.drive(i)
@@ -30,8 +29,8 @@ func (net *network) must(t testing.TB, i int) []Message {
 	return sent
 }
 
-// afterRounds returns a network in which every release up to a round has been made and has arrived everywhere, and the
-// state of every client after each of them, the newest first.
+// afterRounds returns a network in which every release up to a round has arrived everywhere, and every client's state
+// after each release, newest first.
 func afterRounds(t testing.TB, rounds int, change func(i int, c *Config)) (net *network, kept [][]State) {
 	t.Helper()
 	cfgs := configs(4, kite, change)
@@ -48,8 +47,8 @@ func afterRounds(t testing.TB, rounds int, change func(i int, c *Config)) (net *
 	return net, kept
 }
 
-// A machine at the start asks its neighbors, asks again at every tick, and makes no release before each has answered.
-// The local work does not wait.
+// A starting machine probes its neighbors, again at every tick, and makes no release before each has answered. The
+// local work does not wait.
 func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, probing))
 	m := net.machines[2]
@@ -90,8 +89,8 @@ func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	}
 }
 
-// A machine that was set back stops as soon as one neighbor says so, whichever way it learns: with an empty disk, with
-// an old state, from an answer, from a neighbor's own probe, from a last word.
+// A rolled-back machine stops as soon as one neighbor shows it: after an empty disk or an old state, in an answer, in a
+// neighbor's own probe, or in a Done.
 func TestRollback(t *testing.T) {
 	net, kept := afterRounds(t, 9, probing)
 	cfg := configs(4, kite, probing)[2]
@@ -122,7 +121,7 @@ func TestRollback(t *testing.T) {
 		}
 	}
 
-	// What a real neighbor answers, who has seen all: Held is the newest release.
+	// The answer of a real neighbor that has received everything: Held is the newest release.
 	m := reborn(t, cfg)
 	probe, _ := m.Ready()
 	for _, msg := range probe.Send {
@@ -150,7 +149,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// A claim that comes after a neighbor has given its word is refused: no neighbor can stop a machine at will, later on.
+// A claim that contradicts the neighbor's earlier answer is refused: no neighbor can stop a machine at will later.
 func TestLateClaimIsRefused(t *testing.T) {
 	want := quiet(t, probing)
 	net, _ := afterRounds(t, 4, probing)
@@ -174,11 +173,10 @@ func TestLateClaimIsRefused(t *testing.T) {
 	}
 }
 
-// A neighbor that has started again is told what it lacks: the release of its own round and the next, as far as there
-// are any.
+// A restarted neighbor receives what it lacks: the releases of its own round and the next, if they exist.
 func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
-		round int // of the neighbor
+		round int // the neighbor's
 		want  []int
 	}{{0, nil}, {1, nil}, {2, []int{3}}, {3, []int{3, 4}}, {4, []int{4}}, {5, nil}} {
 		net, _ := afterRounds(t, 4, probing)
@@ -205,8 +203,7 @@ func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	}
 }
 
-// The answer to a probe is never answered by a probe, and at most once a tick by the release that it shows to be
-// missing.
+// The answer to a probe is never answered by a probe, and at most once per tick by the missing release.
 func TestAnswersAreNotAnswered(t *testing.T) {
 	net, _ := afterRounds(t, 4, probing)
 	answer := func(held int) []Message {
@@ -229,7 +226,7 @@ func TestAnswersAreNotAnswered(t *testing.T) {
 	if sent := answer(3); len(sent) != 0 {
 		t.Errorf("release 4 was sent since the last tick, and again: %+v", sent)
 	}
-	// Nor are messages that are marked as answers, of any round.
+	// Messages marked as answers, of any round, are not answered either.
 	for round := range 2 {
 		msg := Message{Kind: EdgeMessage, From: 3, To: 2, Round: 4 - round, Vector: net.machines[3].Posted(0, round).Vector, Resent: true}
 		if err := net.machines[2].Receive(msg); err != nil {
@@ -241,7 +238,6 @@ func TestAnswersAreNotAnswered(t *testing.T) {
 	}
 }
 
-// Numbers that cannot be are refused and change nothing.
 func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, probing))
 	net.must(t, 2)
@@ -267,8 +263,8 @@ func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 	}
 }
 
-// A client that dies after its last word and starts again gets its neighbors' last messages once more, although they
-// have heard that it needs nothing, and although the answers to its probes were lost.
+// A client that restarts after its Done gets its neighbors' last messages again, although they know that it needs
+// nothing, and although the answers to its probes were lost.
 func TestStartAgainAfterTheLastWord(t *testing.T) {
 	net, kept := afterRounds(t, 9, probing)
 	for range 2 {
@@ -293,7 +289,7 @@ func TestStartAgainAfterTheLastWord(t *testing.T) {
 				}
 			}
 		}
-		// A last word of the incarnation before may still be under way, and outrun the last message.
+		// A Done of the previous incarnation may still be in flight, and overtake the last message.
 		if err := net.machines[2].Receive(Message{From: msg.To, To: 2, Round: 9, Kind: Done, Resent: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -311,8 +307,8 @@ func TestStartAgainAfterTheLastWord(t *testing.T) {
 	}
 }
 
-// With the state before the newest damaged, a straggler of that round is no question and no fault; a neighbor that says
-// that it is in that round and lacks the release is both.
+// If the second-newest state is damaged, a late message of that round is ignored. A neighbor in that round that lacks
+// the release ends the machine.
 func TestDamagedState(t *testing.T) {
 	net, kept := afterRounds(t, 4, probing)
 	m := reborn(t, configs(4, kite, probing)[2], kept[2][0])
@@ -338,7 +334,7 @@ func TestDamagedState(t *testing.T) {
 	}
 }
 
-// When the way to one neighbor opens, it alone is told at once what it may lack.
+// When the connection to one neighbor opens, only that neighbor receives, at once, what it may lack.
 func TestReached(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, func(int, *Config) {}))
 	m := net.machines[2]
@@ -347,7 +343,7 @@ func TestReached(t *testing.T) {
 		t.Fatalf("sent %+v in round %d", first, m.round)
 	}
 	m.Reached(1)
-	m.Reached(7) // nobody's number
+	m.Reached(7) // no client's number
 	again := net.must(t, 2)
 	if len(again) != 1 || again[0].To != 1 || again[0].Round != 1 ||
 		!slices.Equal(again[0].Vector, sentTo(1, first)[0].Vector) {

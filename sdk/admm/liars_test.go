@@ -13,27 +13,27 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// liars is a network some of whose members send what they like, and differently to each neighbor. They know everything.
+// liars is a network in which some members know everything and send each neighbor arbitrary messages.
 type liars struct {
 	seed     uint64
 	chance   *rand.Rand
 	edges    [][2]int
 	machines []*Machine
 	bad      map[int]bool
-	plan     int // what the bad members do
+	plan     int // the strategy of the malicious members
 	flying   []Message
-	caught   int // edges to bad members that were dropped, by what they had sent
+	caught   int // edges to malicious members that were dropped because of what they sent
 	outgrown int
 }
 
 const (
 	fuzz      = iota // any numbers, any kinds of messages
-	apart            // to one side of the public bound for half of the neighbors, and to the other side for the rest
-	nearby           // the same, as far from each neighbor as the bound is wide
-	corners          // a corner of the bound, another one each time
-	jumps            // as far as a frame can say
+	apart            // to one side of the public bound for half of the neighbors, to the other side for the rest
+	nearby           // as apart, at the width of the bound from each neighbor
+	corners          // a corner of the bound, a different one each time
+	jumps            // as far as a frame can encode
 	pushes           // farther with each release
-	liarPlans        // how many there are
+	liarPlans        // the number of plans
 )
 
 // connected returns the edges of a complete graph, of a ring with chords, or of a random graph with a path in it.
@@ -97,7 +97,6 @@ func (w *liars) failf(t *testing.T, format string, args ...any) {
 		fmt.Sprintf(format, args...))
 }
 
-// drive lets a member go on, and keeps what it sends.
 func (w *liars) drive(t *testing.T, i int) (moved bool) {
 	m := w.machines[i]
 	for !m.Alone() {
@@ -134,7 +133,6 @@ func (w *liars) drive(t *testing.T, i int) (moved bool) {
 	return moved
 }
 
-// accused notes that a member has found another out.
 func (w *liars) accused(t *testing.T, by, of int, err error) {
 	t.Helper()
 	if !w.bad[of] && !w.bad[by] {
@@ -143,7 +141,6 @@ func (w *liars) accused(t *testing.T, by, of int, err error) {
 	w.caught++
 }
 
-// lie replaces a message of a bad member.
 func (w *liars) lie(msg Message) Message {
 	to := w.machines[msg.To]
 	if w.plan == fuzz && w.chance.IntN(8) == 0 {
@@ -194,7 +191,7 @@ func (w *liars) lie(msg Message) Message {
 	return msg
 }
 
-// deliver hands out what is on its way. A machine's driver drops the edge to a member that sends an impossible release.
+// deliver delivers messages in flight. A machine's driver drops the edge to a member that sends an impossible release.
 func (w *liars) deliver(t *testing.T) {
 	all := w.flying
 	w.flying = nil
@@ -214,7 +211,7 @@ func (w *liars) deliver(t *testing.T) {
 	}
 }
 
-// run plays the world to its end. Honest members give up bad ones for whom they wait.
+// run plays the world to its end. Honest members give up malicious ones that they wait for.
 func (w *liars) run(t *testing.T) {
 	for step := 0; ; step++ {
 		moved := false
@@ -284,7 +281,7 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 			w.failf(t, "flows between %d and %d: %v and %v", i, j, part(m.flow, k, d)[c], part(other.flow, back, d)[c])
 		}
 		if m.grid != nil && part(m.base, k, d)[c] != other.grid[c] && m.onGrid(m.round) {
-			// the other's last release is not taken in at the end of a run
+			// the other's last release is not used at the end of a run
 			if at := m.edges[k].at(m.round); at < 0 || part(m.base, k, d)[c]+m.held(&m.edges[k], at).Grid[c] != other.grid[c] {
 				w.failf(t, "%d has %d at step %d, and it is at %d", i, j, part(m.base, k, d)[c], other.grid[c])
 			}
@@ -292,9 +289,9 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 	}
 }
 
-// Whatever 1 to 3 bad members of 5 to 12 send, to each neighbor what they like: no honest member accuses another or drops
-// its edge, none ends, and both ends of an edge between two of them hold the same numbers. What is shown against a bad
-// member convinces anybody. 300 worlds, 3,000 with SPADE_LONG, or as many as SPADE_LIARS says, from SPADE_LIARS_SEED on.
+// Of 5 to 12 members, 1 to 3 are malicious and send each neighbor arbitrary messages. No honest member accuses another,
+// drops its edge, or ends, and both ends of an edge between two of them hold the same numbers. Evidence against a
+// malicious member convinces anyone. 300 worlds, 3,000 with SPADE_LONG, or SPADE_LIARS, from seed SPADE_LIARS_SEED on.
 func TestLiars(t *testing.T) {
 	count, first := 300, 0
 	if os.Getenv("SPADE_LONG") != "" && !testing.Short() {

@@ -13,8 +13,9 @@ import (
 
 // Machine is one client. It is not safe for concurrent use.
 //
-// It holds the numbers of its estimator (see [zoest.Estimator]), 4d of its own, 5d for each neighbor (with Releases 4d and
-// 2d more once, on a grid d more each, with Robust d more each and once), and d 64-bit integers in a private run.
+// It stores the numbers of its estimator (see [zoest.Estimator]), 4d of its own, and 5d per neighbor. With Releases it
+// stores 4d per neighbor and 2d once more, on a grid d more per neighbor, and with Robust d more per neighbor and once.
+// A private run adds d 64-bit integers.
 type Machine struct {
 	cfg    Config
 	est    *zoest.Estimator
@@ -22,81 +23,82 @@ type Machine struct {
 	edges  []edge            // in the order of cfg.Neighbors
 	robust *robust           // nil unless Config.Robust
 
-	// The numbers of the edges, d of each after the other, see part.
+	// The vectors of all edges, d numbers per edge, concatenated: see part.
 	z     []float32  // z_ij
-	peerZ []float32  // z_ji; with Releases only
-	flow  []float32  // f_ij; with Consensus only
-	base  []int32    // j's release from which its next change on the grid starts; with Releases on a grid only
-	in    [2]Payload // releases received; nil before the first
+	peerZ []float32  // z_ji; only with Releases
+	flow  []float32  // f_ij; only with Consensus
+	base  []int32    // j's release to which its next change on the grid applies; only with Releases on a grid
+	in    [2]Payload // received releases; nil before the first
 
-	round  int           // k: releases made, and the round in progress
+	round  int           // k: the number of releases made, and the round in progress
 	x      []float32     // x_i,k: the last release
-	grid   []int32       // x_i,k in steps of the grid
-	out    [2]Payload    // messages of the last two releases, by round mod 2: with Releases one for all, else one for each edge
+	grid   []int32       // x_i,k in grid steps
+	out    [2]Payload    // messages of the last two releases, by round mod 2; with Releases one for all edges
 	mean   []float32     // of all releases; nil unless Average
-	phi    []float32     // the local iterate phi^t, in the memory of centre
-	pairs  []dpmech.Pair // scratch of a release
+	phi    []float32     // the local iterate phi^t; shares the memory of centre
+	pairs  []dpmech.Pair // scratch space of a release
 	s      []float32     // sum of the estimates so far, then the update s_i,k
 	p      []float32     // the frozen penalty p_i,k
 	centre []float32     // the public part of the release, after the local work
 	local  bool          // the round's local work is in progress
-	stage  int           // of the local work: 0 fills the table, t is the t-th local step
-	due    bool          // the local work is over, and the release is due
-	begun  bool          // a release was made since the start
-	lost   int           // the last release but one, if its message is lost with a damaged state; or 0
-	aimed  bool          // the centre is computed, and the driver knows that it has to reserve a private release
+	stage  int           // of the local work: 0 fills the table, t is local step t
+	due    bool          // the local work is done, and the release is due
+	begun  bool          // this process made a release
+	lost   int           // the second-last release, if its message was lost with a damaged state; otherwise 0
+	aimed  bool          // centre is computed, and the driver knows that it must reserve a private release
 
-	cut       map[int]int     // by edge: the first release without it, 0 while it is in use
-	verdicts  []Verdict       // not yet handed over
-	recovered int             // the release after which this device took over from a lost one, or 0
-	since     map[int]int     // by edge: the release after which it begins, or began, anew at both ends, or 0
-	starts    map[int]Message // by edge: where the neighbor stands after that release, until the edge begins
-	stop      int             // the least round of Stop; 0 for none
-	early     int             // the last release, if a neighbor's end brings it forward; or 0
-	endings   map[int]int     // by edge: the release with which a neighbor has ended before this client's last one, or 0
+	cut       map[int]int     // by edge: the first release without it; 0 while the edge is in use
+	verdicts  []Verdict       // not yet returned
+	recovered int             // the release after which this device replaced a lost one, or 0
+	since     map[int]int     // by edge: the release after which both ends restart it, or restarted it; or 0
+	starts    map[int]Message // by edge: where the neighbor stands after that release, until the edge restarts
+	stop      int             // the smallest round passed to Stop, or 0
+	early     int             // the last release, if a neighbor's end makes it earlier; or 0
+	endings   map[int]int     // by edge: the release with which a neighbor ended before this client's last one, or 0
 
-	outgrown       int // the first release that was clipped to the public bound; 0 for none
-	compared       int // the last round whose releases were compared with the neighbors'; 0 for none
+	outgrown       int // the first release that was clipped to the public bound, or 0
+	compared       int // the last round whose releases were compared with the neighbors'; 0: none
 	consensusError float64
 
-	send     []Message // duties not yet handed over
-	reserve  bool      // the driver does not know yet that it has to reserve the due release
-	released bool      // a release is made and not handed over: the machine stops there
+	send     []Message // duties not yet returned
+	reserve  bool      // the driver does not know yet that it must reserve the due release
+	released bool      // a release is made but not returned: the machine waits
 	saidDone bool
 	err      error
-	losses   []float64 // scratch of Answer
+	losses   []float64 // scratch space of Answer
 	queries  int64
 	failed   int64
 }
 
-// Ready is what a driver has to do, in the order of the fields.
+// Ready lists a driver's duties, in the order of the fields.
 type Ready struct {
-	// Reserve is the number, among the K releases that touch data, of the next private release, or 0. Charge its cost,
-	// durably, before the next call of Ready, which draws the noise; without the budget, never call the machine again. From
-	// here to Released only the source of noise can fail.
+	// Reserve is the number, among the K releases with data, of the next private release, or 0. Durably charge its cost
+	// before the next call of Ready, which draws the noise. Without the budget, never call the machine again. From here
+	// to Released only the noise source can fail.
 	Reserve int
-	// Released is the number of the release that was just made (Model returns it), or 0. Store State, durably, then mark the
-	// release, and only then send or show it.
+	// Released is the number of the release that was just made (Model returns it), or 0. Durably store State, then mark
+	// the release. Only then send or show it.
 	Released int
-	// Send holds the messages to send. The slice and the vectors are the machine's, and valid until its next call.
+	// Send holds the messages to send. The machine owns the slice and the vectors. They are valid until its next call.
 	Send []Message
-	// Queries are the questions for the oracle, at most Estimator.Window, the same until Answer has taken their losses.
+	// Queries are the open queries for the oracle, at most Estimator.Window. They stay the same until Answer takes
+	// their losses.
 	Queries []zoest.Query
-	// Finished is true once all rounds are over and every neighbor has said that it is done.
+	// Finished is true once all rounds are over and every neighbor reported that it is done.
 	Finished bool
 }
 
-// Status is where a machine stands.
+// Status describes a machine's progress.
 type Status struct {
-	Round int // releases made so far, cool-down rounds included
-	// Waiting are the neighbors whose message, or answer to a probe, is missing.
+	Round int // releases made so far, including the cool-down
+	// Waiting lists the neighbors whose message, or answer to a probe, is missing.
 	Waiting   []int
-	Queries   int64 // losses asked for
-	Failed    int64 // of these, how many were unavailable and replaced (private runs only)
+	Queries   int64 // losses requested
+	Failed    int64 // those that were unavailable and replaced (private runs only)
 	Complete  bool  // the last release is made: the model is final
-	End       int   // the last round that touches data, if the run ends early; or 0
+	End       int   // the last round that uses data, if the run ends early; or 0
 	Last      int   // the number of the last release
-	Recovered int   // the release after which this device took over from a lost one, or 0
+	Recovered int   // the release after which this device replaced a lost one, or 0
 
 	// ConsensusError is the mean of |x_i - x_j|^2 over the neighbors after release Compared; 0 without Config.Releases.
 	Compared       int
@@ -164,7 +166,7 @@ func New(cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// start probes the neighbors, and sends a Start to those with whom an edge begins anew.
+// start probes the neighbors, and sends a Start to each neighbor whose edge restarts.
 func (m *Machine) start() {
 	for i := range m.edges {
 		if m.cfg.Probe && !m.dropped(i) {
@@ -178,9 +180,9 @@ func (m *Machine) start() {
 	}
 }
 
-// Ready proceeds as far as the inputs allow, but not past a release, and returns what to do. Call it until there is nothing to
-// do, then wait for an input. After an error the machine cannot continue: the source of noise has failed, a neighbor holds a
-// release that this client does not know, or the model of a client without neighbors diverges.
+// Ready advances as far as the inputs allow, but not past a release, and returns the driver's duties. Call it until
+// there are none, then wait for an input. After an error the machine cannot continue: the noise source failed, a
+// neighbor holds an unknown release of this client, or the model of a client without neighbors diverges.
 func (m *Machine) Ready() (r Ready, err error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err
@@ -201,7 +203,7 @@ func (m *Machine) Ready() (r Ready, err error) {
 	return r, nil
 }
 
-// Queries proceeds with the local work, and returns the queries of [Machine.Ready]. Once there are none, call Ready.
+// Queries advances the local work and returns the queries of [Machine.Ready]. If there are none, call Ready.
 func (m *Machine) Queries() []zoest.Query {
 	for m.local && m.err == nil {
 		if open := m.est.Next(); len(open) > 0 {
@@ -212,8 +214,8 @@ func (m *Machine) Queries() []zoest.Query {
 	return nil
 }
 
-// Answer takes the losses of the open queries, in their order. In a private run 0 replaces a loss that is not
-// [zoest.Usable], and the failure is counted; in another run the loss is refused, and nothing changes.
+// Answer takes the losses of the open queries, in order. In a private run 0 replaces a loss that is not [zoest.Usable],
+// and the failure is counted. In other runs Answer refuses such a loss and changes nothing.
 func (m *Machine) Answer(losses ...float64) error {
 	if !m.local {
 		return errors.New("admm: an answer without a question")
@@ -237,9 +239,9 @@ func (m *Machine) Answer(losses ...float64) error {
 	return nil
 }
 
-// Model returns a copy of the client's model: the released x_i, noise included. After the last release, each coordinate is
-// closer to X0 by Config.Shrink*sqrt(K), with K the rounds with data, but not beyond X0: soft thresholding (Donoho and
-// Johnstone, Biometrika 1994). That is post-processing, free of privacy cost.
+// Model returns a copy of the client's model: the released x_i, including noise. After the last release, Model moves
+// each coordinate toward X0, and not beyond, by Config.Shrink*sqrt(K), with K the rounds with data: soft thresholding
+// (Donoho and Johnstone, Biometrika 1994). This is post-processing and costs no privacy.
 func (m *Machine) Model() []float32 { return m.AppendModel(nil) }
 
 // AppendModel appends [Machine.Model] to dst and returns the extended slice.
@@ -251,8 +253,8 @@ func (m *Machine) AppendModel(dst []float32) []float32 {
 	return dst
 }
 
-// Shrink turns the last release x, in place, into what [Machine.Model] returns: x0 is Config.X0, shrink is Config.Shrink, and
-// rounds is the number of releases that touched data.
+// Shrink turns the last release x, in place, into the result of [Machine.Model]. x0 is Config.X0, shrink is
+// Config.Shrink, and rounds is the number of releases that used data.
 func Shrink(x, x0 []float32, shrink float64, rounds int) {
 	most := float32(shrink * math.Sqrt(float64(rounds)))
 	for i, v := range x {
@@ -265,8 +267,8 @@ func Shrink(x, x0 []float32, shrink float64, rounds int) {
 	}
 }
 
-// Posted returns the message of one of the last two releases to the i-th neighbor. Until the second release after that begins,
-// its slices stay valid, and other goroutines may call Posted.
+// Posted returns the message of one of the last two releases to the i-th neighbor. Its slices stay valid, and other
+// goroutines may call Posted, until the second release after it begins.
 func (m *Machine) Posted(i, round int) Message {
 	out := m.out[round%2]
 	if !m.cfg.Releases {
@@ -276,8 +278,8 @@ func (m *Machine) Posted(i, round int) Message {
 		Grid: out.Grid}
 }
 
-// Lend gives the machine room for messages until the next Lend, and returns what it used before, so that one goroutine needs
-// room only once for all its machines. Messages that wait to be sent move along.
+// Lend gives the machine a buffer for messages until the next Lend, and returns the previous one, so one goroutine
+// needs only one buffer for all its machines. Lend moves unsent messages to the new buffer.
 //
 //go:noinline
 func (m *Machine) Lend(room []Message) []Message {
@@ -286,10 +288,10 @@ func (m *Machine) Lend(room []Message) []Message {
 	return before[:0]
 }
 
-// Averaged returns a copy of the mean of all releases so far, or nil unless Config.Average.
+// Averaged returns a copy of the mean of all releases so far, or nil without Config.Average.
 func (m *Machine) Averaged() []float32 { return slices.Clone(m.mean) }
 
-// Status returns where the machine stands.
+// Status returns the machine's progress.
 func (m *Machine) Status() Status {
 	st := Status{Round: m.round, Queries: m.queries, Failed: m.failed, Complete: m.round == m.last(), End: m.cfg.End,
 		Last: m.last(), Recovered: m.recovered, Compared: m.compared, ConsensusError: m.consensusError}
@@ -302,11 +304,11 @@ func (m *Machine) Status() Status {
 	return st
 }
 
-// Outgrown returns the first release since the machine was made that was clipped to the public bound, as the run diverges or a
-// neighbor drives it away; 0 for none.
+// Outgrown returns the first release of this process that was clipped to the public bound, because the run diverges or
+// a neighbor drives the model away; 0 for none.
 func (m *Machine) Outgrown() int { return m.outgrown }
 
-// Heard returns the highest release of a neighbor that was ever held; 0 if there is none or no such neighbor.
+// Heard returns the highest release of a neighbor that this client ever held; 0 if there is none or no such neighbor.
 func (m *Machine) Heard(peer int) int {
 	if e := m.edge(peer); e != nil {
 		return e.heard
@@ -314,7 +316,7 @@ func (m *Machine) Heard(peer int) int {
 	return 0
 }
 
-// Holds reports whether a neighbor's release of a round has arrived since the machine was made.
+// Holds reports whether a neighbor's release of a round arrived since the machine was made.
 func (m *Machine) Holds(peer, round int) bool {
 	e := m.edge(peer)
 	return e != nil && round > 0 && e.at(round) >= 0
@@ -328,7 +330,7 @@ func (m *Machine) Epoch(peer int) uint16 {
 	return 0
 }
 
-// advance proceeds until an input is needed, a release has to be reserved, or one is made.
+// advance proceeds until an input is missing, a release must be reserved, or a release is made.
 func (m *Machine) advance() error {
 	for m.err == nil && !m.reserve && !m.released {
 		switch {
@@ -346,7 +348,7 @@ func (m *Machine) advance() error {
 				continue
 			}
 			m.commit()
-		case m.early > 0 && m.round == m.early && !m.begun: // restarted: a neighbor may have exited
+		case m.early > 0 && m.round == m.early && !m.begun: // after a restart: a neighbor may have exited
 			m.sayDone()
 			return nil
 		case !m.all(m.arrived):
@@ -367,7 +369,7 @@ func (m *Machine) advance() error {
 	return m.err
 }
 
-// all reports whether all neighbors outside quarantine fulfil a condition.
+// all reports whether all neighbors outside quarantine satisfy a condition.
 func (m *Machine) all(fulfilled func(*edge) bool) bool {
 	for i := range m.edges {
 		if !m.dropped(i) && !fulfilled(&m.edges[i]) {
@@ -377,10 +379,10 @@ func (m *Machine) all(fulfilled func(*edge) bool) bool {
 	return true
 }
 
-// paired reports that the release in progress waits for no key.
+// paired reports whether the release in progress has all the keys that it waits for.
 func (m *Machine) paired() bool {
 	return m.cfg.Paired == nil || !m.private() || m.cfg.Paired(m.round+1)
 }
 
-// private reports whether the release in progress gets noise, and costs something.
+// private reports whether the release in progress has noise and a privacy cost.
 func (m *Machine) private() bool { return m.touchesData() && !m.cfg.NonPrivate }

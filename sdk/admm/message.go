@@ -8,67 +8,69 @@ import (
 	"slices"
 )
 
-// Kind says what a [Message] is about. The numbers are those on the wire.
+// Kind is the type of a [Message]. The numbers are those on the wire.
 type Kind uint8
 
 const (
 	EdgeMessage Kind = 1  // m_ij of eq. (9) for one neighbor, in Vector
 	Done        Kind = 2  // the sender needs nothing more and is about to exit
 	Release     Kind = 3  // the release of a round, the same for all neighbors, in Vector or Grid
-	Probe       Kind = 4  // the sender has just started: its round, and what it holds of the receiver
-	Join        Kind = 5  // the sender replaces a lost device, and asks where the receiver stands
+	Probe       Kind = 4  // the sender just started: its round, and what it holds of the receiver
+	Join        Kind = 5  // the sender replaces a lost device and asks where the receiver stands
 	Stand       Kind = 6  // the answer to a Join, see [Machine.Standing]
-	Conflict    Kind = 7  // evidence of equivocation, or a notice of quarantine; for drivers alone
-	ProbeReply  Kind = 8  // the answer to a Probe; on the wire a Probe that is marked as resent
-	Start       Kind = 9  // the edge begins anew after this release, and this is where the sender then stands
-	Question    Kind = 10 // asks for a member's statement of a release, see trust.Gossip; for drivers alone
-	Relay       Kind = 11 // offers of other members; for drivers alone
+	Conflict    Kind = 7  // evidence of equivocation, or a notice of quarantine; only for drivers
+	ProbeReply  Kind = 8  // the answer to a Probe; encoded as a Probe marked as resent
+	Start       Kind = 9  // the edge restarts after this release; carries the sender's model at that point
+	Question    Kind = 10 // asks for a member's statement of a release, see trust.Gossip; only for drivers
+	Relay       Kind = 11 // offers of other members; only for drivers
 )
 
 var kindNames = map[Kind]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
 	Join: "join", Stand: "standing", Conflict: "conflict", ProbeReply: "probe reply", Start: "start", Question: "question", Relay: "relay"}
 
-// String returns the name of a kind, or the number of an unknown one.
+// String returns the name of a kind, or the number of an unknown kind.
 func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d", uint8(k))) }
 
-// Message is what crosses an edge.
+// Message is sent along an edge.
 type Message struct {
 	Kind     Kind
-	From, To int // client numbers; they do not travel, the transport knows both ends
+	From, To int // client numbers; not encoded, because the transport knows both ends
 
-	Round  int  // the release that the message is about; of Probe, ProbeReply, Done and Stand the sender's last
-	Held   int  // of Probe, ProbeReply and Stand: the highest release of the receiver that the sender has held, or 0
-	Resent bool // marks an EdgeMessage, Release or Done that answers a message whose sender lacks it; it is never answered
+	Round  int  // the release that the message is about; of Probe, ProbeReply, Done and Stand: the sender's last
+	Held   int  // of Probe, ProbeReply and Stand: the highest release of the receiver that the sender ever held, or 0
+	Resent bool // an EdgeMessage, Release or Done that answers a message whose sender lacks it; never answered
 	// Epoch and Incarnation are the sender's in a Probe and a Join, and the receiver's in a ProbeReply. A Stand has the
-	// Join's Incarnation, and the receiver's latest Epoch that the sender knows. A Start has the sender's Epoch. See Config.
+	// Join's Incarnation and the receiver's latest Epoch that the sender knows. A Start has the sender's Epoch. See
+	// Config.
 	Epoch       uint16
 	Incarnation uint64
 
-	// Vector has length d: m_ij, or the sender's release x_j. In rounds on a grid it is empty, and Grid has the steps that
-	// each coordinate has moved since the sender's last release. A Stand and a Start carry the model itself in either form.
+	// Vector has length d: m_ij, or the sender's release x_j. In rounds on a grid it is empty, and Grid has the steps
+	// by which each coordinate moved since the sender's last release. A Stand and a Start carry the model itself in
+	// either form.
 	Vector []float32
 	Grid   []int32
 
 	Signed Signed
 }
 
-// Signed holds what drivers sign and check, see package signed. The machine ignores it.
+// Signed holds data that drivers sign and check, see package signed. The machine ignores it.
 type Signed struct {
-	Own         []byte // the sender's signed release, of this round or its last one
-	Proof       []byte // the receiver's signed release, as proof; of a Question that of the member in question
-	Other       []byte // of a Probe the sender's checkpoint, of a ProbeReply a signed.Earlier, of a Conflict the second release
+	Own         []byte // the sender's signed release, of this round or its last
+	Proof       []byte // the receiver's signed release, as proof; of a Question: that of the member in question
+	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
 	Countersign []byte // of a Done: the sender's countersignature of the receiver's last release
-	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run whose members share noise
-	Stops       []byte // of all but a Join, a Conflict, a Question and a Relay: the stops that the sender knows
-	Digests     []byte // see trust.Gossip; of a Question and a Conflict which member it is about
+	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run with pairwise noise
+	Stops       []byte // the early-stop requests that the sender knows; not in Join, Conflict, Question and Relay
+	Digests     []byte // see trust.Gossip; of a Question and a Conflict: which member it is about
 	Relayed     []byte // of a Relay: offers
-	Known       []byte // of a Relay: whose offers the sender holds, two bits for each member: its latest device, from 1
+	Known       []byte // of a Relay: whose offers the sender holds, two bits per member: its latest device, from 1
 }
 
-// Payload returns the message's vectors, which it shares.
+// Payload returns the message's vectors without copying them.
 func (m *Message) Payload() Payload { return Payload{m.Vector, m.Grid} }
 
-// Payload is a release or an edge message in one of its two forms; the other one is empty.
+// Payload is a release or an edge message in one of two forms. The other field is empty.
 type Payload struct {
 	Vector []float32
 	Grid   []int32
@@ -81,7 +83,7 @@ func (p Payload) Equal(q Payload) bool {
 	})
 }
 
-// coordinate returns one number of a model: a vector, or steps of the grid from base, nil for zeros.
+// coordinate returns one coordinate of a model: of a vector, or of grid steps from base, nil for zeros.
 func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
 	switch {
 	case len(p.Grid) == 0:
@@ -92,7 +94,7 @@ func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
 	return m.dequantize(base[c] + p.Grid[c])
 }
 
-// square adds to sum the squared distance of a model, as in coordinate, from another one, nil for zeros.
+// square adds to sum the squared distance of a model (see coordinate) from another model; nil means zeros.
 func (m *Machine) square(sum float64, p Payload, base []int32, from []float32) float64 {
 	for c := range m.x {
 		off := float64(m.coordinate(p, base, c))
@@ -104,39 +106,36 @@ func (m *Machine) square(sum float64, p Payload, base []int32, from []float32) f
 	return sum
 }
 
-// set copies q into p's storage.
 func (p *Payload) set(q Payload) {
 	p.Vector = append(p.Vector[:0], q.Vector...)
 	p.Grid = append(p.Grid[:0], q.Grid...)
 }
 
-// errConflict marks a message that contradicts an earlier one of the same sender and round.
+// errConflict marks a message that contradicts an earlier message of the same sender and round.
 var errConflict = errors.New("contradicts an earlier message")
 
-// edge is one neighbor j, in 56 bytes, as a network may have millions. Its vectors are in the machine's, see part.
+// edge is one neighbor j. It takes 56 bytes, as a network may have millions. Its vectors are in the machine, see part.
 type edge struct {
 	peer  int
-	index int    // among the edges
-	have  [2]int // the rounds of the releases received; 0 for none
-	heard int    // the highest release of j that was ever held
-	done  bool   // j has said that it needs nothing more
+	index int    // position among the edges
+	have  [2]int // the rounds of the received releases; 0: none
+	heard int    // the highest release of j that this client ever held
+	done  bool   // j reported that it needs nothing more
 
-	probed   bool   // j has said which release of this client it holds
+	probed   bool   // j reported which release of this client it holds
 	grid     uint8  // bit n: release have[n] is a change on the grid
 	epoch    uint16 // the latest known epoch of j
-	joining  uint8  // for so many ticks: a device that replaces j's has asked where this client stands
-	announce bool   // j has restarted, and is probed until it answers
+	joining  uint8  // ticks left to wait for a device that replaces j's and asked where this client stands
+	announce bool   // j restarted, and is probed until it answers
 
-	answered int // the round (last+1 for Done) that was sent again since the last tick; 0 for none
+	answered int // the round (last+1 for Done) that was resent since the last tick; 0: none
 }
 
-// at returns where the neighbor's release of a round is held, or -1.
+// at returns the slot of the neighbor's release of a round, or -1.
 func (e *edge) at(round int) int { return slices.Index(e.have[:], round) }
 
-// holds reports whether the neighbor's release of a round is here.
 func (e *edge) holds(round int) bool { return round == 0 || e.at(round) >= 0 }
 
-// edge returns the edge to a neighbor, or nil.
 func (m *Machine) edge(peer int) *edge {
 	i, known := slices.BinarySearchFunc(m.edges, peer, func(e edge, peer int) int { return cmp.Compare(e.peer, peer) })
 	if !known {
@@ -145,7 +144,7 @@ func (m *Machine) edge(peer int) *edge {
 	return &m.edges[i]
 }
 
-// part returns the i-th d numbers of a vector of all edges, or nothing if it is empty.
+// part returns the d numbers of edge i in a vector of all edges, or an empty slice if the vector is empty.
 func part[T any](v []T, i, d int) []T {
 	if len(v) == 0 {
 		return nil
@@ -153,7 +152,7 @@ func part[T any](v []T, i, d int) []T {
 	return v[i*d : (i+1)*d : (i+1)*d]
 }
 
-// held returns the release that was received of an edge, at one of the two places.
+// held returns the received release of an edge in one of its two slots.
 func (m *Machine) held(e *edge, at int) Payload {
 	d, in := len(m.x), m.in[at]
 	if e.grid&(1<<at) != 0 {
@@ -162,7 +161,6 @@ func (m *Machine) held(e *edge, at int) Payload {
 	return Payload{Vector: part(in.Vector, e.index, d)}
 }
 
-// hold takes in the neighbor's release of a round.
 func (m *Machine) hold(e *edge, at, round int, p Payload) {
 	in, n := &m.in[at], len(m.edges)*len(m.x)
 	if len(p.Grid) > 0 && in.Grid == nil {
@@ -180,8 +178,8 @@ func (m *Machine) hold(e *edge, at, round int, p Payload) {
 	copy(to.Grid, p.Grid)
 }
 
-// Receive takes a neighbor's message. Messages may come twice, late, and one round early. An invalid message changes
-// nothing; the error names its sender. The message's slices are copied.
+// Receive takes a neighbor's message. Messages may arrive twice, late, or one round early. An invalid message changes
+// nothing, and the error names its sender. Receive copies the message's slices.
 func (m *Machine) Receive(msg Message) error {
 	e := m.edge(msg.From)
 	if e == nil {
@@ -203,7 +201,6 @@ func (m *Machine) Receive(msg Message) error {
 	return fmt.Errorf("admm: message of kind %v from %d, want a %v", msg.Kind, msg.From, m.payloadKind())
 }
 
-// payloadKind returns the kind of message that carries a release in this run.
 func (m *Machine) payloadKind() Kind {
 	if m.cfg.Releases {
 		return Release
@@ -211,23 +208,21 @@ func (m *Machine) payloadKind() Kind {
 	return EdgeMessage
 }
 
-// receiveDone takes the word of a neighbor that needs nothing more.
 func (m *Machine) receiveDone(e *edge, msg Message) error {
 	if first, last := m.ends(); msg.Round < first || msg.Round > last {
 		return fmt.Errorf("admm: neighbor %d is done after round %d, want %d", msg.From, msg.Round, m.last())
 	}
-	if m.round < msg.Round { // j needs nothing more: it holds this client's release of that round
+	if m.round < msg.Round { // j needs nothing more, so it holds this client's release of that round
 		return m.rolledBack(e, msg.Round)
 	}
 	m.follow(e, msg.Round)
-	if e.done && m.saidDone && !msg.Resent { // j does not know that this client is done as well
+	if e.done && m.saidDone && !msg.Resent { // j does not know that this client is done
 		m.answer(e, m.last()+1)
 	}
 	e.done = true
 	return nil
 }
 
-// receiveRelease takes the message of a round.
 func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	newest := min(m.round+1, m.last())
 	if msg.Round < 1 || msg.Round > newest {
@@ -238,9 +233,9 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 		return err
 	}
 	if since := m.since[e.index]; m.between(e) || since > 0 && msg.Round <= since {
-		return nil // of a replaced device, or of a neighbor that does not know yet of the takeover here
+		return nil // from a replaced device, or from a neighbor that does not know of this client's takeover
 	}
-	if msg.Round < m.round { // j lacks this client's message of that round; or this is a straggler
+	if msg.Round < m.round { // j lacks this client's message of that round, or the message is late
 		if msg.Round == m.round-1 && !msg.Resent && msg.Round != m.lost {
 			m.answer(e, msg.Round)
 		}
@@ -250,7 +245,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 		if !m.held(e, at).Equal(msg.Payload()) {
 			return fmt.Errorf("admm: message of round %d from %d %w", msg.Round, msg.From, errConflict)
 		}
-		// j has restarted after its Done, and has lost this client's message of the round.
+		// j restarted after its Done and lost this client's message of the round.
 		if e.done && msg.Round == m.round && !msg.Resent {
 			m.answer(e, msg.Round)
 		}
@@ -264,8 +259,8 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	return nil
 }
 
-// checkForm refuses an invalid payload of a release: of a neighbor's message, or, with from -1, of a model. A vector in
-// place of grid steps may come from a member that heard in time of an early end.
+// checkForm returns an error if a payload of a release is invalid: that of a neighbor's message or, if from is -1, of a
+// model. A member that learned of an early end in time may send a vector instead of grid steps.
 func (m *Machine) checkForm(release int, p Payload, from int) error {
 	what := func() string {
 		if from < 0 {
@@ -290,15 +285,15 @@ func (m *Machine) checkForm(release int, p Payload, from int) error {
 	return nil
 }
 
-// Tick says that time has passed without progress, such as two seconds. The machine sends its last message again to each
-// neighbor that has not acknowledged it, or that is one behind and will answer with what is missing.
+// Tick reports that time, such as two seconds, has passed without progress. The machine repeats its last message to
+// each neighbor that has not acknowledged it, or that is one behind and will answer with the missing message.
 func (m *Machine) Tick() {
 	for i := range m.edges {
 		m.repeat(&m.edges[i])
 	}
 }
 
-// Reached says that the connection to a neighbor has just opened. The machine sends again at once what may be lost.
+// Reached reports that the connection to a neighbor just opened. The machine repeats at once what may be lost.
 func (m *Machine) Reached(peer int) {
 	if e := m.edge(peer); e != nil {
 		e.joining = 0
@@ -306,7 +301,7 @@ func (m *Machine) Reached(peer int) {
 	}
 }
 
-// repeat sends a neighbor what it may lack, or what makes it send what this client lacks.
+// repeat sends a neighbor what it may lack, or a message whose answer this client lacks.
 func (m *Machine) repeat(e *edge) {
 	if m.dropped(e.index) {
 		return
@@ -329,7 +324,8 @@ func (m *Machine) repeat(e *edge) {
 	}
 }
 
-// answer sends a neighbor the message that it lacks, or Done for the round after the last, once between two ticks.
+// answer sends a neighbor the message that it lacks, or Done for the round after the last, at most once between two
+// ticks.
 func (m *Machine) answer(e *edge, round int) {
 	if e.answered == round || m.suppressed(e) {
 		return
@@ -352,7 +348,6 @@ func (m *Machine) post(e *edge, round int, resent bool) {
 	m.send = append(m.send, msg)
 }
 
-// postDone tells a neighbor that this client needs nothing more.
 func (m *Machine) postDone(e *edge, resent bool) {
 	if m.dropped(e.index) || !m.arrived(e) {
 		return

@@ -38,8 +38,7 @@ func firstRelease(t *testing.T, step float64, g dpmech.Gaussian, key func(peer, 
 	return m.Model()
 }
 
-// If the key of one neighbor is missing, a release shares noise with none, and has as much of its own as one that
-// shares none in such a run.
+// If one neighbor's key is missing, a release has no pairwise noise, and the local noise of a member that shares none.
 func TestMissingKey(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 1, Sigma: 0.5, Shared: dpmech.Shared{Sigma: 2, Effective: 0.9}}
 	for _, step := range []float64{0, 0.25} {

@@ -11,18 +11,18 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// network is a handful of machines and the messages between them. It goes round by round like a synchronous network,
-// unless a test takes the messages into its own hands.
+// network is a few machines and the messages between them. It advances round by round, unless a test delivers the
+// messages itself.
 type network struct {
 	machines []*Machine
 	loss     func(client int, x []float32, sample int) float64
 	sent     []Message // copies, in the order sent
 	finished []bool
 	released func(client, round int)
-	reserved func(client int) // before the release of a private round: the update is there, not clipped yet
+	reserved func(client int) // called before the release of a private round, when the update is known and not clipped
 }
 
-// lossFunc is what the tests use for a model: bounded, smooth and different for every client and sample.
+// lossFunc is the model of the tests: bounded, smooth, and different for every client and sample.
 func lossFunc(client int, x []float32, sample int) float64 {
 	var dist float64
 	for i, v := range x {
@@ -32,7 +32,7 @@ func lossFunc(client int, x []float32, sample int) float64 {
 	return dist / (1 + dist)
 }
 
-// configs returns a network over the given edges: clients with different numbers of samples, otherwise alike.
+// configs returns a network over the given edges. Clients differ only in their number of samples.
 func configs(n int, edges [][2]int, change func(i int, c *Config)) []Config {
 	cfgs := make([]Config, n)
 	for i := range cfgs {
@@ -57,7 +57,7 @@ func configs(n int, edges [][2]int, change func(i int, c *Config)) []Config {
 	return cfgs
 }
 
-// private turns a configuration into one with noise from a seeded stream of its own.
+// private adds noise from a seeded stream of the client's own.
 func private(g dpmech.Gaussian) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		c.NonPrivate, c.Privacy, c.Noise = false, g, noiseOf(i)
@@ -85,7 +85,7 @@ func newNetwork(t testing.TB, cfgs []Config) *network {
 	return net
 }
 
-// drive takes one machine as far as it gets, or to its next release, and returns the messages it sent.
+// drive advances a machine as far as possible, or to its next release, and returns the messages that it sent.
 func (net *network) drive(i int) ([]Message, error) {
 	var sent []Message
 	for {
@@ -120,7 +120,7 @@ func (net *network) drive(i int) ([]Message, error) {
 	}
 }
 
-// round takes every machine through one round, then delivers everything.
+// round drives every machine through one round, then delivers everything.
 func (net *network) round() error {
 	var sent []Message
 	for i := range net.machines {
@@ -139,9 +139,8 @@ func (net *network) round() error {
 	return nil
 }
 
-// run goes through all rounds and the exchange of last words.
 func (net *network) run() error {
-	for range net.machines[0].last() + 4 { // a probe, the rounds, a last word, and its answer
+	for range net.machines[0].last() + 4 { // a probe, the rounds, Done, and its answer
 		if err := net.round(); err != nil {
 			return err
 		}
@@ -166,11 +165,8 @@ func sameBits(a, b [][]float32) bool {
 	return slices.EqualFunc(a, b, func(x, y []float32) bool { return slices.Equal(x, y) })
 }
 
-// carries reports whether a message carries a release.
 func carries(msg Message) bool { return msg.Kind == EdgeMessage || msg.Kind == Release }
 
-// isProbe reports whether a message is of the handshake.
 func isProbe(msg Message) bool { return msg.Kind == Probe || msg.Kind == ProbeReply }
 
-// zOf returns z of the i-th edge.
 func (m *Machine) zOf(i int) []float32 { return part(m.z, i, len(m.x)) }

@@ -8,7 +8,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// pathOf returns the edges of a path.
 func pathOf(n int) (edges [][2]int) {
 	for i := 1; i < n; i++ {
 		edges = append(edges, [2]int{i - 1, i})
@@ -16,7 +15,7 @@ func pathOf(n int) (edges [][2]int) {
 	return edges
 }
 
-// partners lets a client share noise along the edges of a graph. Keys that are missing are given as who lacks whose.
+// partners makes a client share noise along the edges of a graph. A key {i, j} of missing means that i lacks j's key.
 func partners(g *graph.Graph, i int, c *Config, missing map[[2]int]bool) {
 	c.Partners = g.Neighbors(i)
 	whole := c.PairKey
@@ -42,8 +41,8 @@ func overlay(t *testing.T, n, k, absent int, missing map[[2]int]bool) *network {
 	}))
 }
 
-// With partners the noise cancels to the bit: each vector is drawn by the two ends of an edge of the graph of partners, in all
-// rounds, of which one adds it and one subtracts it, whether their edges to neighbors are in use or not.
+// Noise between partners cancels to the bit: in every round the two ends of an edge of the graph of partners draw the
+// same vector, one adds it and one subtracts it, whether or not their edges to neighbors are in use.
 func TestPartnersCancel(t *testing.T) {
 	net := overlay(t, 10, 4, 0, nil)
 	for round := range 3 {
@@ -75,7 +74,7 @@ func TestPartnersCancel(t *testing.T) {
 	}
 }
 
-// A client shares noise with the partners whose keys there are, unless more are missing than members may be absent.
+// A client shares noise with the partners whose keys it has, unless more keys are missing than members may be absent.
 func TestMissingKeysOfPartners(t *testing.T) {
 	for absent := range 4 {
 		missing := map[[2]int]bool{}
@@ -100,7 +99,8 @@ func TestMissingKeysOfPartners(t *testing.T) {
 	}
 }
 
-// The first private release since the start waits for its keys before it is reserved, and then all is as if it had not.
+// The first private release after a start waits for its keys before it is reserved. After that the run equals one
+// without the wait.
 func TestFirstReleaseWaitsForKeys(t *testing.T) {
 	paired := false
 	var asked []int

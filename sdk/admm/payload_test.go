@@ -16,8 +16,8 @@ func onAGrid(releases bool) func(i int, c *Config) {
 	}
 }
 
-// What is sent is another form of the same run: z_ij and z_ji kept at both ends, in the paper's own order of
-// operations, give the models of the paper's messages to the bit. So do the running means.
+// With releases as payload, z_ij and z_ji at both ends, and the paper's order of operations, the models and the running
+// means have the bits of the paper's messages.
 func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -67,7 +67,7 @@ func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 	}
 }
 
-// Every release of a private round is a point of the grid, a cool-down release need not be one.
+// Every private release is a grid point. A cool-down release need not be one.
 func TestReleasesLieOnTheGrid(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, onAGrid(true)))
 	off := 0
@@ -98,8 +98,8 @@ func sign(x float64) float64 {
 	return 1
 }
 
-// Where neighbors send their releases a client knows how far they are from its own, round by round, to the last; from
-// the paper's messages it does not.
+// If neighbors send their releases, a client knows their distance from its own in every round. The paper's messages do
+// not show it.
 func TestConsensusError(t *testing.T) {
 	for name, change := range map[string]func(int, *Config){
 		"on a grid": onAGrid(true),

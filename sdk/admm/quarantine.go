@@ -6,30 +6,33 @@ import (
 	"slices"
 )
 
-// Verdict says why the machine has put a neighbor in quarantine: no honest member makes its release, see [Config.Impossible].
+// Verdict explains why the machine put a neighbor in quarantine: no honest member makes its release, see
+// [Config.Impossible].
 type Verdict struct {
-	Message // the release as it was received
+	Message // the release as received
 	Why     string
 }
 
-// ImpossibleError refuses a release that no honest member sends, whatever it has received.
+// ImpossibleError refuses a release that no honest member sends, whatever it received.
 type ImpossibleError struct{ error }
 
 func impossible(format string, args ...any) *ImpossibleError {
 	return &ImpossibleError{fmt.Errorf(format, args...)}
 }
 
-// ErrQuarantine refuses a message of a neighbor that is in quarantine.
+// ErrQuarantine refuses a message from a neighbor in quarantine.
 var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 
-// Quarantine drops the edge to a neighbor for the rest of the run, and returns the first release that is made without it; 0 if
-// there is no such neighbor. A second call changes nothing. The client uses the neighbor's releases that have arrived, and
-// makes the release after the first missing one without it: that depends on what the neighbor has sent, in which order, and
-// not on local work, which depends on data. From now on it exchanges no message with the neighbor. The penalty of eq. (6) is
-// without z_ij, and |N_i| is one less; with Config.Robust all that the neighbor has moved is taken out again. Releases share
-// noise with the other neighbors, or, once more neighbors are dropped than [dpmech.Shared].Absent, with none.
+// Quarantine drops the edge to a neighbor for the rest of the run. It returns the first release made without the
+// neighbor, or 0 if there is no such neighbor. A second call changes nothing.
 //
-// Without an edge no eigenvalue of the graph's Laplacian grows, so stable step sizes stay stable.
+// The client still uses the neighbor's releases that have arrived. It makes the release after the first missing one
+// without the neighbor. So the choice depends on what the neighbor sent and in which order, and not on local work,
+// which depends on data. From now on the client exchanges no messages with the neighbor. The penalty of eq. (6) omits
+// z_ij, and |N_i| is one less. With Config.Robust the neighbor's total influence is removed. Releases share noise with
+// the remaining neighbors, or with none once more neighbors are dropped than [dpmech.Shared].Absent.
+//
+// Removing an edge increases no eigenvalue of the graph's Laplacian, so stable step sizes stay stable.
 func (m *Machine) Quarantine(peer int) int {
 	e := m.edge(peer)
 	if e == nil {
@@ -40,7 +43,7 @@ func (m *Machine) Quarantine(peer int) int {
 		if m.local || m.due { // the penalty is frozen
 			next++
 		}
-		for e.at(next-1) >= 0 { // the neighbor's release for it is here
+		for e.at(next-1) >= 0 { // the neighbor's release for it has arrived
 			next++
 		}
 		m.cut[e.index] = next
@@ -57,23 +60,22 @@ func (m *Machine) Quarantined(peer int) int {
 	return 0
 }
 
-// Alone reports whether the client has neighbors, and all of them are in quarantine.
+// Alone reports whether the client has neighbors and all of them are in quarantine.
 func (m *Machine) Alone() bool { return len(m.edges) > 0 && m.live() == 0 }
 
-// Verdicts returns the neighbors that the machine has put in quarantine since the last call.
+// Verdicts returns the neighbors that the machine put in quarantine since the last call.
 func (m *Machine) Verdicts() []Verdict {
 	v := m.verdicts
 	m.verdicts = nil
 	return v
 }
 
-// dropped reports whether the i-th edge is in quarantine.
 func (m *Machine) dropped(i int) bool { return m.cut[i] > 0 }
 
-// gone reports whether the release in progress, or the next one, is made without the i-th edge.
+// gone reports whether the release in progress, or else the next one, is made without the i-th edge.
 func (m *Machine) gone(i int) bool { return m.dropped(i) && m.cut[i] <= m.round+1 }
 
-// live returns how many edges the release in progress, or the next one, is made with.
+// live returns how many edges the release in progress, or else the next one, uses.
 func (m *Machine) live() int {
 	n := len(m.edges)
 	for i := range m.cut {
@@ -84,7 +86,7 @@ func (m *Machine) live() int {
 	return n
 }
 
-// judge puts neighbors in quarantine whose release of this round is impossible, before it is used.
+// judge quarantines neighbors whose release of this round is impossible, before the release is used.
 func (m *Machine) judge() {
 	if !m.cfg.Releases {
 		return

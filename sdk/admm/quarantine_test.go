@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A network whose ends drop an edge before the first release has the bits of one that never had it: with messages and
-// with releases, with the bound on influence, and with noise.
+// A network that drops an edge before the first release has the bits of one without the edge: with messages and with
+// releases, with the bound on influence, and with noise.
 func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"messages": func(int, *Config) {},
@@ -23,7 +23,7 @@ func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 			all := everyEdge(5)
 			without := slices.DeleteFunc(everyEdge(5), func(e [2]int) bool { return e == [2]int{1, 3} })
 			dropped, absent := newNetwork(t, configs(5, all, change)), newNetwork(t, configs(5, without, change))
-			if from := dropped.machines[1].Quarantine(3); from != 2 { // release 1 of 3 could be on its way
+			if from := dropped.machines[1].Quarantine(3); from != 2 { // release 1 of 3 could be in flight
 				t.Fatal(from)
 			}
 			dropped.machines[3].Quarantine(1)
@@ -39,7 +39,7 @@ func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 	}
 }
 
-// From which release on an edge is dropped depends on what the neighbor has sent, and not on how far the client is.
+// The release from which an edge is dropped depends on what the neighbor sent, and not on how far the client is.
 func TestQuarantineLooksAtNoClock(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		net := newNetwork(t, configs(3, everyEdge(3), onAGrid(true)))
@@ -49,7 +49,7 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 			}
 		}
 		m := net.machines[0]
-		if !early { // it has come as far as it can
+		if !early { // it has advanced as far as possible
 			for range 20 {
 				if _, err := m.Ready(); err != nil {
 					t.Fatal(err)
@@ -68,8 +68,8 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 	}
 }
 
-// A jump is found before it is taken in, by who got it only, and the state of a client that has dropped an edge leads to
-// the same bits as the client itself.
+// Only the receivers of a jump detect it, before they use it. A client that dropped an edge and its restored state
+// continue with the same bits.
 func TestJudge(t *testing.T) {
 	const bad, at = 2, 3
 	cfgs := configs(4, everyEdge(4), func(i int, c *Config) {
@@ -104,7 +104,7 @@ func TestJudge(t *testing.T) {
 					msg.Grid = slices.Clone(msg.Grid)
 					msg.Grid[1] += 1 << 28
 				}
-				_ = net.machines[msg.To].Receive(msg) // the bad one is refused
+				_ = net.machines[msg.To].Receive(msg) // the malicious message is refused
 			}
 		}
 	}
@@ -133,7 +133,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// A release that is made without a neighbor shares noise with nobody, and its keys are not asked for.
+// A release made without a neighbor has no pairwise noise and requests no key.
 func TestQuarantineSharesNothing(t *testing.T) {
 	keys := asked{}
 	net := newNetwork(t, configs(4, kite, keys.sharing(func(i int, c *Config) {

@@ -7,19 +7,22 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Records has the public numbers of a run that protects each record ([dpmech.Record]); zero in other runs. In such a run
+// Records has the public numbers of a run that protects each record ([dpmech.Record]). It is zero in other runs. In
+// such a run
 //
-//   - all queries of a round are asked at the released model x: phi rests, and Tau is the queries of each record a round;
-//   - the update is s = -eta/Mean * sum_h a_h over the client's units, an exact sum of integers. a_h is the unit's slope, an
-//     estimate of mu times the gradient of its loss, clipped to radius R = Privacy.Clip*Mean/eta;
-//   - so replacing one unit moves s by at most 2*Privacy.Clip, and nothing else that is not released.
+//   - all queries of a round are at the released model x: phi does not move, and Tau is the number of queries per
+//     record and round;
+//   - the update is s = -eta/Mean * sum_h a_h over the client's units, an exact sum of integers. a_h is the unit's
+//     slope, an estimate of mu times the gradient of its loss, clipped to radius R = Privacy.Clip*Mean/eta;
+//   - so replacing one unit moves s by at most 2*Privacy.Clip, and changes nothing else that is not released.
 type Records struct {
-	Mean   float64 // m_bar, the mean number of units of all members, at least 1, so that all units weigh the same
-	Most   int     // m_max, the largest number of units of a member
-	Places int     // r_max, the samples of a unit: 1 for a record, more for a person; 0 means 1
+	Mean   float64 // m_bar, the mean number of units per member, at least 1; gives all units the same weight
+	Most   int     // m_max, the largest number of units of any member
+	Places int     // r_max, the samples per unit: 1 for a record, more for a person; 0 means 1
 }
 
-// NewRecords returns the numbers for members with so many records, or persons with places records each; zero for none.
+// NewRecords returns the numbers for members with each[i] records, or each[i] persons with places records; zero if each
+// is empty.
 func NewRecords(each []int, places int) (r Records) {
 	if len(each) == 0 {
 		return r
@@ -34,7 +37,6 @@ func NewRecords(each []int, places int) (r Records) {
 // units returns how many records, or persons, the client has.
 func (c *Config) units() int { return c.Estimator.Samples / max(1, c.Records.Places) }
 
-// checkRecords reports the errors of a run that protects each record.
 func (c *Config) checkRecords(refuse func(is bool, format string, args ...any)) {
 	each, r := c.Privacy.Unit == dpmech.Record, c.Records
 	refuse(c.Estimator.Records != each, "Estimator.Records is %v with a guarantee %v, want both for each record or neither",
@@ -57,13 +59,12 @@ func (c *Config) checkRecords(refuse func(is bool, format string, args ...any)) 
 	}
 }
 
-// each reports whether the run protects each record.
 func (m *Machine) each() bool { return m.cfg.Estimator.Records }
 
-// reach returns the longest update of any member, before its noise.
+// reach returns an upper bound on the norm of any member's update without noise.
 func (c *Config) reach() float64 { return float64(c.Privacy.Clip * float64(max(1, c.Records.Most))) }
 
-// rows returns the summands of the release in progress; none in a round that touches no data.
+// rows returns the summands of the release in progress, or none in a round without data.
 func (m *Machine) rows() dpmech.Rows {
 	r := dpmech.Rows{Places: m.cfg.Records.Places, Most: m.cfg.Records.Most, Factor: -m.cfg.Eta.At(m.k()) / m.cfg.Records.Mean}
 	if m.blank() {
@@ -74,7 +75,7 @@ func (m *Machine) rows() dpmech.Rows {
 	return r
 }
 
-// draw sets steps, or s if steps is nil, to the data-dependent part of the release in progress with its noise.
+// draw stores the data-dependent part of the release in progress, with its noise, in steps, or in s if steps is nil.
 func (m *Machine) draw(steps []int32) error {
 	noise, pairs := m.noise()
 	defer clear(pairs)

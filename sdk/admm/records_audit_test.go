@@ -12,23 +12,23 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// A black-box audit of the guarantee for each record. An adversary that knows all data but one record of member 0, and
-// all public numbers, sees every release, and with shared noise what it shares with a colluder. It plays many games of a
-// whole run against the real machines, with one of two values of that record, and says which. Its best test of the noise
-// is the likelihood ratio, here linear; the mu of Gaussian differential privacy that its errors show must not exceed the
-// one that is charged. Each planted error must show more.
+// A black-box audit of record-level privacy. An adversary knows all data except one record of member 0, and all public
+// numbers. It sees every release and, with pairwise noise, what a colluder shares. In each of many games it sees a
+// whole run of the real machines with one of two values of that record, and guesses the value by the likelihood ratio,
+// its best test, which is linear here. The mu of Gaussian differential privacy shown by its errors must not exceed the
+// charged mu. Each mutation must show more.
 
 // recordGame is one kind of game.
 type recordGame struct {
 	members, dim, places int
 	form                 func(c *Config)
 	shared               bool // with member 0's last neighbor as a colluder
-	overlay              bool // who is the only one that the others talk to
-	single               bool // the adversary looks at member 0's releases alone
+	overlay              bool // the colluder is the only neighbor of the others
+	single               bool // the adversary uses only member 0's releases
 	crash                bool // member 0 is restored from its state after a random release
-	lost                 int  // member 0 is lost after so many releases, and another device takes over; 0: it is not
+	lost                 int  // the release after which member 0 is lost and replaced; 0: never
 	loss                 func(world int, x []float32) float64
-	plant                func(m *Machine) // at member 0, when its update is there and not clipped
+	plant                func(m *Machine) // a mutation at member 0, when its update is known and not clipped
 }
 
 const (
@@ -36,19 +36,18 @@ const (
 	auditRadius = 0.01
 )
 
-// own returns the parameters that are charged.
+// privacy returns the parameters that are charged.
 func (g recordGame) privacy() dpmech.Gaussian {
 	p := dpmech.Gaussian{Clip: auditRadius, Sigma: 4 * auditRadius, Unit: dpmech.Record}
-	if g.shared { // honest are members 0 and 1: see TestRecordAudit
+	if g.shared { // members 0 and 1 are honest: see TestRecordAudit
 		s, w := p.Sigma, 2*p.Sigma
 		p.Shared = dpmech.Shared{Sigma: w, Colluders: 1, Effective: math.Sqrt((s*s*s*s+2*s*s*w*w)/(s*s+w*w)) * (1 - 1e-12)}
 	}
 	return p
 }
 
-// claimed returns the mu that all releases together are charged for. Where a device takes over, it is what the adversary's test
-// can show if the releases after it hold no data: the test adds up those of the lost device and, of the rest, all but the one
-// that nobody makes.
+// claimed returns the mu charged for all releases. After a takeover it is the mu that the test can show if the later
+// releases hold no data: the test adds the lost device's releases and all others except the one that nobody makes.
 func (g recordGame) claimed() float64 {
 	if g.lost > 0 {
 		return float64(g.lost) / math.Sqrt(float64(auditRounds-1)) * math.Sqrt(2*g.privacy().Total(1).Rho)
@@ -56,7 +55,6 @@ func (g recordGame) claimed() float64 {
 	return math.Sqrt(2 * g.privacy().Total(auditRounds).Rho)
 }
 
-// network makes the machines of one game.
 func (g recordGame) network(t *testing.T, seed uint64) ([]Config, *network) {
 	var edges [][2]int
 	for i := range g.members {
@@ -93,11 +91,11 @@ func auditKey(seed uint64, i, j, release int) (key [32]byte) {
 	return [32]byte{byte(min(i, j)), byte(max(i, j)), byte(release), byte(seed), byte(seed >> 8), byte(seed >> 16), byte(seed >> 24)}
 }
 
-// play plays one game, and returns what the adversary's test comes to.
+// play plays one game and returns the adversary's test statistic.
 func (g recordGame) play(t *testing.T, world int, seed uint64) float64 {
 	cfgs, net := g.network(t, seed)
 	net.loss = func(client int, x []float32, sample int) float64 {
-		if client == 0 && sample < max(1, g.places) { // the record that is replaced
+		if client == 0 && sample < max(1, g.places) { // the replaced record
 			return g.loss(world, x)
 		}
 		return 10 * float64(x[0])
@@ -151,13 +149,13 @@ func (g recordGame) play(t *testing.T, world int, seed uint64) float64 {
 	return sum
 }
 
-// takeOver puts another device in the place of member 0, which has nothing but its data.
+// takeOver replaces member 0's device by one that has nothing but the data.
 func (g recordGame) takeOver(t *testing.T, cfg Config, net *network) {
 	cfg.Epoch, cfg.Incarnation = 1, 77
 	net.machines[0] = replacement(t, cfg, net, 0)
 }
 
-// weight returns the share of a member's release in the likelihood ratio: the column of member 0 in the inverse of the
+// weight returns the coefficient of a member's release in the likelihood ratio: the column of member 0 in the inverse
 // covariance of what the adversary does not know.
 func (g recordGame) weight(member int) float64 {
 	if !g.shared || g.single {
@@ -167,7 +165,8 @@ func (g recordGame) weight(member int) float64 {
 	return []float64{s*s + w*w, w * w, 0}[min(member, 2)]
 }
 
-// known returns the first coordinate of what a member shares with the colluder, the last member, in a release.
+// known returns the first coordinate of the noise that a member shares with the colluder, the last member, in a
+// release.
 func (g recordGame) known(t *testing.T, cfgs []Config, seed uint64, i, round int) float64 {
 	last := g.members - 1
 	if !g.shared || i == last {
@@ -188,7 +187,6 @@ func (g recordGame) known(t *testing.T, cfgs []Config, seed uint64, i, round int
 	return released(dpmech.Pair{Key: auditKey(seed, i, last, round), Subtract: i > last}) - released()
 }
 
-// measure returns the mu that games show, and its standard error.
 func (g recordGame) measure(t *testing.T, games int) (mu, se float64) {
 	var sums [2][]float64
 	for world := range sums {
@@ -196,7 +194,7 @@ func (g recordGame) measure(t *testing.T, games int) (mu, se float64) {
 			sums[world] = append(sums[world], g.play(t, world, uint64(2*i+world)))
 		}
 	}
-	// The threshold comes from other games than those that are counted.
+	// The threshold comes from games that are not counted.
 	tenth := games / 10
 	middle := 0.0
 	for _, s := range sums {
@@ -220,7 +218,6 @@ func (g recordGame) measure(t *testing.T, games int) (mu, se float64) {
 	return math.Abs(mu), math.Sqrt(variance)
 }
 
-// auditGames is how many games of each world are played.
 func auditGames() int {
 	if os.Getenv("SPADE_LONG") == "" || testing.Short() {
 		return 900
@@ -228,10 +225,10 @@ func auditGames() int {
 	return 12000
 }
 
-// steep is a record whose row has all of its length along the first axis, in one direction or the other.
+// steep is a record whose row lies entirely along the first axis, in one direction or the other.
 func steep(world int, x []float32) float64 { return []float64{1e3, -1e3}[world] * float64(x[0]) }
 
-// Replacing one record shows no more than is charged for, and nearly all of that where it moves the update most.
+// Replacing one record shows no more than is charged, and nearly all of it if the record moves the update most.
 func TestRecordAudit(t *testing.T) {
 	hostile := func(world int, x []float32) float64 {
 		if world == 1 {
@@ -270,7 +267,6 @@ func TestRecordAudit(t *testing.T) {
 	}
 }
 
-// The same audit finds what would break the guarantee.
 func TestRecordAuditFindsPlantedErrors(t *testing.T) {
 	tracking := func(c *Config) { c.Estimator.Kind, c.Estimator.Directions = zoest.Tracking, zoest.Walsh }
 	base := recordGame{members: 3, dim: 1, form: tracking, loss: steep}
@@ -313,7 +309,7 @@ func TestRecordAuditFindsPlantedErrors(t *testing.T) {
 	})
 }
 
-// What the audit of sums in floats could not see: the sum is one of integers, so it is the same in any order.
+// The audit cannot detect a sum of floats. This test checks that the sum is over integers: it is the same in any order.
 func TestRecordSumIsExact(t *testing.T) {
 	cfgs := configs(1, nil, perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.01}, func(i int, c *Config) {
 		c.Estimator.Kind, c.Estimator.Samples, c.Records = zoest.Tracking, 6, Records{Mean: 6, Most: 6}

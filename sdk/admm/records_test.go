@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// perRecord makes a private fleet that protects each record, with m_j of 4, 5 and 6.
+// perRecord makes a private fleet with record-level privacy and m_j of 4, 5 and 6.
 func perRecord(g dpmech.Gaussian, change func(i int, c *Config)) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		g.Unit = dpmech.Record
@@ -24,7 +24,7 @@ func perRecord(g dpmech.Gaussian, change func(i int, c *Config)) func(i int, c *
 	}
 }
 
-// recordForms are the kinds of estimators, each with both laws of directions.
+// recordForms enumerates the estimators, each with both distributions of directions.
 func recordForms(run func(name string, change func(c *Config))) {
 	for kind := zoest.Paper; kind <= zoest.Tracking; kind++ {
 		for _, law := range []zoest.Distribution{zoest.Rademacher, zoest.Walsh} {
@@ -33,7 +33,7 @@ func recordForms(run func(name string, change func(c *Config))) {
 	}
 }
 
-// clippedSum is what a release is the sum of, by dumb float64.
+// clippedSum computes a release's sum directly in float64.
 func clippedSum(m *Machine) []float64 {
 	rows, slope := m.est.Rows()
 	sum := make([]float64, len(m.x))
@@ -52,7 +52,7 @@ func clippedSum(m *Machine) []float64 {
 	return sum
 }
 
-// A release is the public centre, the sum of clipped rows and noise, on a grid and off it; all queries are asked at x.
+// A release is the public centre, the sum of clipped rows and noise, on a grid and off it. All queries are at x.
 func TestRecordsReleaseTheSum(t *testing.T) {
 	for _, step := range []float64{0, 1.0 / 16} {
 		recordForms(func(name string, change func(c *Config)) {
@@ -98,8 +98,8 @@ func TestRecordsReleaseTheSum(t *testing.T) {
 	}
 }
 
-// Given all that was released, a record that is replaced by one with hostile losses changes no other row of any round,
-// and nothing that is stored of another record.
+// Given all releases, replacing a record by one with hostile losses changes no other row, and nothing stored about
+// another record.
 func TestReplacedRecordMovesNoOtherRow(t *testing.T) {
 	recordForms(func(name string, change func(c *Config)) {
 		const replaced = 2
@@ -145,7 +145,7 @@ func TestReplacedRecordMovesNoOtherRow(t *testing.T) {
 	})
 }
 
-// A run that is restored from its stored state after every release has the bits of one that never stopped.
+// A run that is restored from its stored state after every release has the bits of an uninterrupted run.
 func TestRecordsSurviveCrashes(t *testing.T) {
 	recordForms(func(name string, change func(c *Config)) {
 		run := func(crash bool) [][]float32 {
@@ -178,7 +178,6 @@ func TestRecordsSurviveCrashes(t *testing.T) {
 	})
 }
 
-// A device that takes over releases noise alone.
 func TestRecordsOfATakeoverAreSilent(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 1, Sigma: 0x1p-18}
 	cfg := configs(1, nil, perRecord(g, func(i int, c *Config) { c.Epoch = 1 }))[0]

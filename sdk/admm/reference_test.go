@@ -7,9 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// reference is Algorithm 1 of the paper at one client, in float64 and without a thought for speed. It learns the
-// directions and batches from the queries that the machine asks: that a query lies mu away from the reference's own
-// iterate in every coordinate is itself a test of eq. (local-update).
+// reference is an unoptimized Algorithm 1 of the paper at one client, in float64. It learns directions and batches from
+// the machine's queries. That every query is mu away from the reference's iterate in each coordinate tests eq.
+// (local-update).
 type reference struct {
 	cfg   Config
 	x     []float64
@@ -42,7 +42,6 @@ func scaled(a float64, x []float64) []float64 {
 	return y
 }
 
-// begin freezes the penalty and resets the round.
 func (r *reference) begin() {
 	r.p = scaled(r.cfg.Rho*float64(len(r.z)), r.x)
 	for _, z := range r.z {
@@ -56,7 +55,6 @@ func (r *reference) begin() {
 	r.asked, r.batch = 0, nil
 }
 
-// query takes in one query of round k and its loss.
 func (r *reference) query(k int, point []float32, h int, loss float64) {
 	mu := r.cfg.Mu.At(k)
 	row := make([]float64, len(point))
@@ -110,7 +108,7 @@ func (r *reference) query(k int, point []float32, h int, loss float64) {
 	}
 }
 
-// release makes eq. (private-release) with the given noise and returns eq. (message) for each neighbor.
+// release applies eq. (private-release) with the given noise and returns eq. (message) for each neighbor.
 func (r *reference) release(k int, nu []float64) map[int][]float64 {
 	if !r.cfg.NonPrivate && k < r.cfg.Rounds {
 		var norm float64
@@ -135,15 +133,15 @@ func (r *reference) release(k int, nu []float64) map[int][]float64 {
 	return out
 }
 
-// receive makes eq. (z-update) for one neighbor.
+// receive applies eq. (z-update) for one neighbor.
 func (r *reference) receive(j int, msg []float64) {
 	for i := range msg {
 		r.z[j][i] = (r.z[j][i] - msg[i]) / 2
 	}
 }
 
-// The whole method against its reference, query by query and release by release: without noise and with it, with
-// schedules, with a start that is not zero and clients that differ in samples, batch and local steps.
+// Compares the whole method with its reference, query by query and release by release: with and without noise, with
+// schedules, a nonzero start, and clients that differ in samples, batch and local steps.
 func TestMachineAgainstReference(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 	for name, change := range map[string]func(i int, c *Config){
@@ -182,7 +180,7 @@ func TestMachineAgainstReference(t *testing.T) {
 				for i, r := range refs {
 					nu := make([]float64, 5)
 					if !r.cfg.NonPrivate && round < r.cfg.Rounds {
-						zero := make([]float32, 5) // the release of a zero vector is the noise alone
+						zero := make([]float32, 5) // the release of a zero vector is only noise
 						if err := noise[i].Release(zero, g); err != nil {
 							t.Fatal(err)
 						}

@@ -7,26 +7,28 @@ import (
 	"slices"
 )
 
-// Influence is how far a neighbor has moved this client, and what was clipped of that, since the machine was made.
+// Influence reports how far a neighbor moved this client since the machine was made, and how much of that was clipped.
 type Influence struct {
 	Peer    int
-	Clipped int // rounds in which the neighbor would have moved this client farther than Config.Robust allows
-	Last    int // the last of them, as the release that it is about; 0 for none
+	Clipped int // rounds in which Config.Robust clipped the neighbor's influence
+	Last    int // the release of the last such round; 0: none
 
-	// Distance is how far, in the last round, it would have moved this client in all, from the median, and Bound how far it may.
+	// Distance is how far from the median the neighbor would have moved this client in total by the last round, and
+	// Bound is its limit.
 	Distance, Bound float64
 
-	// Aside is true if more than four times Bound was clipped, over all rounds. Then it is excluded; that is judged anew each
-	// round.
+	// Aside is true if more than four times Bound was clipped over all rounds. The neighbor is then excluded. This is
+	// decided anew in each round.
 	Aside bool
 
-	Still int // the release that shows that the neighbor's have less noise in them than a member's; 0 if none does
-	// Outside is the neighbor's first release that was outside of the public bound, and was cut back to it; 0 if none was. No
-	// honest member makes one. It is found where messages carry releases.
+	Still int // the release that shows that the neighbor's releases have less noise than a member's; 0: none
+	// Outside is the neighbor's first release that was clipped to the public bound, or 0. No honest member makes one.
+	// It is detected only if messages carry releases.
 	Outside int
 }
 
-// Suspicion says what is suspicious about the neighbor, or nothing. An honest one may be clipped now and then.
+// Suspicion describes suspicious behavior of the neighbor, or returns "". An honest neighbor may be clipped
+// occasionally.
 func (in *Influence) Suspicion() string {
 	switch {
 	case in.Outside > 0:
@@ -39,7 +41,8 @@ func (in *Influence) Suspicion() string {
 	return ""
 }
 
-// Influence returns what is known of the i-th of Config.Neighbors; zero without Config.Robust. No bit depends on it.
+// Influence returns the influence of the i-th of Config.Neighbors; zero without Config.Robust. It affects no bit of the
+// run.
 func (m *Machine) Influence(i int) Influence {
 	if m.robust == nil {
 		return Influence{}
@@ -47,30 +50,30 @@ func (m *Machine) Influence(i int) Influence {
 	return m.robust.seen[i]
 }
 
-// robust is what Config.Robust needs. sdk/ROBUST.md has the proofs.
+// robust is the state of Config.Robust. sdk/ROBUST.md has the proofs.
 //
-// Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j; moved is the sum of that over the rounds so far.
-// Between members that follow the method it grows like the square root of the rounds; one that drags makes it grow like the
-// rounds, with releases that all look normal. So moved is bounded, and not a message: to a ball around centre, the median,
-// in each coordinate, of what all neighbors and the client itself (0) have done. Its radius is Config.Robust times the upper
-// median of the distances from there. What is beyond is clipped to the ball, in the penalty only. A neighbor of which more
-// than insistence times the radius was clipped, over all rounds, is taken to the centre instead. One whose releases have too
-// little noise (look) counts no more, as if it had never been a neighbor.
+// Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j. moved is the sum of these moves so far.
+// Between members that follow the method it grows like the square root of the rounds. An attacker makes it grow like
+// the rounds, with releases that each look normal. So moved is bounded, and not a message: it must stay in a ball. The
+// centre is the coordinate-wise median of the moves of all neighbors and the client itself (0). The radius is
+// Config.Robust times the upper median of the distances from the centre. The excess is clipped, in the penalty only. A
+// neighbor of which more than insistence times the radius was clipped, over all rounds, is moved to the centre instead.
+// A neighbor whose releases have too little noise (look) no longer counts, as if it had never been a neighbor.
 //
-// The z of both ends stay as eq. (10) has them: z_ij + z_ji = rho*(x_i + x_j) holds, and a lost device finds where it
-// stood. All of it is a function of what was received and released before, and costs no privacy: dpmech/PROOF.md, step 5.
+// The z of both ends follow eq. (10): z_ij + z_ji = rho*(x_i + x_j) holds, and a lost device can be restored. All of
+// this is a function of earlier received and released data, and costs no privacy: dpmech/PROOF.md, step 5.
 type robust struct {
-	moved    []float32 // d numbers of each edge after the other, see part
+	moved    []float32 // d numbers per edge, concatenated, see part
 	centre   []float32
-	cut      []float32 // how much of what each edge has done was refused, in all
-	quiet    []float32 // evidence, in bits, that each edge's releases have too little noise in them; see look
-	distance []float64 // of each edge, in the round in progress
-	sorted   []float64 // scratch
+	cut      []float32 // by edge: the total distance clipped
+	quiet    []float32 // by edge: evidence, in bits, that its releases have too little noise; see look
+	distance []float64 // by edge, in the round in progress
+	sorted   []float64 // scratch space
 	seen     []Influence
 }
 
-// insistence is how many radii of an honest member may be clipped in a run: of 1, 2, 4 and 8 the one that costs an honest run
-// on a sparse graph least, and lets no drag through.
+// insistence is how many radii of an honest member may be clipped in a run. Of 1, 2, 4 and 8 it costs an honest run on
+// a sparse graph least and still stops every drag.
 const insistence = 4
 
 func newRobust(cfg Config) *robust {
@@ -84,9 +87,9 @@ func newRobust(cfg Config) *robust {
 	return r
 }
 
-// look compares a neighbor's release with the one before. It excludes the neighbor for good if one
-// release is still, or if all of them together have too little noise: bits of evidence, which start at c = start, never fall
-// below 0, and reach h + c (sdk/ROBUST.md, Lemma 1). With h the failures of all pairs of members come to 2^-20 in a run.
+// look compares a neighbor's release with the previous one. It excludes the neighbor permanently if one release is
+// still, or if all together have too little noise: the bits of evidence start at c = start, never fall below 0, and
+// reach h + c (sdk/ROBUST.md, Lemma 1). h makes the failure probability over all pairs of members 2^-20 per run.
 func (m *Machine) look(i int, steps []int32) {
 	r, seen := m.robust, &m.robust.seen[i]
 	if y, n := m.shown(steps); n > 0 {
@@ -105,11 +108,11 @@ func (m *Machine) look(i int, steps []int32) {
 	}
 }
 
-// shown returns the noise that a neighbor's release shows, and the number of coordinates; zeros if it need show none.
+// shown returns the noise that a neighbor's release shows and the number of coordinates; zeros if it need show none.
 //
-// The squared distance from the release before, in units of the variance, is at least a chi-square of n, in distribution
-// and wherever the public part lies. That is returned, or more: rounding takes off half a grid step a coordinate at most.
-// Where members share noise the variance is what the colluders that the run names do not know.
+// The squared distance from the previous release, in units of the variance, is stochastically at least a chi-square of
+// n, wherever the public part lies. shown returns this or more: rounding removes at most half a grid step per
+// coordinate. With pairwise noise the variance is the part that the run's assumed colluders do not know.
 func (m *Machine) shown(steps []int32) (y, n float64) {
 	c := m.cfg
 	if c.NonPrivate || len(steps) == 0 || c.Data(m.round) == c.Data(m.round-1) {
@@ -124,8 +127,8 @@ func (m *Machine) shown(steps []int32) (y, n float64) {
 	return float64(y * y), n
 }
 
-// still reports whether one release shows less noise than a member's. A chi-square of n is n*t or less, t < 1, with a
-// probability of at most exp(-(n/2)(t-1-ln t)), which must not exceed exp(-17). A bound with the same bits on every
+// still reports whether one release shows less noise than a member's. A chi-square of n is at most n*t, t < 1, with
+// probability at most exp(-(n/2)(t-1-ln t)), which must not exceed exp(-17). A bound with the same bits on every
 // processor replaces the logarithm: -ln t >= 32(1-s)/(1+s), s the sixteenth root of t.
 func still(y, n float64) bool {
 	t := y / n
@@ -133,7 +136,7 @@ func still(y, n float64) bool {
 	return t < 1 && float64(n*(32*(1-root)/(1+root)-(1-t))) > 34
 }
 
-// gain returns tau*eta*mu*beta of the round in progress: how far its release goes down the penalty.
+// gain returns tau*eta*mu*beta of the round in progress: the step of the release along the penalty.
 func (m *Machine) gain() float64 {
 	return float64(m.cfg.Tau) * m.cfg.Eta.At(m.k()) * m.cfg.Mu.At(m.k()) * m.cfg.Beta
 }
@@ -141,10 +144,10 @@ func (m *Machine) gain() float64 {
 // pull returns z_ij - rho*x_i in one coordinate.
 func (m *Machine) pull(z []float32, c int) float32 { return z[c] - float32(float32(m.cfg.Rho)*m.x[c]) }
 
-// absent reports whether the next release is made as if the i-th edge had never been.
+// absent reports whether the next release is made as if the i-th edge had never existed.
 func (m *Machine) absent(i int) bool { return m.gone(i) || m.robust.cut[i] >= limit }
 
-// bound adds this round's share to what each neighbor has done. If one has done too much, it computes the penalty anew.
+// bound adds this round's share to each neighbor's moved. If a neighbor exceeds its bound, it recomputes the penalty.
 func (m *Machine) bound() {
 	d, gain := len(m.x), m.gain()
 	radius := m.spreadOut(gain)
@@ -159,13 +162,14 @@ func (m *Machine) bound() {
 	}
 }
 
-// movedNext returns what the i-th neighbor has moved in all, with this round, if it is not cut back.
+// movedNext returns the i-th neighbor's total move including this round, without clipping.
 func (m *Machine) movedNext(i, c int, gain float64) float64 {
 	d := len(m.x)
 	return float64(m.robust.moved[i*d+c]) + float64(gain*float64(m.pull(part(m.z, i, d), c)))
 }
 
-// spreadOut computes the median of what the neighbors have done, each one's distance from it, and the allowed distance.
+// spreadOut computes the median of the neighbors' total moves, each neighbor's distance from it, and the allowed
+// distance.
 func (m *Machine) spreadOut(gain float64) (radius float64) {
 	r, d := m.robust, len(m.x)
 	clear(r.distance)
@@ -201,12 +205,12 @@ func (m *Machine) spreadOut(gain float64) (radius float64) {
 	return m.cfg.Robust * r.sorted[len(r.sorted)/2]
 }
 
-// cutBack notes who has gone too far, and reports whether anybody has.
+// cutBack records which neighbors exceed the radius, and reports whether the penalty must change.
 func (m *Machine) cutBack(radius float64) (clipped bool) {
 	r, d := m.robust, len(m.x)
 	for i, distance := range r.distance {
 		seen := &r.seen[i]
-		if m.absent(i) { // all that it has done is taken out, once
+		if m.absent(i) { // its total move is removed once
 			seen.Distance, seen.Bound, seen.Aside = 0, 0, !m.gone(i)
 			clipped = clipped || seen.Aside || slices.ContainsFunc(part(r.moved, i, d), func(x float32) bool { return x != 0 })
 			continue
@@ -224,7 +228,7 @@ func (m *Machine) cutBack(radius float64) (clipped bool) {
 	return clipped
 }
 
-// boundedPenalty computes the penalty anew, without what is too much.
+// boundedPenalty recomputes the penalty without the excess.
 func (m *Machine) boundedPenalty(radius, gain float64) {
 	r, d := m.robust, len(m.x)
 	clear(m.p)

@@ -12,7 +12,6 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// everyEdge returns the edges of a complete graph.
 func everyEdge(n int) (edges [][2]int) {
 	for i := range n {
 		for j := range i {
@@ -22,7 +21,7 @@ func everyEdge(n int) (edges [][2]int) {
 	return edges
 }
 
-// Where nobody is clipped the bits are those of a run without the bound, whatever crosses the edges.
+// If no neighbor is clipped, the bits are those of a run without the bound, for every payload.
 func TestRobustLeavesTheBits(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"non-private":    func(int, *Config) {},
@@ -51,8 +50,8 @@ func TestRobustLeavesTheBits(t *testing.T) {
 	}
 }
 
-// What the bound promises, in every round, with a member of five that sends anything: a model is its start, its own
-// moves, and what each neighbor has moved; and each of these lies in the ball around a point between the honest ones.
+// In every round, with one of five members sending anything, a model is its start, plus its own moves, plus what each
+// neighbor has moved. Each of these contributions lies in the ball around a point between the honest ones.
 func TestRobustBounds(t *testing.T) {
 	const factor = 1.5
 	for name, run := range map[string]struct {
@@ -62,7 +61,7 @@ func TestRobustBounds(t *testing.T) {
 		bad := run.n - 1
 		net := newNetwork(t, configs(run.n, everyEdge(run.n), func(_ int, c *Config) { c.Robust, c.Releases = factor, run.releases }))
 		chance, clipped := rng.New(1, rng.Address{Purpose: rng.Fault}), 0
-		moves := make([][]float64, 5) // a client's own, in all
+		moves := make([][]float64, 5) // the total of a client's own moves
 		for i := range moves {
 			moves[i] = make([]float64, 5)
 		}
@@ -85,7 +84,7 @@ func TestRobustBounds(t *testing.T) {
 				if m.round == before || i == bad {
 					continue
 				}
-				for c := range m.s { // nobody clips or adds noise: s is the client's own move
+				for c := range m.s { // without clipping and noise, s is the client's own move
 					if m.cfg.Data(m.round) > m.cfg.Data(before) {
 						moves[i][c] += float64(m.s[c])
 					}
@@ -131,8 +130,8 @@ func TestRobustBounds(t *testing.T) {
 	}
 }
 
-// Who stands apart for ever is set aside by every neighbor, as the kept states have it too, and moves nobody from the
-// centre; honest members are not. What was cut off survives a crash.
+// Every neighbor excludes a member that permanently stands apart, and stores that. The member moves nobody from the
+// centre. Honest members are not excluded. What was clipped survives a crash.
 func TestRobustSetsAside(t *testing.T) {
 	const bad = 4
 	net := newNetwork(t, configs(5, everyEdge(5), func(_ int, c *Config) { c.Robust, c.Releases = 2, true }))
@@ -179,12 +178,12 @@ func TestRobustSetsAside(t *testing.T) {
 	}
 }
 
-// Who shows less noise than a member has is found out, and never a member, wherever it goes.
+// A member whose release shows less noise than it should is detected. An honest member never is, wherever it moves.
 func TestRobustStill(t *testing.T) {
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
 	for _, c := range []struct {
 		dim, bits int
-		share     float64 // of the noise that there ought to be
+		share     float64 // of the required noise
 		release   int
 		want      bool
 	}{
@@ -213,17 +212,17 @@ func TestRobustStill(t *testing.T) {
 	}
 }
 
-// Who has too little noise in all releases together is found out, and stays so; a member never is, and who begins late, or
-// shows much noise once, is found as well.
+// A member whose releases together have too little noise is detected, permanently, even if it starts late or once shows
+// much noise. An honest member never is.
 func TestRobustQuiet(t *testing.T) {
 	const d, sigma, step, rounds = 6, 0.2, 0.2 / 16, 300
 	chance := rng.New(2, rng.Address{Purpose: rng.Fault})
 	for _, c := range []struct {
-		share     float64 // of the deviation that there ought to be
-		honest    int     // releases with all of it before
-		effective float64 // in deviations; with noise that neighbors share
-		jump      int     // the release that is a far jump, or 0
-		want      int     // the last release that may find it; 0 for never
+		share     float64 // of the required standard deviation
+		honest    int     // earlier releases with full noise
+		effective float64 // in standard deviations; with pairwise noise
+		jump      int     // the release with a far jump, or 0
+		want      int     // the last release that may detect it; 0: never
 	}{
 		{1, 0, 0, 0, 0}, {0.6, 0, 0, 0, 60}, {0.5, 0, 0, 0, 30}, {0.5, 200, 0, 0, 240}, {0.5, 0, 0, 10, 50}, {0.5, 0, 0, 40, 30},
 		{2, 0, 2, 0, 0}, {1, 0, 2, 0, 30}, {1, 0, 1, 0, 0},
@@ -254,7 +253,8 @@ func TestRobustQuiet(t *testing.T) {
 	}
 }
 
-// Who stands still is set aside for good, also after a crash, and has moved nobody in the end; a member is not.
+// A still member is excluded permanently, also after a crash, and in the end has moved nobody. An honest member is not
+// excluded.
 func TestRobustSetsStillAside(t *testing.T) {
 	const bad, at = 4, 2
 	net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {
@@ -301,8 +301,8 @@ func TestRobustSetsStillAside(t *testing.T) {
 	}
 }
 
-// A jump out of the public bound, no farther than the bound is wide, ends nobody, moves nobody far, and is reported: by
-// whom, when, and how far.
+// A jump out of the public bound, no farther than the bound is wide, ends nobody, moves nobody far, and is reported
+// with member, release and distance.
 func TestRobustJump(t *testing.T) {
 	const bad, at = 2, 3
 	net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {
@@ -349,9 +349,9 @@ func TestRobustJump(t *testing.T) {
 	}
 }
 
-// boundOf rests on this: in each mode of the graph, x(k+1) = q*(x(k) - g*(x(k) + X(k-1)/2)) with X the sum of the x, one push
-// of size 1 is answered with at most 2, for every gain g at which the network is stable and every share q of a mode that a
-// block of mixing leaves.
+// boundOf relies on this: in each mode of the graph, x(k+1) = q*(x(k) - g*(x(k) + X(k-1)/2)), with X the sum of the x,
+// responds to one push of size 1 with at most 2, for every gain g at which the network is stable and every factor q
+// that a block of mixing leaves of a mode.
 func TestAnswerToAPush(t *testing.T) {
 	worst := 0.0
 	for _, q := range []float64{1, 0.9, 0.5, 0.1, 0} {

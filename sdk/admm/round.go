@@ -11,7 +11,7 @@ import (
 
 // The steps of a round, in the order of Algorithm 1.
 
-// startRound freezes the penalty and begins the local work; mixing and cool-down rounds have none.
+// startRound freezes the penalty and begins the local work. Mixing and cool-down rounds have no local work.
 func (m *Machine) startRound() {
 	clear(m.s)
 	if m.flows() {
@@ -29,13 +29,13 @@ func (m *Machine) startRound() {
 	m.est.Fill(m.k(), m.x, m.cfg.Mu.At(m.k()))
 }
 
-// k returns the number, counted from 0, of the round of Algorithm 1 in progress, or of the last one.
+// k returns the index, from 0, of the round of Algorithm 1 in progress, or of the last one.
 func (m *Machine) k() int { return max(1, m.cfg.Data(m.round+1)) - 1 }
 
 // touchesData reports whether the release in progress is one of the K of Algorithm 1.
 func (m *Machine) touchesData() bool { return m.cfg.Data(m.round+1) > m.cfg.Data(m.round) }
 
-// blank reports whether the round in progress has noise and no data, as a lost device may have made its release.
+// blank reports whether the round in progress has noise but no data, because a lost device may have made its release.
 func (m *Machine) blank() bool { return !m.cfg.NonPrivate && m.cfg.Epoch > 0 }
 
 // penalty sets p = rho*|N_i|*x - sum_j z_ij, eq. (6), penalty, with the neighbors in ascending order.
@@ -53,8 +53,8 @@ func (m *Machine) penalty() {
 	clamp(m.p)
 }
 
-// nextStage follows a stage of the estimator: a full table, or an estimate for a local step. In a run that protects each record
-// phi rests, and no estimate combines all records.
+// nextStage completes a stage of the estimator: a full table, or an estimate for a local step. In a run that protects
+// each record, phi does not move, and no estimate combines all records.
 func (m *Machine) nextStage() {
 	if m.stage > 0 && !m.each() {
 		v := m.est.Estimate()
@@ -75,8 +75,8 @@ func (m *Machine) nextStage() {
 	m.est.Step(m.phi)
 }
 
-// aim computes the centre of eq. (8), x_i,k - tau*eta*mu*beta*p, before a release is reserved. A client without neighbors
-// ends if its own steps diverge. Neighbors cannot end it, as release keeps to the public bound.
+// aim computes the centre of eq. (8), x_i,k - tau*eta*mu*beta*p, before a release is reserved. A client without
+// neighbors ends here if its own steps diverge. Neighbors cannot end it, because release clips to the public bound.
 func (m *Machine) aim() {
 	m.aimed = true
 	copy(m.centre, m.x)
@@ -88,7 +88,6 @@ func (m *Machine) aim() {
 	}
 }
 
-// fail ends the machine, unless err is nil.
 func (m *Machine) fail(err error) {
 	if err != nil {
 		m.err = fmt.Errorf("admm: client %d, round %d: %w", m.client(), m.round, err)
@@ -97,7 +96,7 @@ func (m *Machine) fail(err error) {
 
 const advice = "the run diverges, try a smaller step or gain"
 
-// inRange returns an error if x cannot be a model, or has no place on the grid.
+// inRange returns an error if x cannot be a model, or has no grid point.
 func (m *Machine) inRange(x []float32, onGrid bool) error {
 	if !onGrid {
 		if i := beyond(x, limit); i >= 0 {
@@ -114,13 +113,13 @@ func (m *Machine) inRange(x []float32, onGrid bool) error {
 	return nil
 }
 
-// commit makes the round's one release, eq. (8), private-release, and the messages that carry it, eq. (9), message.
+// commit makes the round's only release, eq. (8), private-release, and the messages that carry it, eq. (9), message.
 func (m *Machine) commit() {
 	if err := m.release(); err != nil {
 		m.fail(err)
 		return
 	}
-	// the new messages replace those of two rounds ago, which may still wait to be sent
+	// The new messages replace those of two rounds ago, which may still be unsent.
 	m.send = slices.DeleteFunc(m.send,
 		func(msg Message) bool { return msg.Kind == m.payloadKind() && msg.Round == m.round-1 })
 	m.writeMessages()
@@ -139,13 +138,13 @@ func (m *Machine) commit() {
 	}
 }
 
-// release turns x_i,k into x_i,k+1: the public centre and the update, which in a private run is clipped and noised.
+// release turns x_i,k into x_i,k+1: the public centre plus the update, which in a private run is clipped and noised.
 //
 // A neighbor, which can choose the centre, must learn nothing about data or noise from a failure after the draw. So a
-// private release fails only if noise is unavailable, before the update is read. The centre is clipped so far within the
-// public bound that noise, which neighbors check, has room. The sum is clipped to the bound, and messages and z are clamped:
-// functions of the release. So the state can be encoded whatever was drawn. A client without neighbors and noise ends with
-// an error when its update takes it out of range.
+// private release fails only if noise is unavailable, before the update is read. The centre is clipped to an inner box
+// that leaves room for noise, which neighbors check. The sum is clipped to the public bound, and messages and z are
+// clamped; both depend only on the release. So the state can be encoded whatever was drawn. A client without neighbors
+// and noise ends with an error if its update leaves the range.
 func (m *Machine) release() error {
 	k, bound := m.round, m.cfg.boundOf(m.round+1)
 	inner := bound
@@ -159,7 +158,7 @@ func (m *Machine) release() error {
 				return err
 			}
 		} else {
-			for i, flow := range m.s { // zero in a round that is not made by flows
+			for i, flow := range m.s { // zero in a round without flows
 				steps[i] = int32(max(-gridLimit, min(gridLimit, flow)))
 			}
 		}
@@ -192,8 +191,8 @@ func (m *Machine) release() error {
 	return nil
 }
 
-// noise returns clip and noise of the release in progress, and the keys of shared noise, which the caller clears. With a key
-// missing, or more partners' keys or neighbors than may be absent, there is local noise only.
+// noise returns clip and noise of the release in progress, and the keys of pairwise noise, which the caller clears.
+// With a neighbor's key missing, or more partners' keys or neighbors than may be absent, there is only local noise.
 func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	if g = m.cfg.Privacy; m.cfg.PairKey == nil {
 		return g, nil
@@ -230,13 +229,13 @@ func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	return g, m.pairs
 }
 
-// gridLimit bounds coordinates on the grid, so that no change between two of them overflows.
+// gridLimit bounds grid coordinates so that no change between two of them overflows.
 const gridLimit = 1 << 30
 
-// quantize returns the number of the point of the grid that is nearest to x.
+// quantize returns the index of the grid point nearest to x.
 func (m *Machine) quantize(x float32) float64 { return math.RoundToEven(float64(x) / m.cfg.GridStep) }
 
-// clamp limits numbers to the range, at both ends of an edge alike.
+// clamp limits numbers to the range, identically at both ends of an edge.
 func clamp(x []float32) {
 	if small(x) {
 		return
@@ -246,16 +245,14 @@ func clamp(x []float32) {
 	}
 }
 
-// dequantize returns the n-th point of the grid.
 func (m *Machine) dequantize(n int32) float32 { return float32(float64(n) * m.cfg.GridStep) }
 
-// resized returns a slice of length n, in *s's storage if there is any.
+// resized returns a slice of length n that reuses *s's storage if possible.
 func resized[T any](s *[]T, n int) []T {
 	*s = slices.Grow((*s)[:0], n)[:n]
 	return *s
 }
 
-// writeMessages makes the messages of this round's release.
 func (m *Machine) writeMessages() {
 	at := (m.round + 1) % 2
 	if m.cfg.Releases {
@@ -280,11 +277,11 @@ func (m *Machine) message(dst, z, x []float32) {
 	vec.Axpy(dst, -float32(2*m.cfg.Rho), x)
 }
 
-// updateZ uses the neighbors' messages of the round, eq. (10), z-update: z_ij = (z_ij - m_ji)/2. If they carry releases, it
-// forms m_ji from z_ji as the neighbor does, and updates z_ji as well.
+// updateZ applies the neighbors' messages of the round, eq. (10), z-update: z_ij = (z_ij - m_ji)/2. If messages carry
+// releases, it computes m_ji from z_ji as the neighbor does, and also updates z_ji.
 func (m *Machine) updateZ() {
 	flows, bound := m.flows(), m.cfg.boundOf(m.round)
-	mij, mji, kept := m.p, m.phi, m.s // free between two rounds
+	mij, mji, kept := m.p, m.phi, m.s // unused between two rounds
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)
@@ -292,7 +289,7 @@ func (m *Machine) updateZ() {
 			m.begin(e)
 			continue
 		}
-		if m.gone(i) || at < 0 { // a neighbor that has ended early, or was lost
+		if m.gone(i) || at < 0 { // the neighbor ended early, or was lost
 			clear(part(m.flow, i, len(m.x)))
 			continue
 		}
@@ -322,7 +319,8 @@ func (m *Machine) updateZ() {
 	}
 }
 
-// taken returns in room where a neighbor stands after a release, in the bound, and moves base, its place on the grid.
+// taken stores in room, and returns, a neighbor's model after a release, clipped to the bound. It moves base, the
+// neighbor's grid point.
 func (m *Machine) taken(i int, in Payload, base []int32, bound box, room []float32) []float32 {
 	outside := false
 	if len(in.Grid) == 0 {
@@ -341,7 +339,7 @@ func (m *Machine) taken(i int, in Payload, base []int32, bound box, room []float
 	return room
 }
 
-// compare measures the consensus error once a round. The run does not depend on it.
+// compare measures the consensus error once per round. The run does not depend on it.
 func (m *Machine) compare() {
 	if !m.cfg.Releases || m.live() == 0 || m.compared == m.round ||
 		!m.all(func(e *edge) bool { return e.holds(m.round) }) {
@@ -358,13 +356,12 @@ func (m *Machine) compare() {
 	m.compared, m.consensusError = m.round, sum/float64(m.live())
 }
 
-// halve sets z = (z - msg)/2.
 func halve(z, msg []float32) {
 	vec.Axpy(z, -1, msg)
 	vec.Scale(z, 0.5)
 }
 
-// sayDone tells every neighbor, once, that its last message has arrived.
+// sayDone tells every neighbor, once, that the last message from it has arrived.
 func (m *Machine) sayDone() {
 	if m.saidDone {
 		return
@@ -375,5 +372,4 @@ func (m *Machine) sayDone() {
 	}
 }
 
-// client returns the client's own number.
 func (m *Machine) client() int { return int(m.cfg.Estimator.Client) }

@@ -7,14 +7,14 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// shared is the noise of a fleet whose neighbors share some; a release alone has 4 times the own noise.
+// shared is the noise of a fleet with pairwise noise. A release without it has 4 times the local noise.
 var shared = dpmech.Gaussian{Clip: 0.3, Sigma: 0.2,
 	Shared: dpmech.Shared{Sigma: 0.8, Effective: 0.5, Colluders: 1}}
 
-// asked is which keys of its noise each client has asked for.
+// asked records which keys each client has requested.
 type asked map[[3]int]int // client, neighbor and release
 
-// sharing makes a private fleet whose neighbors share noise, with keys that anybody can compute.
+// sharing makes a private fleet with pairwise noise whose keys anyone can compute.
 func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		change(i, c)
@@ -26,9 +26,9 @@ func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 	}
 }
 
-// What neighbors share is gone from the sum of all releases: in every round it is the sum of a network without shared
-// noise, up to the rounding of centre and release to the grid, half a step each for each of them. (Nobody learns here:
-// the next queries would be asked elsewhere.) Each end asks for one key of each neighbor for each release with noise.
+// Pairwise noise cancels: in every round the sum of all releases is that of a network without it, up to the rounding of
+// centre and release to the grid, half a step each per member. (Nobody learns here, because the next queries would be
+// elsewhere.) Each end requests one key per neighbor and release with noise.
 func TestSharedNoiseLeavesTheSum(t *testing.T) {
 	for _, mixing := range []int{0, 2} {
 		run := func(change func(i int, c *Config)) (sums [][]float64, apart float64) {
@@ -78,7 +78,7 @@ func TestSharedNoiseLeavesTheSum(t *testing.T) {
 	}
 }
 
-// A key is forgotten with its release, on the grid and off it.
+// A key is erased from memory after its release, on the grid and off it.
 func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
 	for _, step := range []float64{0, 0.2 / 16} {
 		keys := asked{}
@@ -103,7 +103,7 @@ func TestKeysOfSharedNoiseAreForgotten(t *testing.T) {
 	}
 }
 
-// If a neighbor's key is missing, the whole release is made alone, with the larger noise and nobody's key.
+// If one neighbor's key is missing, the whole release uses only local noise, which is larger, and no key.
 func TestMissingKeyMakesAReleaseAlone(t *testing.T) {
 	for _, missing := range []int{0, 3} {
 		cfg := configs(4, kite, asked{}.sharing(replaceable))[2]

@@ -13,39 +13,39 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// A siege is one honest member of a private run against an adversary that plays all its neighbors and every broker
-// between them. The adversary reads the member's memory, keeps every frame that ever left it, delivers whatever it
-// likes in any order, ends the run when it likes, and decides when a process of the member dies, at which duty, and what
-// is then on the disk of a write that was not confirmed. It also makes the owner replace the member's device, up to
-// three times, and start the lost one again on what it had kept.
+// siege is one honest member of a private run against an adversary that plays all its neighbors and every broker
+// between them. The adversary reads the member's memory, records every frame that left it, delivers anything in any
+// order, and ends the run at will. It decides when a process of the member dies, at which duty, and what an unconfirmed
+// write leaves on the disk. It also makes the owner replace the member's device, up to three times, and restart the
+// lost one.
 //
-// The member has no keys, so it believes whatever is said of its own releases: with keys an adversary can say less.
+// The member has no keys, so it believes every claim about its own releases. With keys an adversary can claim less.
 //
-// What must hold in every world:
+// These properties must hold in every world:
 //
 //   - a release with data has one content, in all frames of all devices of the member;
-//   - no device makes two different releases of one round, with data or without;
+//   - no device makes two different releases of one round, with or without data;
 //   - nothing of a release leaves before it is stored and, if it has data, charged and marked;
-//   - a device that took over asks for no loss, and sends nothing before the whole run is charged;
-//   - a ledger has no more lines than releases with data were made, but for one that was reserved when the process died,
-//     or all of them after a takeover;
-//   - a disk that keeps what it confirms is never taken for one that was set back.
+//   - a device that took over requests no loss, and sends nothing before the whole run is charged;
+//   - a ledger has no more entries than releases with data, except one that was reserved when the process died, or all
+//     of them after a takeover;
+//   - a disk that keeps what it confirms is never mistaken for one that was rolled back.
 type siege struct {
 	seed    uint64
 	chance  *rand.Rand
-	fault   string // what the driver does wrong on purpose
+	fault   string // the driver's mutation
 	cfg     Config
 	devices []*device
 	budget  int // releases with data that may be charged
-	risk    int // a process dies at one of so many duties; 0: at none
+	risk    int // a process dies at one of this many duties; 0: never
 	keys    int // of 8 keys, how many are missing
 
-	sent []Message           // that left the member: all, or some of many
+	sent []Message           // messages that left the member: all, or a sample of many
 	left map[place]content   // by release with data
 	data [siegeReleases]bool // which releases with data have left
-	ends map[string]int      // how often what happened
-	fail string              // what must not happen
-	wish int                 // the round that members have agreed to end with; 0 for none
+	ends map[string]int      // event counts
+	fail string              // the failure
+	wish int                 // the round with which members agreed to end, or 0
 }
 
 const (
@@ -53,7 +53,7 @@ const (
 	siegeReleases   = 16 // more than any run has
 )
 
-// place says what a frame shows of a release: its payload, to all or to one neighbor, or the model after it.
+// place identifies what a frame shows of a release: its payload, to all or to one neighbor, or the model after it.
 type place struct{ release, to int }
 
 const (
@@ -73,10 +73,9 @@ func (w *siege) breaks(format string, args ...any) {
 	}
 }
 
-// siegeShared is noise that neighbors share.
+// siegeShared is pairwise noise between neighbors.
 var siegeShared = dpmech.Gaussian{Clip: 0.3, Sigma: 0.2, Shared: dpmech.Shared{Sigma: 0.8, Effective: 0.5, Colluders: 1}}
 
-// newSiege draws a world.
 func newSiege(seed uint64, fault string) *siege {
 	w := &siege{seed: seed, chance: rand.New(rand.NewPCG(seed, 11)), fault: fault, left: map[place]content{},
 		ends: map[string]int{}}
@@ -106,7 +105,7 @@ func newSiege(seed uint64, fault string) *siege {
 	return w
 }
 
-// Read is the noise of a release: never the same again.
+// Read is the noise of a release; it never repeats.
 func (w *siege) Read(p []byte) (int, error) {
 	for i := range p {
 		if i%8 == 0 {
@@ -119,13 +118,13 @@ func (w *siege) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pairKey returns a key that only the two ends of an edge have, or none: an offer may be missing now and here later.
+// pairKey returns a key that only the two ends of an edge have, or none: an offer may be missing at first and arrive
+// later.
 func (w *siege) pairKey(peer, release int) (key [32]byte, ok bool) {
 	key[0], key[1] = byte(peer), byte(release)
 	return key, w.chance.IntN(8) >= w.keys
 }
 
-// run plays a world to its end.
 func (w *siege) run() {
 	for range 40 + w.chance.IntN(160) {
 		d := w.devices[w.chance.IntN(len(w.devices))]
@@ -143,7 +142,7 @@ func (w *siege) run() {
 	}
 }
 
-// audit compares what every ledger has with what was made.
+// audit compares every ledger with the releases that were made.
 func (w *siege) audit() {
 	left := 0 // distinct releases with data
 	for _, data := range w.data {
@@ -167,21 +166,20 @@ func (w *siege) audit() {
 	}
 	newest := w.devices[len(w.devices)-1]
 	if len(w.devices) > 1 && newest.m != nil && newest.joining || newest.fresh() {
-		return // nothing of it has left
+		return // none of its releases has left
 	}
 	if newest.ledger.reserved < left {
 		w.breaks("%d releases with data have left, and %d are charged", left, newest.ledger.reserved)
 	}
 }
 
-// siegeFaults are what the driver can do wrong, each found within a few thousand worlds.
+// siegeFaults are the driver's mutations. Each is detected within a few thousand worlds.
 var siegeFaults = []string{"send before store", "send before mark", "nothing is reserved", "reserve too early",
 	"take over for nothing", "take over with data", "start anew after a damaged state", "start anew on another device",
 	"charge what is claimed"}
 
-// An adversary that plays all neighbors of a member and every broker between them gets no second look at its data and no
-// charge without a release, while writes fail, processes die, edges are dropped and devices are replaced. 4,000 worlds,
-// or as many as SPADE_WORLDS says, from SPADE_WORLD_SEED on. The long run:
+// While writes fail, processes die, edges are dropped and devices are replaced, the adversary gets no second use of the
+// data and no charge without a release. 4,000 worlds, or SPADE_WORLDS, from seed SPADE_WORLD_SEED on. The long run:
 //
 //	SPADE_WORLDS=1000000 go test -run TestWorldsOfOneMember -v -timeout 30m ./sdk/admm
 func TestWorldsOfOneMember(t *testing.T) {
@@ -206,7 +204,6 @@ func TestWorldsOfOneMember(t *testing.T) {
 	}
 }
 
-// Each planted fault of the driver is found.
 func TestWorldsFindFaults(t *testing.T) {
 	for _, fault := range siegeFaults {
 		t.Run(fault, func(t *testing.T) {
@@ -221,7 +218,7 @@ func TestWorldsFindFaults(t *testing.T) {
 	}
 }
 
-// besiege plays worlds on all processors, and returns what happened in them and what must not, at most ten.
+// besiege plays worlds on all processors. It returns event counts, and at most ten failures.
 func besiege(from, count int, fault string) (sum map[string]int, failures []string) {
 	sum = map[string]int{}
 	var mu sync.Mutex

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// send lets frames leave a device, one after the other. The adversary has each of them from then on.
+// send lets frames leave a device, one after the other. From then on the adversary has each of them.
 func (d *device) send(msgs []Message) error {
 	for i := range msgs {
 		if err := d.alive(); err != nil {
@@ -23,7 +23,6 @@ func (d *device) send(msgs []Message) error {
 	return nil
 }
 
-// leave checks a frame that leaves the member.
 func (d *device) leave(m Message) {
 	w := d.w
 	newest, _ := d.newest()
@@ -71,7 +70,7 @@ func (d *device) leave(m Message) {
 	}
 }
 
-// play lets the adversary do one thing to a device, and the device answer.
+// play lets the adversary perform one action on a device, and lets the device respond.
 func (w *siege) play(d *device) {
 	luck := w.chance.IntN(100)
 	switch {
@@ -116,7 +115,7 @@ func (w *siege) agree() { w.wish = 1 + w.chance.IntN(w.cfg.Rounds) }
 
 func (w *siege) neighbor() int { return w.cfg.Neighbors[w.chance.IntN(len(w.cfg.Neighbors))] }
 
-// deliver gives a message to a machine. Some of those that it refuses make the node drop the edge.
+// deliver gives a message to a machine. After some of the refused messages the node drops the edge.
 func (w *siege) deliver(d *device, m Message) {
 	err := d.m.Receive(m)
 	if err != nil && w.chance.IntN(8) == 0 && len(d.without) == 0 {
@@ -124,7 +123,7 @@ func (w *siege) deliver(d *device, m Message) {
 	}
 }
 
-// replace gives the member another device, with a ledger of its own or that of another.
+// replace gives the member another device, with its own ledger or that of another device.
 func (w *siege) replace(old *device) {
 	d := &device{w: w, ledger: &lines{}, spare: w.fault != "start anew on another device"}
 	if w.chance.IntN(4) == 0 {
@@ -136,7 +135,7 @@ func (w *siege) replace(old *device) {
 	w.devices = append(w.devices, d)
 }
 
-// stand answers a device that asks where its neighbors stand, with the truth about nothing.
+// stand answers a device that asks where its neighbors stand, with arbitrary claims.
 func (w *siege) stand(d *device) {
 	d.tellStop()
 	j := w.neighbor()
@@ -152,7 +151,7 @@ func (w *siege) stand(d *device) {
 	if w.chance.IntN(4) == 0 {
 		d.said = uint16(w.chance.IntN(MaxTakeovers + 1))
 	}
-	if len(d.from) == len(w.cfg.Neighbors) || w.chance.IntN(8) == 0 { // the owner goes on without the others
+	if len(d.from) == len(w.cfg.Neighbors) || w.chance.IntN(8) == 0 { // the owner continues without the others
 		d.takeOver()
 	}
 }
@@ -185,7 +184,6 @@ func (w *siege) help(d *device) {
 	}
 }
 
-// payload makes up numbers, most of them near zero.
 func (w *siege) payload(d *device, grid bool) (p Payload) {
 	far := w.chance.IntN(24)
 	for range w.cfg.Estimator.Dim {
@@ -214,7 +212,7 @@ func (w *siege) payload(d *device, grid bool) (p Payload) {
 	return p
 }
 
-// echo sends the member something of its own back, as it was or with another number.
+// echo sends the member one of its own messages, unchanged or with another number.
 func (w *siege) echo(d *device) Message {
 	m := w.sent[w.chance.IntN(len(w.sent))]
 	m.From, m.To = w.neighbor(), 1
@@ -230,7 +228,6 @@ func (w *siege) echo(d *device) Message {
 	return m
 }
 
-// invent makes up a message of any kind.
 func (w *siege) invent(d *device) Message {
 	m := Message{Kind: Kind(1 + w.chance.IntN(int(Start))), From: w.neighbor(), To: 1, Round: w.round(d), Held: w.round(d),
 		Epoch: uint16(w.chance.IntN(MaxTakeovers + 2)), Incarnation: d.m.cfg.Incarnation, Resent: w.chance.IntN(4) == 0}
@@ -241,7 +238,7 @@ func (w *siege) invent(d *device) Message {
 		m.Incarnation = w.chance.Uint64() >> 16
 	}
 	if m.Kind == Probe || m.Kind == ProbeReply || m.Kind == Done {
-		if w.chance.IntN(2) == 0 { // or nobody would come far
+		if w.chance.IntN(2) == 0 { // otherwise few worlds would get far
 			m.Round, m.Held = min(m.Round, d.m.round), min(m.Held, d.m.round)
 		}
 		return m

@@ -7,58 +7,56 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// device is a device of the member under siege: its disk, and its process if there is one. The process has the order of
-// duties of a node, see sdk/run.go and sdk/durable.go: reserve, draw, store, mark, send. A write may fail, or the process
-// die in it; then what is on the disk is what was there, what was written, or nothing of use.
+// device is a device of the besieged member: its disk, and its process, if any. The process performs a node's duties in
+// the order of sdk/run.go and sdk/durable.go: reserve, draw, store, mark, send. If a write fails, or the process dies
+// in it, the disk has the old content, the new content, or nothing usable.
 type device struct {
 	w        *siege
 	ledger   *lines
 	slots    [2]stored // by release mod 2
 	without  []int     // neighbors in quarantine
 	spare    bool      // starts as a replacement if nothing is stored
-	finished bool      // a process has come to the end of the run
+	finished bool      // a process has reached the end of the run
 
 	m        *Machine // nil: there is no process
 	joining  bool     // takes over, and has no state yet
 	heard    []Message
-	from     []int // neighbors that heard is of
+	from     []int // neighbors whose answer arrived
 	said     uint16
 	epoch    uint16
-	told     int // the round that the machine was told to end with
-	reserved int // lines of the ledger when the process began
+	told     int // the end round passed to the machine
+	reserved int // ledger entries when the process began
 	marked   int
 
-	asked  bool         // for a loss, since the last release
+	asked  bool         // requested a loss since the last release
 	drawn  map[int]bool // releases that were drawn, stored or not
-	looked map[int]bool // by release that was stored last: it has data
+	looked map[int]bool // whether it has data, by the release stored last
 	shown  map[place]content
 }
 
-// lines is a ledger's part of the run, and its mark.
+// lines is the run's part of a ledger, and its mark.
 type lines struct {
 	reserved, marked int
-	drawing          bool    // a release was reserved, and is not stored yet
-	lost             bool    // and the process died then
-	made             int     // how many releases with data were stored, of different rounds
-	whole            bool    // a takeover has charged the run
-	broken           bool    // and could not finish
-	by               *device // that has it open
+	drawing          bool    // a release was reserved and is not stored yet
+	lost             bool    // the process died while drawing
+	made             int     // the number of rounds with a stored release with data
+	whole            bool    // a takeover charged the run
+	broken           bool    // a takeover could not finish charging
+	by               *device // the device that has it open
 }
 
-// stored is what a slot holds.
 type stored struct {
 	there bool
 	State
 	epoch uint16
 }
 
-// errDead is the end of a process: it was killed, or a write has failed.
+// errDead is the end of a process: it was killed, or a write failed.
 var errDead = errors.New("dead")
 
-// fresh reports whether nothing was ever stored.
 func (d *device) fresh() bool { return !d.slots[0].there && !d.slots[1].there }
 
-// newest returns the newest state that is stored, and the one before it.
+// newest returns the newest stored state, and the one before.
 func (d *device) newest() (newest, before *stored) {
 	for i := range d.slots {
 		if s := &d.slots[i]; s.there && (newest == nil || s.Round > newest.Round) {
@@ -73,7 +71,8 @@ func (d *device) newest() (newest, before *stored) {
 	return newest, before
 }
 
-// write changes the disk, or ends the process: then it has changed it, or not, or has left nothing of use behind.
+// write changes the disk or ends the process. If the process ends, the disk has changed, is unchanged, or holds nothing
+// usable.
 func (d *device) write(change, tear func()) error {
 	w := d.w
 	if w.risk == 0 || w.chance.IntN(w.risk) > 0 {
@@ -94,12 +93,11 @@ func (d *device) write(change, tear func()) error {
 	return errDead
 }
 
-// alive reports that the process lives, or ends it between two duties.
+// alive may end the process between two duties. It returns an error if the process has ended.
 func (d *device) alive() error {
 	return d.write(func() {}, nil)
 }
 
-// die ends the process.
 func (d *device) die() {
 	d.m, d.joining, d.asked, d.ledger.drawing = nil, false, false, false
 	d.heard, d.from, d.said = nil, nil, 0
@@ -108,7 +106,7 @@ func (d *device) die() {
 	}
 }
 
-// start makes a process from what the disk has, as sdk.New does.
+// start makes a process from the disk, as sdk.New does.
 func (d *device) start() {
 	w, cfg := d.w, d.w.cfg
 	if d.ledger.by != nil {
@@ -158,10 +156,10 @@ func (d *device) start() {
 	}
 }
 
-// duties does what the machine says until it waits, as the loop of a node does. Queries may be left open for once.
+// duties performs the machine's duties until it waits, like the loop of a node. It may leave queries open once.
 func (d *device) duties() {
 	for n := 0; d.m != nil && !d.joining && d.w.fail == ""; n++ {
-		if d.w.chance.IntN(256) == 0 { // another goroutine asks, between any two duties
+		if d.w.chance.IntN(256) == 0 { // another goroutine may request a stop between any two duties
 			d.w.agree()
 		}
 		d.tellStop()
@@ -204,7 +202,6 @@ func (d *device) duties() {
 	}
 }
 
-// answer looks at the data.
 func (d *device) answer(r *Ready) {
 	losses := make([]float64, len(r.Queries))
 	for i, q := range r.Queries {
@@ -222,7 +219,6 @@ func (d *device) answer(r *Ready) {
 	}
 }
 
-// perform does the duties in their order.
 func (d *device) perform(r *Ready) error {
 	if r.Reserve > 0 && d.w.fault != "nothing is reserved" {
 		if err := d.reserve(r.Reserve); err != nil {
@@ -251,7 +247,6 @@ func (d *device) note(set *map[int]bool, release int) {
 	(*set)[release] = true
 }
 
-// reserve charges a release with data, given by its round.
 func (d *device) reserve(round int) error {
 	l := d.ledger
 	if d.epoch > 0 {
@@ -270,7 +265,6 @@ func (d *device) reserve(round int) error {
 	return d.alive()
 }
 
-// record stores the state and marks the release.
 func (d *device) record() error {
 	w, s := d.w, stored{there: true, State: d.m.State().copied(), epoch: d.epoch}
 	slot := &d.slots[s.Round%2]
@@ -296,7 +290,6 @@ func (d *device) record() error {
 	return err
 }
 
-// mark says in the ledger that a release may be seen.
 func (d *device) mark(release int) error {
 	l, cfg := d.ledger, d.w.cfg
 	cfg.End = d.m.cfg.End
@@ -310,7 +303,7 @@ func (d *device) mark(release int) error {
 	return d.write(func() { l.marked = max(l.marked, round) }, nil)
 }
 
-// takeOver makes this device the next of its member, once all neighbors have said where they stand.
+// takeOver makes this device the next of its member, once all neighbors have answered.
 func (d *device) takeOver() {
 	w, cfg := d.w, d.w.cfg
 	cfg.Epoch, cfg.Incarnation, cfg.End = d.said+1, d.m.cfg.Incarnation, d.told
@@ -346,7 +339,6 @@ func (d *device) takeOver() {
 	}
 }
 
-// tellStop tells the machine of a round that members have agreed on.
 func (d *device) tellStop() {
 	if d.w.wish > 0 && (d.told == 0 || d.w.wish < d.told) {
 		d.told = d.w.wish
@@ -354,7 +346,7 @@ func (d *device) tellStop() {
 	}
 }
 
-// drop puts a neighbor in quarantine. A store that fails to keep that does not end the process.
+// drop puts a neighbor in quarantine. A store that fails to save that does not end the process.
 func (d *device) drop(peer int) {
 	d.w.ends["edge dropped"]++
 	d.m.Quarantine(peer)
@@ -363,7 +355,6 @@ func (d *device) drop(peer int) {
 	}
 }
 
-// bitsOfPayload returns what a payload of up to two coordinates says.
 func bitsOfPayload(p Payload) (c content) {
 	for i, v := range p.Vector {
 		c.number[i] = math.Float32bits(v)

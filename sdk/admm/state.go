@@ -6,41 +6,41 @@ import (
 	"strings"
 )
 
-// State is everything, beside Config, on which the bits of later rounds depend; stored before a release is sent.
+// State is everything, besides Config, that determines the bits of later rounds. It is stored before a release is sent.
 type State struct {
-	Round int       // the release that was just made
+	Round int       // the release just made
 	X     []float32 // x_i, length d
-	Grid  []int32   // x_i in steps of the grid; nil without Config.GridStep
-	Delta []int32   // the release's change in steps, as it is sent; nil without Config.GridStep and after a cool-down round
+	Grid  []int32   // x_i in grid steps; nil without Config.GridStep
+	Delta []int32   // the release's change in steps, as sent; nil without Config.GridStep and after a cool-down round
 	Mean  []float32 // nil without Config.Average
-	Last  []float32 // the estimator's memory, see [zoest.Estimator.Memory]; nil for the paper's
+	Last  []float32 // the estimator's memory, see [zoest.Estimator.Memory]; nil for the paper's estimator
 	Edges []EdgeState
 
 	Queries, Failed int64 // for Status
-	// Recovered is the release after which this device took over from a lost one, see [TakeOver]; 0 if none was lost. Mean
-	// is that of the releases from then on, and after that release Delta is where the device started.
+	// Recovered is the release after which this device replaced a lost one, see [TakeOver], or 0. After a takeover,
+	// Mean is the mean of the releases from then on, and after release Recovered, Delta is where the device started.
 	Recovered int
-	End       int // the last round that touches data, if the run ends early, see [Machine.Stop]; or 0
-	Early     int // the last release, if a neighbor's end brings it forward; or 0
+	End       int // the last round that uses data, if the run ends early, see [Machine.Stop]; or 0
+	Early     int // the last release, if a neighbor's end makes it earlier; or 0
 }
 
-// EdgeState is what a client stores of a neighbor.
+// EdgeState is what a client stores about a neighbor.
 type EdgeState struct {
 	Peer       int
-	Heard      int       // the highest release of the neighbor that was ever held
+	Heard      int       // the highest release of the neighbor that this client ever held
 	Z          []float32 // z_ij
 	PeerZ      []float32 // z_ji; nil without Config.Releases
 	Flow       []float32 // f_ij; nil without Config.Consensus
-	Base       []int32   // the neighbor's release from which its next change on the grid starts; nil without Releases on a grid
+	Base       []int32   // the release to which the neighbor's next grid change applies; nil without Releases on a grid
 	Epoch      uint16    // the latest known epoch of the neighbor
-	Moved      []float32 // how far the neighbor has moved the client in all; nil without Config.Robust and after a takeover
-	Cut        float32   // how much of that was clipped, in all; 0 or more
+	Moved      []float32 // how far the neighbor moved the client in total; nil without Config.Robust and after a takeover
+	Cut        float32   // the total of what was clipped of that; 0 or more
 	Quiet      float32   // bits of evidence that the neighbor's releases have too little noise; 0 or more
-	Quarantine int       // the first release that is made without the neighbor; 0 while the edge is in use
-	Since      int       // the release after which the edge begins, or began, anew at both ends; 0 if it never did
+	Quarantine int       // the first release made without the neighbor; 0 while the edge is in use
+	Since      int       // the release after which both ends restart the edge, or restarted it; 0: never
 }
 
-// State returns the state of the release that Ready has just reported. Its slices are valid until the next call.
+// State returns the state of the release that Ready just reported. Its slices are valid until the next call.
 func (m *Machine) State() State {
 	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Memory(), Queries: m.queries,
 		Failed: m.failed, Recovered: m.recovered, End: m.cfg.End, Early: m.early}
@@ -60,9 +60,9 @@ func (m *Machine) State() State {
 	return s
 }
 
-// Restore returns a machine that continues after the release of a stored state, with the same bits as without a stop. before
-// is the state of one release earlier, which a neighbor may still need. It may be nil if a crash damaged it while newest was
-// being stored, as every neighbor then has that release. Both are copied.
+// Restore returns a machine that continues after the release of a stored state, with the same bits as without
+// interruption. before is the previous release's state, which a neighbor may still need. It may be nil if a crash
+// damaged it while newest was being stored, because then every neighbor has that release. Restore copies both.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	if newest.End > 0 {
 		cfg.End = newest.End
@@ -76,7 +76,7 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 		return nil, err
 	}
 	lost := newest.Round - 1
-	if newest.Round == newest.Recovered { // this device has not made it
+	if newest.Round == newest.Recovered { // this device did not make it
 		lost = 0
 	}
 	if before != nil && newest.Round > 1 {
@@ -96,7 +96,7 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	return m, nil
 }
 
-// load sets the machine to a state, and makes the messages of its release anew.
+// load sets the machine to a state and recreates the messages of its release.
 func (m *Machine) load(s State) {
 	m.round = s.Round
 	copy(m.x, s.X)
@@ -114,7 +114,7 @@ func (m *Machine) load(s State) {
 		e.heard, e.epoch = from.Heard, from.Epoch
 		if from.Quarantine > 0 {
 			m.Quarantine(e.peer)
-			m.cut[i] = min(from.Quarantine, s.Round+1) // releases that were not used yet are lost
+			m.cut[i] = min(from.Quarantine, s.Round+1) // unused releases are lost
 		}
 		copy(part(m.z, i, len(m.x)), from.Z)
 		copy(part(m.peerZ, i, len(m.x)), from.PeerZ)
@@ -135,7 +135,7 @@ func (m *Machine) load(s State) {
 	m.round++
 }
 
-// check refuses a state that is not this client's.
+// check returns an error if a state does not belong to this client.
 func (m *Machine) check(s State) error {
 	d := m.cfg.Estimator.Dim
 	type bounds struct {

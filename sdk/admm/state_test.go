@@ -22,8 +22,7 @@ func (s State) copied() State {
 	return s
 }
 
-// byRound is noise that depends on client and round alone, so that a release made again is the same: for tests, and
-// nothing else.
+// byRound is noise that depends only on client and round, so a release that is made again is the same. Only for tests.
 type byRound struct {
 	client  int
 	machine *Machine
@@ -34,7 +33,7 @@ func (b *byRound) Read(p []byte) (int, error) {
 	return s.Read(p)
 }
 
-// reborn returns a machine from kept states, or a fresh one, with noise by round.
+// reborn returns a machine from stored states, or a fresh one, with noise by round.
 func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
 	t.Helper()
 	noise := &byRound{client: int(cfg.Estimator.Client)}
@@ -56,9 +55,9 @@ func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
 	return m
 }
 
-// Every client dies after every one of its releases and comes back from what it kept; every other time the state was
-// only half written, so that it comes back one release earlier, with the one before that overwritten. The models are
-// those of the quiet run, whatever crosses the edges.
+// Every client dies after each of its releases and restarts from its store. Every other time the newest state is half
+// written, so the client restarts one release earlier, without the one before that. The models are those of the
+// undisturbed run, for every payload.
 func TestRestoreAfterEveryRelease(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -155,7 +154,6 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 	}
 }
 
-// A state that is not this client's is refused, with everything that does not fit.
 func TestRestoreRefuses(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, onAGrid(true)))
 	var states []State

@@ -1,13 +1,12 @@
 package admm
 
-// An early end. [Machine.Stop] sets the last round with data. A client that learns of it before its local work of the round
-// after ends with all others; a late one ends with the round in progress. So the last releases of neighbors may be of an
-// earlier or a later round than its own, and the machine waits for none of them.
+// Early end. [Machine.Stop] sets the last round with data. A client that learns of it before its local work of the next
+// round ends with all others; a late one ends with the round in progress. So neighbors' last releases may be of an
+// earlier or a later round, and the machine waits for none of them.
 //
-// A client says that it has ended only with a release whose stored state says so: a neighbor may then exit, and would not
-// answer a client that has restarted and does not know of its end.
+// A client reports its end only with a release whose stored state includes it. A neighbor may then exit, and would not
+// answer a client that restarted and forgot its end.
 
-// rounds returns how many rounds touch data.
 func (c *Config) rounds() int {
 	if c.End > 0 {
 		return c.End
@@ -15,9 +14,9 @@ func (c *Config) rounds() int {
 	return c.Rounds
 }
 
-// Stop makes a round of Config.Rounds, counted from 1, the last that touches data, or the present one if that is later, and
-// returns it. Mixing and cool-down follow as planned. A later call may bring the end forward, and never postpones it. Do not
-// call it between a Ready that reserves a release and the next.
+// Stop makes a round of Config.Rounds, counted from 1, the last that uses data, or the current round if that is later,
+// and returns the resulting round. Mixing and cool-down follow as planned. A later call may make the end earlier but
+// never later. Do not call Stop between a Ready that reserves a release and the next Ready.
 func (m *Machine) Stop(last int) int {
 	last = max(1, min(last, m.cfg.Rounds))
 	if m.stop == 0 || last < m.stop {
@@ -37,7 +36,6 @@ func (m *Machine) Begun() int {
 	return m.round
 }
 
-// last returns the number of the last release.
 func (m *Machine) last() int {
 	if m.early > 0 {
 		return m.early
@@ -45,7 +43,8 @@ func (m *Machine) last() int {
 	return m.cfg.Last()
 }
 
-// ends returns the first and the last release with which a neighbor may have ended; they differ if one learned of it late.
+// ends returns the first and the last release with which a neighbor may have ended. They differ if one learned of it
+// late.
 func (m *Machine) ends() (first, last int) {
 	first, last = m.last(), m.last()
 	if m.stop == 0 {
@@ -64,20 +63,20 @@ func (m *Machine) farEnd() int {
 	return m.cfg.planned()
 }
 
-// planned returns the number of the last release of a run that goes as planned.
+// planned returns the number of the last release of a run without an early end.
 func (c Config) planned() int {
 	c.End = 0
 	return c.Last()
 }
 
-// eitherForm reports whether a release may be on the grid at one end of an edge and not at the other.
+// eitherForm reports whether a release may be on the grid at one end of an edge and off the grid at the other.
 func (m *Machine) eitherForm(release int) bool {
 	told, plan := m.cfg, m.cfg
 	told.End, plan.End = m.stop, 0
 	return m.stop > 0 && m.cfg.Releases && m.cfg.GridStep != 0 && release > told.Learning() && release <= plan.Learning()
 }
 
-// follow notes that a neighbor has ended. This client ends with its next release, whose state says so.
+// follow records that a neighbor has ended. This client ends with its next release, whose state includes the end.
 func (m *Machine) follow(e *edge, release int) {
 	if release >= m.last() {
 		return

@@ -8,7 +8,6 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// stopConfigs are those of a private network on a grid, or of one with the paper's messages.
 func stopConfigs(grid bool) []Config {
 	return configs(4, kite, func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 0.2, Sigma: 0.1})(i, c)
@@ -18,8 +17,8 @@ func stopConfigs(grid bool) []Config {
 	})
 }
 
-// Told in the round itself or before, with data or mixing, a machine ends as one that knew from the start, to the bit:
-// any round can be the last. What it remembers and sends keeps its form.
+// A machine that learns of an early end in the last round or before, in a round with data or of mixing, ends with the
+// bits of one that knew from the start. Its memory and messages keep their form.
 func TestStop(t *testing.T) {
 	for _, grid := range []bool{false, true} {
 		for _, mixing := range []int{0, 2} {
@@ -71,7 +70,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// A stop never puts an end off, nor gives up a round that has begun, nor goes beyond the plan.
+// A stop never postpones the end, abandons a round in progress, or exceeds the plan.
 func TestStopIsBounded(t *testing.T) {
 	m, err := New(configs(1, nil, nil)[0])
 	if err != nil {
@@ -103,7 +102,7 @@ func TestStopIsBounded(t *testing.T) {
 	}
 }
 
-// Restored after any release, before and after it was told, a machine ends with the same bits.
+// A machine restored after any release, before or after it learned of the stop, ends with the same bits.
 func TestStopIsRestored(t *testing.T) {
 	for _, grid := range []bool{false, true} {
 		for at := 1; at <= 6; at++ {
@@ -136,7 +135,7 @@ func TestStopIsRestored(t *testing.T) {
 				if round >= 2 && states[1].End != 3 {
 					t.Errorf("release %d: the state ends with %d", round, states[1].End)
 				}
-				again.Stop(3) // the driver keeps it too
+				again.Stop(3) // the driver also stores it
 				net.machines[0] = again
 			}
 			for range 30 {
@@ -164,7 +163,6 @@ func TestStopIsRestored(t *testing.T) {
 	}
 }
 
-// copied returns a state with slices of its own.
 func copied(s State) State {
 	s.X, s.Grid, s.Delta = slices.Clone(s.X), slices.Clone(s.Grid), slices.Clone(s.Delta)
 	s.Mean, s.Last, s.Edges = slices.Clone(s.Mean), slices.Clone(s.Last), slices.Clone(s.Edges)
@@ -176,8 +174,8 @@ func copied(s State) State {
 	return s
 }
 
-// A last word that comes too early counts in a run that was stopped and for a client that was told late, and nowhere
-// else; one that could never be right is refused there as well.
+// After a stop, a client that learned of it late accepts a Done for a possible earlier round. Otherwise it refuses a
+// Done that comes too early.
 func TestLastWordsOfStoppedRuns(t *testing.T) {
 	done := func(stop, round int) error {
 		m, err := New(configs(2, [][2]int{{0, 1}}, nil)[0])

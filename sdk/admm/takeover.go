@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// A takeover: another device, without its state, replaces one that is lost for good. The replacement opens a new epoch
-// of its member, and joins the run after a release S that no neighbor has passed.
+// Takeover: another device replaces one that is permanently lost with its state. The replacement device starts a new
+// epoch of its member, and joins the run after a release S that no neighbor has passed.
 //
-//   - It starts from a public place, the median of where its neighbors stand ([TakeOver]).
-//   - Each edge to it begins anew at both ends after release S, with z_ij = z_ji = rho*(x_i + x_j)/2, computed from the same
-//     two vectors, which Start messages carry: z_ij + z_ji = rho*(x_i + x_j) holds to the bit, and sum_i p_i = 0 again.
-//   - Until then the neighbor uses the releases of the lost device that have arrived, in order, and waits for none.
-//   - In a private run the replacement's updates are zero, with the noise of any member.
+//   - It starts from a public point, the median of its neighbors' models ([TakeOver]).
+//   - Both ends restart each of its edges after release S, with z_ij = z_ji = rho*(x_i + x_j)/2, computed from the same
+//     two vectors in Start messages: z_ij + z_ji = rho*(x_i + x_j) holds to the bit, and sum_i p_i = 0 again.
+//   - Until then a neighbor uses the lost device's releases that have arrived, in order, and waits for none.
+//   - In a private run the replacement device's updates are zero, plus the noise of any member.
 //
-// The releases before S depend on when the device was lost. Those after S depend on these alone.
+// The releases before S depend on when the device was lost. Those after S depend only on the releases before S.
 
-// MaxTakeovers is how often the device of a member may be replaced in one run.
+// MaxTakeovers is how often a member's device may be replaced in one run.
 const MaxTakeovers = 2
 
-// Standing returns the Stand message to a neighbor's replacement device, without its Incarnation. The client then exchanges no
-// releases with the lost device until a device of that name starts, [Machine.Reached] reports a new connection, or the third
-// Tick. The slices are the machine's, valid until its next call.
+// Standing returns the Stand message to a neighbor's replacement device, without its Incarnation. Then the client
+// exchanges no releases with the lost device until a device of that name starts, [Machine.Reached] reports a new
+// connection, or the third Tick. The machine owns the slices; they are valid until its next call.
 func (m *Machine) Standing(peer int) Message {
 	at := m.place(m.round)
 	s := Message{Kind: Stand, From: m.client(), To: peer, Round: m.round, Vector: at.Vector, Grid: at.Grid}
@@ -33,7 +33,7 @@ func (m *Machine) Standing(peer int) Message {
 	return s
 }
 
-// place returns this client's model after one of its last two releases: steps of the grid, or a vector.
+// place returns this client's model after one of its last two releases: grid steps, or a vector.
 func (m *Machine) place(round int) Payload {
 	switch {
 	case !m.onGrid(round) && round == m.round:
@@ -50,7 +50,7 @@ func (m *Machine) place(round int) Payload {
 	return Payload{Grid: before}
 }
 
-// between reports whether an edge waits for a Start after a takeover at either end, and exchanges no releases.
+// between reports whether an edge waits for a Start after a takeover at either end. Such an edge carries no releases.
 func (m *Machine) between(e *edge) bool {
 	switch since := m.since[e.index]; {
 	case e.joining > 0:
@@ -62,13 +62,12 @@ func (m *Machine) between(e *edge) bool {
 	}
 }
 
-// startShown reports whether the neighbor's Start has arrived.
 func (m *Machine) startShown(e *edge) bool {
 	_, there := m.starts[e.index]
 	return there
 }
 
-// arrived reports whether the round in progress has the message that it needs of an edge.
+// arrived reports whether the round in progress has the message that it needs from an edge.
 func (m *Machine) arrived(e *edge) bool {
 	switch since := m.since[e.index]; {
 	case m.round < since:
@@ -80,8 +79,9 @@ func (m *Machine) arrived(e *edge) bool {
 	return e.holds(m.round) || ended > 0 && m.round > ended
 }
 
-// TakeOver returns the machine of a replacement device, from the Stand messages of one neighbor or more, in any order.
-// cfg.Epoch is 1..[MaxTakeovers], and cfg.Releases is set. Store and show [Machine.State] before calling Ready.
+// TakeOver returns the machine of a replacement device, from the Stand messages of at least one neighbor, in any order.
+// cfg.Epoch must be 1..[MaxTakeovers], and cfg.Releases must be set. Store and show [Machine.State] before calling
+// Ready.
 func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 	switch {
 	case !cfg.Releases || cfg.Epoch < 1 || cfg.Epoch > MaxTakeovers:
@@ -119,7 +119,7 @@ func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 	return m, nil
 }
 
-// CheckStanding refuses an invalid Stand message.
+// CheckStanding returns an error if a Stand message is invalid.
 func (m *Machine) CheckStanding(s *Message) error {
 	if last := m.farEnd(); s.Round < 0 || s.Round > last || s.Held < 0 || s.Held > last {
 		return fmt.Errorf("admm: a neighbor stands at release %d and holds release %d, want 0..%d", s.Round, s.Held, last)
@@ -127,7 +127,7 @@ func (m *Machine) CheckStanding(s *Message) error {
 	return m.checkPlace(s.Round, s.Payload())
 }
 
-// checkPlace refuses a model that no honest member has after a release.
+// checkPlace returns an error if no honest member has this model after a release.
 func (m *Machine) checkPlace(round int, at Payload) error {
 	if err := m.checkForm(round, at, -1); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (m *Machine) checkPlace(round int, at Payload) error {
 	return nil
 }
 
-// stand puts the client at the median of its neighbors, in each coordinate: one liar does not choose it.
+// stand puts the client at the coordinate-wise median of its neighbors, which no single liar can choose.
 func (m *Machine) stand(neighbors []Message) {
 	values := make([]float64, len(neighbors))
 	for c := range m.x {
@@ -173,18 +173,18 @@ func (m *Machine) stand(neighbors []Message) {
 	copy(m.mean, m.x)
 }
 
-// postStart sends a neighbor where this client stood when their edge began anew.
+// postStart sends a neighbor this client's model at the restart of their edge.
 func (m *Machine) postStart(e *edge) {
 	since := m.since[e.index]
 	if m.dropped(e.index) || m.round < since || m.round > since+1 || since == m.lost {
 		return
 	}
-	at := m.place(since) // the next release may be made before this is sent
+	at := m.place(since) // the next release may be made before this message is sent
 	m.send = append(m.send, Message{Kind: Start, From: m.client(), To: e.peer, Round: since, Epoch: m.cfg.Epoch,
 		Vector: slices.Clone(at.Vector), Grid: slices.Clone(at.Grid)})
 }
 
-// receiveStart takes the Start of a replaced neighbor, or the answer to this client's own.
+// receiveStart takes the Start of a replaced neighbor, or the answer to this client's own Start.
 func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	switch {
 	case !m.cfg.Releases:
@@ -203,12 +203,12 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	}
 	since := m.since[e.index]
 	switch {
-	case msg.Round < since: // it will start again, after the later release of the two
+	case msg.Round < since: // it will restart after the later of the two releases
 		return nil
 	case msg.Round == since && (m.round > since || m.local || m.due): // it may lack this client's Start
 		m.answerStart(e)
 		return nil
-	case msg.Round > since && msg.Epoch == 0: // it answers a device that has taken this client's place
+	case msg.Round > since && msg.Epoch == 0: // it answers a device that replaced this client's
 		return fmt.Errorf("admm: neighbor %d starts after release %d, and has replaced no device", msg.From, msg.Round)
 	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
 		return &LateError{fmt.Errorf("admm: neighbor %d starts after release %d, and this client has begun release %d with another "+
@@ -220,7 +220,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	}
 	if since != msg.Round {
 		m.since[e.index] = msg.Round
-		for at, round := range e.have { // later releases of the lost device are of another edge
+		for at, round := range e.have { // later releases of the lost device belong to another edge
 			if round > msg.Round {
 				e.have[at] = 0
 			}
@@ -234,7 +234,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	return nil
 }
 
-// answerStart sends this client's start to a neighbor, at most once between two ticks.
+// answerStart sends this client's Start to a neighbor, at most once between two ticks.
 func (m *Machine) answerStart(e *edge) {
 	if since := m.since[e.index]; e.answered != -since {
 		e.answered = -since
@@ -242,7 +242,7 @@ func (m *Machine) answerStart(e *edge) {
 	}
 }
 
-// begin sets the edge that begins anew after this round's release, as the other end does.
+// begin initializes the edge that restarts after this round's release, as the other end does.
 func (m *Machine) begin(e *edge) {
 	at, d := m.starts[e.index], len(m.x)
 	delete(m.starts, e.index)
@@ -261,5 +261,6 @@ func (m *Machine) begin(e *edge) {
 	e.heard = max(e.heard, m.round)
 }
 
-// LateError drops an edge: the neighbor's replacement starts after a release that this client has passed with another device.
+// LateError drops an edge: the neighbor's replacement device starts after a release that this client has passed with
+// another device.
 type LateError struct{ error }

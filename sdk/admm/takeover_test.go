@@ -15,7 +15,7 @@ func replaceable(i int, c *Config) {
 	c.Probe, c.Average, c.Releases, c.GridStep, c.Rounds, c.Members = true, true, true, 0.2/16, 9, 4
 }
 
-// answerTo returns what a machine answers to a message, without what it has to say besides.
+// answerTo returns a machine's answers to a message, without its other messages.
 func answerTo(t *testing.T, m *Machine, msg Message) []Message {
 	t.Helper()
 	if _, err := m.Ready(); err != nil {
@@ -31,9 +31,8 @@ func answerTo(t *testing.T, m *Machine, msg Message) []Message {
 	return slices.Clone(r.Send)
 }
 
-// Once a neighbor has heard of a replacement, the lost device that starts again is told of a release that it does not
-// know of, whichever it had made, and stops; nothing but probes leaves it before. The neighbor keeps that with its next
-// release.
+// Once a neighbor knows of a replacement device, a restarted lost device is told of a release that it does not know,
+// and stops, after sending only probes. The neighbor stores this knowledge with its next release.
 func TestReplacedDeviceIsStopped(t *testing.T) {
 	net, kept := afterRounds(t, 4, replaceable)
 	old := configs(4, kite, replaceable)[2]
@@ -81,7 +80,6 @@ func TestReplacedDeviceIsStopped(t *testing.T) {
 	}
 }
 
-// What a start may not say is refused, and leaves the edge as it was.
 func TestWrongStarts(t *testing.T) {
 	start := func(change func(*Message)) Message {
 		m := Message{From: 2, To: 3, Kind: Start, Round: 6, Epoch: 1, Grid: make([]int32, 5)}
@@ -112,8 +110,8 @@ func TestWrongStarts(t *testing.T) {
 	}
 }
 
-// A client that has said where it stands takes no release of the lost device, until a device of that name starts, a
-// connection opens, or a while has passed.
+// A client that answered where it stands takes no release of the lost device until a device of that name starts, a
+// connection opens, or some time passes.
 func TestStandingHolds(t *testing.T) {
 	for name, again := range map[string]func(m *Machine) error{
 		"a connection opens": func(m *Machine) error { m.Reached(2); return nil },
@@ -145,7 +143,6 @@ func TestStandingHolds(t *testing.T) {
 	}
 }
 
-// replacement returns the machine of a device that takes the place of a member's, by what all of its neighbors say.
 func replacement(t *testing.T, cfg Config, net *network, member int) *Machine {
 	t.Helper()
 	var list []Message
@@ -159,8 +156,8 @@ func replacement(t *testing.T, cfg Config, net *network, member int) *Machine {
 	return m
 }
 
-// The mean of a replaced device's models begins where it started; it makes every release that is left, without a query,
-// and shares noise by the keys that it is given.
+// The mean of a replacement device's models begins where it started. The device makes every remaining release without a
+// query, and uses the pairwise noise of its keys.
 func TestReplacedDevice(t *testing.T) {
 	keys := asked{}
 	net, _ := afterRounds(t, 4, keys.sharing(replaceable))

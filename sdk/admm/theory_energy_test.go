@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// lyapunov returns the solution P of M'PM - P = -I for M_lambda, eq. (lyapunov), as the series (P-series), doubled:
-// with the sum S of the terms below n and A = M^n, the sum below 2n is S + A'SA.
+// lyapunov returns the solution P of M'PM - P = -I for M_lambda, eq. (lyapunov). It computes the series (P-series) by
+// doubling: with the sum S of the terms below n and A = M^n, the sum below 2n is S + A'SA.
 func lyapunov(a, rho, lambda float64) [2][2]float64 {
 	p, m := [2][2]float64{{1, 0}, {0, 1}}, [2][2]float64{{1 - a*rho*lambda, -a}, {rho * lambda / 2, 1}}
 	mul := func(x, y [2][2]float64) (z [2][2]float64) {
@@ -33,13 +33,13 @@ func lyapunov(a, rho, lambda float64) [2][2]float64 {
 	return p
 }
 
-// energy is the Lyapunov energy of a network, with what the paper derives from it.
+// energy is the Lyapunov energy of a network and the paper's derived quantities.
 type energy struct {
 	g         *graph.Graph
 	a, rho    float64
 	values    []float64
 	vectors   [][]float64
-	p         [][2][2]float64 // by mode; that of the mean is not used
+	p         [][2][2]float64 // by mode; unused for that of the mean
 	low, high float64         // the extreme eigenvalues of all p
 }
 
@@ -79,17 +79,17 @@ func (e *energy) of(x, lambda [][]float64) (v, xi, disagreement float64) {
 	return v, xi, disagreement
 }
 
-// Lemma (stability), the bound along runs. Of 150 runs with different directions, batches and noise on one network it
-// is checked,
+// Lemma (stability), the bound along runs. For 150 runs with different directions, batches and noise on one network the
+// test checks,
 //
-//   - in each round of each run, that V obeys the inequality behind the lemma, eq. (forced-contraction), with the w_k
-//     that was;
-//   - in each round of the cool-down, where w_k = 0, that V falls by exactly (1/N)|xi|^2, eq. (unforced-contraction):
-//     this is where the test has its teeth, as nothing but the right recursion of x and lambda does that;
+//   - in each round of each run, that V obeys the inequality behind the lemma, eq. (forced-contraction), with the
+//     actual w_k;
+//   - in each round of the cool-down, where w_k = 0, that V falls by exactly (1/N)|xi|^2, eq. (unforced-contraction).
+//     This is the sharpest check: only the right recursion of x and lambda passes;
 //   - in the mean over runs, eq. (V-recursion) itself, with Q^2 = d*M_2 and M_2 = 1 for losses in [0, 1), and E_cl
 //     measured;
-//   - that C_k <= V_k/p_low and (1/N)|p|^2 <= 2(rho^2 lambda_N^2 + 1)/p_low V_k, eqs. (C-by-V) and (p-by-V), and V_0
-//     = 0.
+//   - that C_k <= V_k/p_low and (1/N)|p|^2 <= 2(rho^2 lambda_N^2 + 1)/p_low V_k, eqs. (C-by-V) and (p-by-V), and V_0 =
+//     0.
 func TestEnergyRecursion(t *testing.T) {
 	const n, d, rounds, cooldown, tau, runs = 7, 5, 10, 6, 2, 150
 	const eta, mu, rho = 0.5, 0.4, 1.5
@@ -165,7 +165,7 @@ func TestEnergyRecursion(t *testing.T) {
 					}
 					last, lastXi, forced = v, xi, 0
 					if k < rounds+cooldown {
-						for c := range d { // w_k = x_(k+1) - x_k + a*p_k, less its mean
+						for c := range d { // w_k = x_(k+1) - x_k + a*p_k, minus its mean
 							var w [n]float64
 							var mean float64
 							for i, m := range net.machines {

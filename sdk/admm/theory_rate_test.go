@@ -11,8 +11,8 @@ import (
 )
 
 // study is the paper's comparison of communication and optimization: 20 clients on a cycle with 20 samples each,
-// f_ih(x) = (s(a_ih.x) - y_ih)^2 with the logistic function s, d = 20. It is bounded, smooth and not convex. Every
-// client labels by weights of its own around common ones.
+// f_ih(x) = (s(a_ih.x) - y_ih)^2 with the logistic function s, d = 20. It is bounded, smooth and not convex. Each
+// client's labels come from its own weights around common ones.
 type study struct {
 	a [studyN][studyM][studyD]float64
 	y [studyN][studyM]float64
@@ -56,7 +56,6 @@ func (p *study) loss(i int, x []float32, h int) float64 {
 	return r * r
 }
 
-// gradient returns |grad F(x)|^2.
 func (p *study) gradient(x []float64) (square float64) {
 	var g [studyD]float64
 	for i := range p.a {
@@ -78,9 +77,9 @@ func (p *study) gradient(x []float64) (square float64) {
 	return square
 }
 
-// criterion runs the paper's non-private schedule, eq. (nonprivate-schedule), and returns S_K: the mean over all local
-// steps of |grad F|^2 at the clients' mean iterate, plus the mean over rounds of the disagreement C_k. With it come the
-// numbers sent.
+// criterion runs the paper's non-private schedule, eq. (nonprivate-schedule). It returns S_K and the count of numbers
+// sent. S_K is the mean of |grad F|^2 at the clients' mean iterate over all local steps, plus the mean of the
+// disagreement C_k over rounds.
 func (p *study) criterion(t *testing.T, steps, tau int, seed uint64) (s float64, sent int) {
 	t.Helper()
 	g, err := graph.Parse("ring", studyN, 1)
@@ -95,7 +94,7 @@ func (p *study) criterion(t *testing.T, steps, tau int, seed uint64) (s float64,
 		c.Rounds, c.Cooldown, c.Tau, c.Rho = rounds, 0, tau, 1
 		c.Eta, c.Mu, c.Beta = Schedule{eta}, Schedule{mu}, g.Gain(0.75, 1)/(float64(tau)*eta*mu)
 	}))
-	// The iterates phi^t of a round, seen by the first query of each local step, and their mean.
+	// The iterates phi^t of a round, as shown by the first query of each local step, and their mean.
 	mean := make([][]float64, tau)
 	for t := range mean {
 		mean[t] = make([]float64, studyD)
@@ -139,14 +138,13 @@ func (p *study) criterion(t *testing.T, steps, tau int, seed uint64) (s float64,
 	return s, sent
 }
 
-// Corollary 1: with the paper's schedule S_K falls as the number T of local steps grows, both when clients talk after
-// every step and when they do so every tau = T^(1/3) steps, for a share of 1/tau of the numbers sent. Here for the two
-// smallest budgets of the paper's figure; the whole of it, over all four and several seeds, takes minutes and is made
-// by hand:
+// Corollary 1: with the paper's schedule S_K falls as the number T of local steps grows, both when clients communicate
+// after every step and when they do so every tau = T^(1/3) steps, for 1/tau of the numbers sent. The test uses the two
+// smallest budgets of the paper's figure. The full figure, with four budgets and several seeds, takes minutes:
 //
 //	SPADE_FIGURES=1 go test -run TestRateOfLocalSteps -v -timeout 30m ./sdk/admm
 //
-// which also reports the slope of log S_K over log T beside the bound's -1/3.
+// This also reports the slope of log S_K over log T next to the bound's -1/3.
 func TestRateOfLocalSteps(t *testing.T) {
 	budgets, seeds := []int{1000, 3375}, 1
 	figure := os.Getenv("SPADE_FIGURES") != ""
@@ -187,7 +185,6 @@ func TestRateOfLocalSteps(t *testing.T) {
 	}
 }
 
-// slope is that of the least-squares line.
 func slope(x, y []float64) float64 {
 	var mx, my, xy, xx float64
 	for i := range x {

@@ -8,8 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// before returns all models as they are, before a round: x_k. After it, every machine's p is still the p_k of the
-// round.
+// before returns all models before a round: x_k. After the round, every machine's p is still the round's p_k.
 func before(net *network) [][]float64 {
 	var x [][]float64
 	for _, m := range net.machines {
@@ -21,7 +20,6 @@ func before(net *network) [][]float64 {
 	return x
 }
 
-// laplacianOf returns L*x for one coordinate of x.
 func laplacianOf(g *graph.Graph, x [][]float64, c int) []float64 {
 	out := make([]float64, g.N())
 	for _, e := range g.Edges() {
@@ -32,15 +30,15 @@ func laplacianOf(g *graph.Graph, x [][]float64, c int) []float64 {
 	return out
 }
 
-// Lemma 2 (message): what each machine freezes from its own messages is, along the whole run, what the two recursions
-// say that know the network as a whole and never see a message:
+// Lemma 2 (message): what each machine freezes from its own messages equals, along the whole run, two recursions over
+// the whole network without messages:
 //
 //	p_k = rho*L*x_k - B*omega_(k-1),   omega_k = omega_(k-1) - (rho/2)*B'*x_k        eq. (omega-update), (p-omega)
 //	p_k = rho*L*x_k + lambda_k,        lambda_(k+1) = lambda_k + (rho/2)*L*x_k        eq. (p-lambda), (lambda-update)
 //
-// and lambda, which the machines have as p - rho*L*x, is in the range of B: it sums to zero, since the graph is
-// connected. With noise, without, with clients that take different numbers of steps, with releases in place of
-// messages, and into the cool-down. In float32 omega collects one rounding a round.
+// lambda, in the machines p - rho*L*x, is in the range of B: it sums to zero, because the graph is connected. The test
+// runs with and without noise, with different numbers of steps, with releases instead of messages, and into the
+// cool-down. In float32, omega accumulates one rounding per round.
 func TestPenaltyRecursions(t *testing.T) {
 	g, err := graph.Parse("er:0.4", 9, 2)
 	if err != nil {

@@ -10,10 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// shapes are the graphs of the stability tests.
 var shapes = map[string]int{"ring": 12, "complete": 9, "star": 10, "grid:3x4": 12, "er:0.4": 12}
 
-// laplacian returns the Laplacian as a matrix.
 func laplacian(g *graph.Graph) [][]float64 {
 	l := make([][]float64, g.N())
 	for i := range l {
@@ -26,11 +24,11 @@ func laplacian(g *graph.Graph) [][]float64 {
 	return l
 }
 
-// eigen returns all eigenvalues of a symmetric matrix in ascending order with their orthonormal vectors, by Jacobi's
-// rotations. The matrix is overwritten.
+// eigen returns all eigenvalues of a symmetric matrix in ascending order with their orthonormal vectors, by Jacobi
+// rotations. It overwrites the matrix.
 func eigen(a [][]float64) (values []float64, vectors [][]float64) {
 	n := len(a)
-	v := make([][]float64, n) // rows become the vectors
+	v := make([][]float64, n) // the rows become the vectors
 	for i := range v {
 		v[i] = make([]float64, n)
 		v[i][i] = 1
@@ -66,10 +64,10 @@ func eigen(a [][]float64) (values []float64, vectors [][]float64) {
 	return values, vectors
 }
 
-// kicked returns a network of models of one number that all start at zero. Its only round of learning moves client i by
-// kick[i], as losses can: in one dimension the sign of a query's move from the iterate is its direction u, and a loss
-// of u*w makes every estimate equal to w. The rest is pure consensus, at a round gain tau*beta*eta*mu of a*tau_i, with
-// tau_i = tau(i).
+// kicked returns a network of one-dimensional models that all start at zero. Its only round of learning moves client i
+// by kick[i], as losses can: in one dimension the sign of a query's displacement from the iterate is its direction u,
+// and a loss of u*w makes every estimate equal to w. The rest is pure consensus, with a gain per round tau*beta*eta*mu
+// of a*tau_i, where tau_i = tau(i).
 func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i int) int, kick []float64) *network {
 	t.Helper()
 	const rho, eta, mu = 2.0, 0.5, 0.25
@@ -92,11 +90,10 @@ func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i in
 	return net
 }
 
-// kickedRho is the penalty parameter of kicked networks.
 const kickedRho = 2.0
 
-// grows reports whether a kicked network's models get larger: their size is compared 60 rounds apart, after 30 rounds
-// in which what is fast has died out. At the limit the two eigenvalues of M_lambda are -1 and -1/3.
+// grows reports whether a kicked network's models grow over 60 rounds, after 30 rounds in which fast modes decay. At
+// the limit the two eigenvalues of M_lambda are -1 and -1/3.
 func grows(t *testing.T, net *network) bool {
 	size := func() (sum float64) {
 		for _, m := range net.machines {
@@ -110,7 +107,7 @@ func grows(t *testing.T, net *network) bool {
 			before = size()
 		}
 		if err := net.round(); err != nil {
-			return true // a model has run away
+			return true // a model diverges
 		}
 	}
 	return size() > before
@@ -128,8 +125,8 @@ func bisect(low, high float64, f func(float64) bool) float64 {
 	return (low + high) / 2
 }
 
-// Theorem (stability), eq. (stability): by bisection over whole runs of the machines, the gain at which the mode of the
-// largest eigenvalue no longer dies out is 8/3 to three digits, whatever the graph.
+// Theorem (stability), eq. (stability): by bisection over whole runs, the gain at which the mode of the largest
+// eigenvalue no longer decays is 8/3 to three digits, for every graph.
 func TestStabilityLimitByBisection(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("SPADE_LONG=1 runs it")
@@ -150,11 +147,11 @@ func TestStabilityLimitByBisection(t *testing.T) {
 	}
 }
 
-// With unequal tau_i the gain of each client is its own, a_i = tau_i*beta*eta*mu, and M_lambda is not the matrix any
-// more. But in the variables A^(-1/2)*x and A^(1/2)*lambda, A the diagonal matrix of the a_i, the recursion is the old
-// one with S = A^(1/2)*L*A^(1/2) in place of a*L: so the limit is rho*lambda_N(S) = 8/3, which the machines confirm to
-// three digits. As lambda_N(S) <= max a_i * lambda_N, the rule to take the largest tau_i, which is all that the paper's
-// theorem offers here, is safe, if not sharp.
+// With unequal tau_i each client has its own gain, a_i = tau_i*beta*eta*mu, and M_lambda no longer applies. But in the
+// variables A^(-1/2)*x and A^(1/2)*lambda, A the diagonal matrix of the a_i, the recursion is the same with S =
+// A^(1/2)*L*A^(1/2) instead of a*L. So the limit is rho*lambda_N(S) = 8/3, which the machines confirm to three digits.
+// As lambda_N(S) <= max a_i * lambda_N, the largest tau_i, all that the paper's theorem offers here, is safe but not
+// sharp.
 func TestStabilityLimitWithUnequalTau(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("SPADE_LONG=1 runs it")
@@ -197,9 +194,9 @@ func TestStabilityLimitWithUnequalTau(t *testing.T) {
 	}
 }
 
-// The mode that dies out slowest does so at the rate of the spectral radius of its M_lambda. A mode with complex
-// eigenvalues swings, and no two rounds tell its rate; but in x_(k+1)^2 - x_k*x_(k+2) the swing cancels, and that falls
-// by det(M_lambda) each round, the square of the radius. Real eigenvalues, beyond a gain of 2, show in the ratio of two
+// The slowest mode decays at the rate of the spectral radius of its M_lambda. A mode with complex eigenvalues
+// oscillates, so two rounds do not show its rate. But the oscillation cancels in x_(k+1)^2 - x_k*x_(k+2), which falls
+// by det(M_lambda), the square of the radius, per round. Real eigenvalues, above a gain of 2, show in the ratio of two
 // rounds.
 func TestDecayRate(t *testing.T) {
 	for spec, n := range shapes {
@@ -216,7 +213,7 @@ func TestDecayRate(t *testing.T) {
 					slow = n - 1
 				}
 				want := graph.Contraction(a, kickedRho, values[slow])
-				rounds := min(24, int(math.Log(1e-3)/math.Log(want))) // what is left then is far above the rounding of float32
+				rounds := min(24, int(math.Log(1e-3)/math.Log(want))) // the remaining amplitude is far above float32 rounding
 				net := kicked(t, g, a, rounds+4, func(int) int { return 1 }, vectors[slow])
 				var x []float64 // along the mode
 				for range rounds + 4 {

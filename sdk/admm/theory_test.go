@@ -16,9 +16,9 @@ const eps = 0x1p-23
 //
 //	z_ij + z_ji = rho*(x_i + x_j) on every edge,   sum_i p_i = 0.
 //
-// In float32 each holds up to the rounding of one round, since the z-update forgets older errors: within 4 ulp of the
-// largest number involved for an edge, and that times the number of edges for the sum. The test also sees that the
-// bound is not idle: some error is there.
+// In float32 each holds up to the rounding of one round, because the z-update forgets older errors: within 4 ulp of the
+// largest number involved for an edge, and that times the number of edges for the sum. Some error must occur, so that
+// the bound is meaningful.
 func TestEdgeIdentityAndZeroSumPenalty(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"non-private": nil,
@@ -37,7 +37,7 @@ func TestEdgeIdentityAndZeroSumPenalty(t *testing.T) {
 				if err := net.round(); err != nil {
 					t.Fatal(err)
 				}
-				for _, m := range net.machines { // updates z, freezes p, and asks its first question
+				for _, m := range net.machines { // updates z, freezes p, and makes its first query
 					if r, err := m.Ready(); err != nil || len(r.Queries) == 0 {
 						t.Fatalf("no question in round %d: %v", m.round, err)
 					}
@@ -89,10 +89,10 @@ func (m *Machine) edgeTo(peer int) *edge {
 	return nil
 }
 
-// Theorem (stability): disagreement dies out exactly when tau*beta*eta*mu*rho*lambda_N < 8/3. A common start excites
-// nothing, so round 0 kicks the mode of the largest eigenvalue once, through the losses alone, and a hundred rounds of
-// pure consensus follow. At 0.95 of the limit the mode shrinks by 0.848 a round, at 1.05 it grows by 1.148: eigenvalues
-// of M_lambda.
+// Theorem (stability): disagreement decays exactly when tau*beta*eta*mu*rho*lambda_N < 8/3. A common start excites
+// nothing, so round 0 excites the mode of the largest eigenvalue once, only through the losses, and a hundred rounds of
+// pure consensus follow. At 0.95 of the limit the mode shrinks by 0.848 per round, at 1.05 it grows by 1.148:
+// eigenvalues of M_lambda.
 func TestStabilityThreshold(t *testing.T) {
 	for _, spec := range []string{"ring", "er:0.4"} {
 		g, err := graph.Parse(spec, 12, 3)
@@ -108,8 +108,9 @@ func TestStabilityThreshold(t *testing.T) {
 					c.Rho, c.Eta, c.Mu = rho, Schedule{eta}, Schedule{mu}
 					c.Beta = share * 8 / 3 / (rho * g.LambdaMax()) / (tau * eta * mu)
 				}))
-				// In one dimension the sign of a query's move from the iterate is the direction u, and a loss of u*kick makes
-				// every estimate equal to kick. The penalty is zero in round 0, so an iterate moves by -eta*kick a step.
+				// The sign of a query's displacement from the iterate is the direction u, and a loss of u*kick makes
+				// every estimate equal to kick. The penalty is zero in round 0, so an iterate moves by -eta*kick per
+				// step.
 				asked := make([]int, g.N())
 				net.loss = func(i int, x []float32, _ int) float64 {
 					m := net.machines[i]
@@ -125,8 +126,8 @@ func TestStabilityThreshold(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				// The kick is a pure mode, but for rounding, and the two eigenvalues of its M_lambda mix: a factor of ten
-				// is left for that.
+				// Except for rounding, the kick is a pure mode, and the two eigenvalues of its M_lambda mix: this
+				// allows a factor of ten.
 				want := math.Pow(spectralRadius(share*8/3), 100)
 				if got := disagreement(net) / start; got > 10*want || got < want/10 {
 					t.Errorf("disagreement changed by a factor of %.3g, want about %.3g", got, want)

@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// wasteland is a network that loses, repeats and reorders messages, whose members crash, and one of whose devices is lost
-// for good, perhaps twice. What a member has on its disk are the states of its last two releases.
+// wasteland is a network that loses, repeats and reorders messages. Its members crash, and one of its devices is
+// permanently lost, perhaps twice. A member's disk has the states of its last two releases.
 type wasteland struct {
 	t        *testing.T
 	chance   *rand.Rand
@@ -25,11 +25,11 @@ type wasteland struct {
 	lost     int
 	story    []string
 	made     map[[3]int][]float32 // release by member, epoch and round
-	looked   int64                // queries of devices that have taken over
-	keys     map[[4]int]int       // how often a device asked for a key: member, peer, release, epoch
+	looked   int64                // queries of devices that took over
+	keys     map[[4]int]int       // how often a device requested a key: member, peer, release, epoch
 	finished []bool
-	crashes  int  // to come
-	asked    bool // a device that takes over has asked, and no time passes meanwhile
+	crashes  int  // crashes still to come
+	asked    bool // a device that takes over has asked; no time passes meanwhile
 }
 
 func (w *wasteland) tell(format string, args ...any) {
@@ -44,7 +44,6 @@ func (w *wasteland) failf(format string, args ...any) {
 	w.t.Fatalf(format, args...)
 }
 
-// newWasteland returns a random network.
 func newWasteland(t *testing.T, seed uint64) *wasteland {
 	w := &wasteland{t: t, chance: rand.New(rand.NewPCG(seed, 7)), made: map[[3]int][]float32{}, keys: map[[4]int]int{}}
 	graphs := [][][2]int{kite, {{0, 1}, {1, 2}, {2, 3}, {0, 3}}, {{0, 1}}, {{0, 1}, {0, 2}, {0, 3}}}
@@ -81,7 +80,6 @@ func newWasteland(t *testing.T, seed uint64) *wasteland {
 	return w
 }
 
-// start makes a member's machine from its disk.
 func (w *wasteland) start(i int) {
 	w.cfgs[i].Incarnation++
 	if !w.cfgs[i].NonPrivate {
@@ -101,7 +99,6 @@ func (w *wasteland) start(i int) {
 	w.machines[i], w.finished[i] = m, false
 }
 
-// byChance is noise.
 type byChance struct{ *rand.Rand }
 
 func (b *byChance) Read(p []byte) (int, error) {
@@ -111,7 +108,6 @@ func (b *byChance) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep puts a state on the disk.
 func (w *wasteland) keep(i int, s State) {
 	s = s.copied()
 	at := [3]int{i, int(w.cfgs[i].Epoch), s.Round}
@@ -125,7 +121,6 @@ func (w *wasteland) keep(i int, s State) {
 	w.disks[i] = w.disks[i][:min(2, len(w.disks[i]))]
 }
 
-// drive lets a member do one thing.
 func (w *wasteland) drive(i int) {
 	m := w.machines[i]
 	if m == nil {
@@ -157,7 +152,7 @@ func (w *wasteland) drive(i int) {
 	}
 }
 
-// deliver lets one of the messages on their way arrive, or get lost, or come twice.
+// deliver delivers, loses or duplicates one message in flight.
 func (w *wasteland) deliver() {
 	if len(w.flying) == 0 {
 		return
@@ -183,7 +178,7 @@ func (w *wasteland) deliver() {
 	}
 }
 
-// lose takes a device away with its disk, and lets another one take over.
+// lose removes a device with its disk, and lets another take over.
 func (w *wasteland) lose() {
 	i := w.lost
 	w.tell("%d is lost after release %d", i, w.machines[i].round)
@@ -191,7 +186,7 @@ func (w *wasteland) lose() {
 	for range w.chance.IntN(200) {
 		w.step()
 	}
-	for range w.chance.IntN(3) { // what is on its way may be lost with it
+	for range w.chance.IntN(3) { // messages in flight may be lost with it
 		w.flying = slices.DeleteFunc(w.flying, func(msg Message) bool { return msg.From == i })
 	}
 	var list []Message
@@ -202,11 +197,11 @@ func (w *wasteland) lose() {
 		s := m.Standing(i)
 		s.Vector, s.Grid = slices.Clone(s.Vector), slices.Clone(s.Grid)
 		list = append(list, s)
-		for range w.chance.IntN(30) { // the others go on while they are asked
+		for range w.chance.IntN(30) { // the others continue while they are asked
 			w.step()
 		}
 	}
-	// A new connection: nothing of the lost device arrives after it.
+	// A new connection: nothing from the lost device arrives after it.
 	w.flying = slices.DeleteFunc(w.flying, func(msg Message) bool { return msg.From == i || msg.To == i })
 	w.cfgs[i].Epoch++
 	w.cfgs[i].Incarnation++
@@ -222,7 +217,6 @@ func (w *wasteland) lose() {
 	}
 }
 
-// step lets something happen.
 func (w *wasteland) step() {
 	i := w.chance.IntN(len(w.machines))
 	switch luck := w.chance.IntN(400); {
@@ -241,7 +235,6 @@ func (w *wasteland) step() {
 	}
 }
 
-// check compares the ends.
 func (w *wasteland) check() {
 	d := w.cfgs[0].Estimator.Dim
 	for i, m := range w.machines {
@@ -252,7 +245,7 @@ func (w *wasteland) check() {
 			e := &m.edges[k]
 			other := w.machines[e.peer]
 			back := other.edge(i).index
-			if m.since[k] == m.round { // the run is over, and nothing of the edge is used again
+			if m.since[k] == m.round { // the run is over, and the edge is not used again
 				continue
 			}
 			for c, z := range part(m.z, k, d) {
@@ -267,9 +260,9 @@ func (w *wasteland) check() {
 	}
 }
 
-// Worlds are played until all have finished: nobody waits, both ends of every edge agree to the bit, no release is made
-// twice by one device, and no device that took over asks for a loss in a private run. 300 of them, 10,000 with
-// SPADE_LONG, or as many as SPADE_RECOVERIES says, from SPADE_RECOVERY_SEED on.
+// All worlds finish: no member waits, both ends of every edge agree to the bit, no device makes a release twice, and in
+// a private run no device that took over requests a loss. 300 worlds, 10,000 with SPADE_LONG, or SPADE_RECOVERIES, from
+// seed SPADE_RECOVERY_SEED on.
 func TestTakeovers(t *testing.T) {
 	count, first := 300, 0
 	if os.Getenv("SPADE_LONG") != "" && !testing.Short() {

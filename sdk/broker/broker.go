@@ -15,37 +15,37 @@ func init() {
 	fleetfile.RegisterTransport("mqtt", parseMQTT)
 }
 
-// Overhead is about how many bytes each way a frame, or each piece of 256 KiB of one, takes beside its own: sealing and
-// signature 251, the header of an MQTT message 22, and 76 more where the broker spells the topic out (as Mosquitto 2.0
-// does on the way down), the confirmation 4, two records of TLS 44, and three packets of TCP and IP 120.
+// Overhead is the approximate number of bytes that a frame, or each 256 KiB piece of one, takes in each direction
+// beyond its own size: sealing and signature 251, the header of an MQTT message 22 (76 more where the broker spells out
+// the topic, as Mosquitto 2.0 does downstream), the confirmation 4, two TLS records 44, and three TCP/IP packets 120.
 const Overhead = 480
 
-// TLS are the files for TLS with a broker; paths are empty for none.
+// TLS names the files for TLS with a broker. An empty path means no file.
 type TLS struct {
 	Certificate    string `json:"certificate_file"`     // path of a PEM file
-	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with its key; both or none
-	CA             string `json:"ca_file"`              // path of a PEM file with the broker's authorities; empty: the system's
+	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with its key; set both or neither
+	CA             string `json:"ca_file"`              // path of a PEM file with the broker's CAs; empty: the system's
 }
 
-// NATS is a NATS broker. At most one of Credentials, NKey, User and Token is set; other paths are empty.
+// NATS describes a NATS broker. Set at most one of Credentials, NKey, User and Token. An empty path means no file.
 type NATS struct {
 	URL string `json:"nats"` // "tls://host:port", "nats://host:port", "wss://host:port/path" or "ws://host:port/path"
 
-	Credentials string `json:"credentials"` // path of a file as the program nsc writes it: a JWT and a seed
-	NKey        string `json:"nkey_file"`   // path of a file with the seed of an nkey
+	Credentials string `json:"credentials"` // path of a file written by the program nsc: a JWT and a seed
+	NKey        string `json:"nkey_file"`   // path of a file with an nkey seed
 	User        string `json:"user_file"`   // path of a file with "user:password"
 	Token       string `json:"token_file"`  // path of a file with a token
 	TLS
 }
 
-// MQTT is a broker that speaks MQTT 5.
+// MQTT describes a broker that speaks MQTT 5.
 type MQTT struct {
 	URL  string `json:"mqtt"`      // "tls://host:port", "mqtt://host:port", "wss://host:port/path" or "ws://host:port/path"
-	User string `json:"user_file"` // path of a file with "user:password"; empty for none
+	User string `json:"user_file"` // path of a file with "user:password"; empty: none
 	TLS
 }
 
-// Kind returns a node's broker, "nats" or "mqtt"; empty for none.
+// Kind returns the kind of a node's broker, "nats" or "mqtt", or "".
 func Kind(node *fleetfile.Node) string {
 	switch node.Transport.(type) {
 	case *NATS:
@@ -86,7 +86,6 @@ func parseMQTT(section json.RawMessage, dir string) (any, error) {
 	return n, n.check("mqtt", n.URL, dir)
 }
 
-// check resolves the paths, and reports their errors and those of the address.
 func (t *TLS) check(kind, address, dir string) error {
 	for _, path := range []*string{&t.Certificate, &t.CertificateKey, &t.CA} {
 		*path = fleetfile.Resolve(dir, *path)
@@ -104,7 +103,7 @@ func (t *TLS) check(kind, address, dir string) error {
 	return errors.Join(errs...)
 }
 
-// Check returns the error of a broker's address. The error leaves out the address, which may contain a password.
+// Check returns an error if a broker's address is invalid. The error omits the address, which may contain a password.
 func Check(kind, address string) error {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package broker reads the section of node files for a broker, NATS or MQTT, in programs that import it. It does not connect:
+// Package broker reads the broker section, NATS or MQTT, of node files in programs that import it. It does not connect;
 // the modules transport/nats and transport/mqtt do.
 package broker

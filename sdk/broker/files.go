@@ -11,7 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// ReadUser returns the user and the password in a file with one line user:password, which only its owner may read.
+// ReadUser returns the user and the password from a file with one line user:password. Only its owner may have read
+// permission.
 func ReadUser(path string) (user, password string, err error) {
 	text, err := fleetfile.ReadSecret(path, "user of a broker")
 	if err != nil {
@@ -24,8 +25,8 @@ func ReadUser(path string) (user, password string, err error) {
 	return user, password, nil
 }
 
-// Config returns a TLS configuration from the files. Only the owner may read the certificate's key. It reports all errors
-// together, each with the field of the node file.
+// Config returns a TLS configuration from the files. Only the owner may have read permission for the certificate's key.
+// Config reports all errors together, each with the field of the node file.
 func (t *TLS) Config() (*tls.Config, error) {
 	cfg := new(tls.Config)
 	var errs []error

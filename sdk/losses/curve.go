@@ -6,18 +6,18 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Trend compares the mean losses of this node's own queries in the last rounds with data. It comes from the data directly and
-// stays on the device. No privacy guarantee covers it, nor a decision that rests on it: starting another run because the loss
-// still falls reveals that it does.
+// Trend compares the mean losses of this node's own queries in the last rounds with data. It is derived directly from
+// data and stays on the device. No privacy guarantee covers it, nor a decision based on it: starting another run
+// because the loss still falls reveals that it does.
 //
-// The rounds so far are cut into eighths. The loss is Falling if the mean of the last eighth is below the one before by
-// more than Spread and by more than a hundredth of the fall since the first eighth, and the eighth before was also below its
-// predecessor. A straight line without noise falls by 3.5 spreads between two eighths. Of simulated runs of 48 rounds with
-// noise alone, 1 in 140 counts as falling if rounds are independent, and 1 in 9 if each keeps nine tenths of the one before
-// (TestTrendOfNoise).
+// Trend divides the rounds into eighths. The loss is Falling if the mean of the last eighth is below the previous one
+// by more than Spread and by more than a hundredth of the fall since the first eighth, and the previous eighth is also
+// below its predecessor. A straight line without noise falls by 3.5 spreads between two eighths. Of simulated runs of
+// 48 rounds of pure noise, 1 in 140 counts as falling if rounds are independent, and 1 in 9 if each keeps nine tenths
+// of the previous one (TestTrendOfNoise).
 type Trend struct {
-	Rounds  int     // with data, since the process began; at least 24
-	Before  float64 // the mean loss in the last eighth but one
+	Rounds  int     // rounds with data since the process began; at least 24
+	Before  float64 // the mean loss in the second-last eighth
 	Last    float64 // the mean loss in the last eighth
 	Spread  float64 // standard deviation of a round's mean loss within these two eighths
 	Falling bool
@@ -25,23 +25,24 @@ type Trend struct {
 
 const (
 	eighths    = 8
-	leastTrend = 3 * eighths // rounds: below, an eighth has no spread worth the name
+	leastTrend = 3 * eighths // in rounds; below, an eighth has no meaningful spread
 	mostMeans  = 512
 	leastFall  = 0.01
 )
 
-// Curve keeps the mean losses of rounds in bounded memory: at most 512 means, each of one round, then of two, four and so on.
-// The zero value is ready to use. It is for one goroutine.
+// Curve stores the mean losses of rounds in bounded memory: at most 512 means, each of one round, then of two, four and
+// so on. The zero value is ready to use. A Curve is not safe for concurrent use.
 type Curve struct {
-	means []float64 // of width rounds each, the oldest first
+	means []float64 // of width rounds each, oldest first
 	width int
-	last  float64 // sum of the means of open rounds, which do not fill a width yet
+	last  float64 // sum of the means of the latest rounds, fewer than width
 	open  int
 	sum   float64 // of the losses of the round in progress
 	count int
 }
 
-// Add takes losses of the round in progress, and keeps no reference to them. It ignores those that are not [zoest.Usable].
+// Add adds losses of the round in progress and keeps no reference to them. It ignores losses that are not
+// [zoest.Usable].
 func (c *Curve) Add(losses []float64) {
 	for _, loss := range losses {
 		if zoest.Usable(loss) {
@@ -75,7 +76,7 @@ func (c *Curve) Close() {
 	}
 }
 
-// Trend returns the trend of the rounds so far; nil below 24.
+// Trend returns the trend of the rounds so far, or nil if there are fewer than 24.
 func (c *Curve) Trend() *Trend {
 	n := len(c.means) / eighths
 	if n*eighths < leastTrend {
@@ -91,7 +92,6 @@ func (c *Curve) Trend() *Trend {
 	return t
 }
 
-// moments returns the mean of numbers, and the sum of their squared distances from it.
 func moments(v []float64) (mean, squares float64) {
 	for _, x := range v {
 		mean += x

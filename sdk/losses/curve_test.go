@@ -7,13 +7,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// curveOf is the curve of a run whose round k has the mean loss f(k).
+// curveOf is the curve of a run whose round k has mean loss f(k).
 func curveOf(rounds int, f func(k int) float64) *Curve {
 	c := new(Curve)
 	for k := range rounds {
 		c.Add([]float64{f(k) - 1, f(k) + 1, math.NaN()})
 		c.Close()
-		c.Close() // a round of mixing
+		c.Close() // a mixing round
 	}
 	return c
 }
@@ -52,8 +52,8 @@ func TestTrend(t *testing.T) {
 	}
 }
 
-// Noise does not count as a fall, whether rounds are independent or remember the ones before, as the releases of a private
-// run do.
+// Noise does not count as a fall, whether rounds are independent or correlated with earlier ones, as the releases of a
+// private run are.
 func TestTrendOfNoise(t *testing.T) {
 	const runs = 2000
 	for _, c := range []struct{ memory, most float64 }{{0, 0.02}, {0.5, 0.05}, {0.9, 0.15}} {

@@ -1,5 +1,5 @@
-// Package losses says whether the losses of a node's own queries still fall. [Curve.Add] takes the losses of a round,
-// [Curve.Close] ends the round, and [Curve.Trend] compares the last rounds.
+// Package losses reports whether the losses of a node's own queries are still falling. [Curve.Add] takes the losses of
+// a round, [Curve.Close] ends the round, and [Curve.Trend] compares the last rounds.
 //
-// The result depends on the data and is for the device alone: see [Trend].
+// The result depends on data and must stay on the device: see [Trend].
 package losses

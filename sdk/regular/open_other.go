@@ -2,4 +2,4 @@
 
 package regular
 
-const nonblock = 0 // no pipe has a path in a folder there
+const nonblock = 0 // here no pipe has a path in a folder

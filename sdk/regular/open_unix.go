@@ -4,5 +4,5 @@ package regular
 
 import "syscall"
 
-// nonblock keeps the opening of a pipe from waiting for its other end. It has no effect on regular files.
+// nonblock prevents blocking on a pipe without another end. It has no effect on regular files.
 const nonblock = syscall.O_NONBLOCK

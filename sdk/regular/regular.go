@@ -8,10 +8,10 @@ import (
 	"os"
 )
 
-// Open opens a file as [os.OpenFile] does. It refuses everything but a regular file, or a link to one, of at most limit bytes.
-// The error is an [fs.PathError].
+// Open opens a file like [os.OpenFile]. It accepts only a regular file, or a link to one, of at most limit bytes. The
+// error is an [fs.PathError].
 func Open(path string, flag int, perm fs.FileMode, limit int64) (*os.File, error) {
-	if info, err := os.Stat(path); err == nil { // before opening, which has effects on some devices
+	if info, err := os.Stat(path); err == nil { // before opening, because opening some devices has effects
 		if err := check(path, info, limit); err != nil {
 			return nil, err
 		}
@@ -37,7 +37,7 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // it may grow
+	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // the file may grow
 	if err == nil && int64(len(data)) > limit {
 		err = refused(path, "is a file of more than %d bytes, want at most %[1]d", limit)
 	}
@@ -47,7 +47,6 @@ func Read(path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// check refuses what is not a regular file, and a file that is too long.
 func check(path string, info fs.FileInfo, limit int64) error {
 	switch mode := info.Mode(); {
 	case mode.IsRegular() && info.Size() <= limit:

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// What is no regular file, or too long, is refused at once, in the place of the file and behind a link.
+// A file that is not regular, or is too long, is refused at once, directly and behind a link.
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -78,7 +78,7 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.WriteString("more than five"); err != nil || f.Close() != nil { // the limit is that of opening
+	if _, err := f.WriteString("more than five"); err != nil || f.Close() != nil { // the limit is checked at opening
 		t.Error(err)
 	}
 	if _, err := Open(at("new"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600, 50); !errors.Is(err, fs.ErrExist) {
@@ -86,7 +86,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A pipe that takes a file's place between the check and the opening does not block.
+// A pipe that replaces a file between the check and the opening does not block.
 func TestRaceWithAPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := syscall.Mkfifo(path+".pipe", 0o600); err != nil {
