@@ -8,36 +8,32 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Ways to estimate a client's gradient.
-const (
-	EstimatorPaper    = zoest.Paper    // the estimator of the paper
-	EstimatorCentered = zoest.Centered // subtracts from each loss the last loss of the same sample
-	EstimatorTracking = zoest.Tracking // keeps a linear model of each loss across rounds
-)
-
 // Unit selects what a guarantee protects.
 type Unit = dpmech.Unit
-
-const (
-	UnitClient = dpmech.Client // the whole data set of each client
-	UnitRecord = dpmech.Record // each record of each client
-)
 
 // Consensus selects how members reach agreement in rounds without data.
 type Consensus = settings.Consensus
 
-const (
-	ConsensusADMM      = settings.ADMM      // the steps of the method, without an update
-	ConsensusChebyshev = settings.Chebyshev // [graph.Chebyshev]: far fewer rounds; needs PayloadRelease, excludes Robust
-)
-
 // Payload selects what members send. It does not change one bit of the models.
 type Payload = settings.Payload
 
+// Values of settings.
 const (
+	EstimatorPaper    = zoest.Paper    // the estimator of the paper
+	EstimatorCentered = zoest.Centered // subtracts from each loss the last loss of the same sample
+	EstimatorTracking = zoest.Tracking // keeps a linear model of each loss across rounds
+
+	UnitClient = dpmech.Client // the whole data set of each client
+	UnitRecord = dpmech.Record // each record of each client
+
+	ConsensusADMM      = settings.ADMM      // the steps of the method, without an update
+	ConsensusChebyshev = settings.Chebyshev // [graph.Chebyshev]: far fewer rounds; needs PayloadRelease, excludes Robust
+
 	PayloadAuto    = settings.Auto    // PayloadRelease in a private run, with ConsensusChebyshev and with Robust, else PayloadMessage
 	PayloadMessage = settings.Message // m_ij of eq. (message), one per neighbor
 	PayloadRelease = settings.Release // the released state itself, the same for all neighbors
+
+	DefaultMemoryLimit = 64 << 20 // bytes, of Config.MemoryLimit
 )
 
 // Wire selects what members send each other.

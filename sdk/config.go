@@ -81,13 +81,10 @@ type Config struct {
 // ErrWithout reports an invalid [Config].Without.
 var ErrWithout = errors.New("neighbors to give up")
 
-// DefaultMemoryLimit is the default of Config.MemoryLimit.
-const DefaultMemoryLimit = 64 << 20
-
-// Window returns a [Config].Window that suits a fast oracle: 1 to 16 queries, in at most 64 KiB.
+// Window returns a Config.Window for a fast oracle: 1 to 16 queries, 64 KiB.
 func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 
-// Observer holds callbacks. Run calls each that is not nil and waits for it to return.
+// Observer holds callbacks. Run calls each that is not nil, and waits for it.
 type Observer struct {
 	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid only during the call.
 	Released func(round int, x []float32)

@@ -41,8 +41,7 @@ type Fleet struct {
 	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil: nobody
 	Task json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
 
-	// Adapter maps the Dim trained numbers to the parameters of a model. Only the Dim numbers are sent. If Adapter is
-	// nil, the numbers are the parameters.
+	// Adapter maps the Dim numbers that members train and send to a model's parameters; nil: they are the parameters.
 	Adapter *adapter.Spec `json:"adapter,omitempty"`
 }
 
@@ -75,7 +74,7 @@ type Method struct {
 // Last returns the number of a member's last release, K*(1+Mixing) + C.
 func (m Method) Last() int { return m.releases().Last() }
 
-// Data returns how many of the first releases use data and so have a privacy cost.
+// Data returns how many of the first releases use data, and cost privacy.
 func (m Method) Data(releases int) int { return m.releases().Data(releases) }
 
 // Learning returns the last release before the cool-down, K*(1+Mixing).
@@ -107,7 +106,7 @@ func validName(s string) bool {
 // unbounded is the cost of releases without noise.
 var unbounded = dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 
-// Total returns the zCDP cost of the given number of rounds; infinite if the run is not private.
+// Total returns the zCDP cost of rounds; infinite if the run is not private.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
 		return unbounded
@@ -127,7 +126,7 @@ func (f *Fleet) Graph() (*graph.Graph, error) {
 	return p.graph, nil
 }
 
-// Params returns the number of model parameters: Dim, or the number that Adapter produces.
+// Params returns the number of the model's parameters: Dim, or Adapter.Of.
 func (f *Fleet) Params() int {
 	if f.Adapter != nil {
 		return f.Adapter.Of
@@ -345,8 +344,8 @@ func (f *Fleet) shrink() float64 {
 	return f.Method.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
 }
 
-// Model returns the model that belongs to a stored release x: x itself, or, for a last release, a copy shrunk by
-// Method.Shrink. end and early come from the state.
+// Model returns the model of a stored release: x, or for a last release a copy that Method.Shrink shrinks. end and
+// early come from the state.
 func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	m := f.Method.EndedAt(end)
 	if f.Privacy.NonPrivate || m.Shrink == 0 || release != cmp.Or(early, m.Last()) {

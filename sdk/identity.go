@@ -18,7 +18,7 @@ import (
 // changes. The last four are optional.
 var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records", "adapter"}
 
-// Hash returns the SHA-256 of the fleet's canonical form, which is sorted JSON.
+// Hash returns the SHA-256 of the fleet's canonical form, sorted JSON.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
 
 func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {
@@ -89,10 +89,10 @@ func ModelHash(x []float32) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// MaxFrame returns an upper bound, in bytes, on the size of any frame between members.
+// MaxFrame bounds the size, in bytes, of any frame between members.
 func (f *Fleet) MaxFrame() int { return wire.MaxFrame(f.Dim) }
 
-// Hello returns a function that makes a member's first message to a peer, for package transport/ws.
+// Hello makes the first messages to peers, for package transport/ws.
 func (f *Fleet) Hello(self string) func(peer string) []byte {
 	h := f.hello()
 	return func(peer string) []byte {
@@ -103,7 +103,7 @@ func (f *Fleet) Hello(self string) func(peer string) []byte {
 	}
 }
 
-// CheckHello returns a function that returns an error if a peer's hello belongs to another fleet.
+// CheckHello returns a check that a peer's hello belongs to this fleet.
 func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 	want := f.hello()
 	for _, name := range sections[len(want.Sections):] {

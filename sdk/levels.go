@@ -11,8 +11,7 @@ import (
 // slowLevels is the number of members from which Levels ignores outsiders in a dense graph: they would take seconds.
 const slowLevels = 512
 
-// Levels returns lower bounds on the pairwise noise that remains against several numbers of colluders. The result has
-// the same bits on every member.
+// Levels bounds the pairwise noise that is left against numbers of colluders.
 func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	p, err := f.plan()
 	if err != nil {

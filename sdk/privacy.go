@@ -28,11 +28,9 @@ type Privacy struct {
 
 	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share, or every pair of
 	// Partners, and that cancels in the mean of all members: Sigma times a power of two.
-	//
 	// EffectiveSigma is the noise that remains against an adversary that sees all releases and knows what any Colluders
 	// members know; see [dpmech.Shared]. EpsilonLimit holds against this adversary, and LimitAll, if not 0, against all
 	// other members together.
-	//
 	// While at most Absent members vanish, the others' noise still cancels; this takes as much noise as Absent
 	// additional Colluders. A member that loses more neighbors adds only local noise, and what they shared with it
 	// stays in the mean.
@@ -48,8 +46,8 @@ type Privacy struct {
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance is [graph.Graph.Conductance] without Colluders and Absent members. It is the variance that remains if a
-// member's local noise has variance 1 and the noise of an edge has variance ratio^2, with ratio in (0, 4096].
+// Conductance is [graph.Graph.Conductance] without Colluders and Absent members: what is left of local noise of
+// variance 1 and noise of an edge of variance ratio^2, ratio in (0, 4096].
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
@@ -78,7 +76,7 @@ func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 	return noise, nil
 }
 
-// Gaussian returns the clipping radius and the noise of each release that uses data.
+// Gaussian returns the clip and the noise of each release that uses data.
 func (p Privacy) Gaussian() dpmech.Gaussian {
 	return dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma, Unit: p.Unit, Shared: dpmech.Shared{Sigma: p.PairSigma,
 		Effective: p.EffectiveSigma, Colluders: p.Colluders, Absent: p.Absent, Partners: p.Partners}}

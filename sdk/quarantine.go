@@ -197,8 +197,8 @@ func (r *run) spread(e signed.Evidence) {
 	}
 }
 
-// Proves returns nil if a stored frame has a release of the member that one of keys signed and that no honest member
-// makes: see [admm.Config.Impossible]. Otherwise it returns an error.
+// Proves returns nil if a stored frame has a release of the member, signed by one of keys, that no honest member makes:
+// see [admm.Config.Impossible].
 func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) error {
 	p, err := f.plan()
 	if err != nil {

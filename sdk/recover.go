@@ -18,7 +18,7 @@ import (
 // [admm.TakeOver]. In a private run it makes no release with data and charges the whole run at once, which covers all
 // releases of the lost device.
 
-// ErrRecovery reports a failed takeover. The device stored nothing and may try again.
+// ErrRecovery reports a failed takeover, which the device may try again.
 var ErrRecovery = errors.New("the lost device cannot be replaced")
 
 // joining holds the answers to a takeover. It belongs to the goroutine of Run.

@@ -18,7 +18,7 @@ type Stop struct {
 	Members int `json:"members"` // that must ask, 1 to 8: the run ends with the earliest round that this many asked for
 }
 
-// EndedAt returns the method of a run that ends with round last; 0 means that the run does not end early.
+// EndedAt returns the method of a run that ends with round last, if not 0.
 func (m Method) EndedAt(last int) Method {
 	if last > 0 {
 		m.Rounds = min(m.Rounds, last)
