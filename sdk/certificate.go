@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Certificate returns an upper bound on what the node's releases leaked, or, with Config.Ledger, all runs on its data.
-// It is signed if Config.Key is set. Certificate fails if the fleet is not private.
+// Certificate bounds what the node's releases leaked, or, with Config.Ledger, all runs on its data. Config.Key signs it.
+// It fails if the fleet is not private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.account == nil {
 		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their data")

@@ -81,8 +81,8 @@ func (n *Node) showStops() {
 }
 
 // Stop requests, in this member's name, that last or an earlier round be the run's last with data; 0 is the earliest
-// that can reach every member in time. Stop returns the requested round. The request is final, and takes effect once
-// [Stop.Members] have asked. The privacy guarantee does not cover an end that depends on private data.
+// that can reach every member in time. The request is final, and takes effect once [Stop.Members] have asked. The privacy
+// guarantee does not cover an end that depends on private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {
