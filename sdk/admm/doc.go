@@ -8,6 +8,9 @@
 // is made, store it before it is sent, send, then query. The driver decides how: a node with websockets, or a loop over
 // a thousand machines in one goroutine. Given the same inputs a machine gives the same bits.
 //
+// The files testdata/*.txt show the machines of a few members at work, with losses, crashes and a takeover; the first one to
+// read is round.txt.
+//
 // # A round
 //
 // Round k turns the released model x_k into x_(k+1):

@@ -239,10 +239,10 @@ func (s *scene) rounds(n int) {
 	s.lines = s.lines[:before]
 	for i, p := range s.members {
 		if p.m == nil {
-			s.say("%s  off", name(i))
+			s.say("%s: off", name(i))
 			continue
 		}
-		s.say("%s  release %d, charged up to %d, model %.2f", name(i), p.m.Status().Round, p.paid, p.m.Model()[0])
+		s.say("%s: release %d, charged up to %d, model %.2f", name(i), p.m.Status().Round, p.paid, p.m.Model()[0])
 		if waiting := p.m.Status().Waiting; len(waiting) > 0 {
 			s.lines[len(s.lines)-1] += ", waits for " + names(waiting)
 		} else if p.finished {
