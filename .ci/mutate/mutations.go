@@ -53,6 +53,7 @@ var (
 	adapters = suite{"./sdk/adapter", "Expand|Open|Validate|Parse|Oracle"}
 	adapted  = suite{"./sdk/fleetfile", "ProgramMustFit|AdaptedSource"}
 	hellos   = suite{"./sdk", "HelloNamesTheAdapter"}
+	scenes   = suite{"./sdk/admm", "Scenes"}
 )
 
 // mutation is one wrong change: old, which occurs once in the file, becomes new.
@@ -62,6 +63,10 @@ type mutation struct {
 }
 
 var mutations = []mutation{
+	{"scenes: a neighbor that lacks a release gets none", "sdk/admm/message.go",
+		"if msg.Round == m.round-1 && !msg.Resent && msg.Round != m.lost {", "if msg.Round < 0 {", scenes},
+	{"scenes: a dropped neighbor is heard", "sdk/admm/message.go",
+		"	if m.dropped(e.index) {\n		return ErrQuarantine\n	}\n", "", scenes},
 	{"waiting: a frame does not end a silence", "sdk/presence.go", "r.silence.Hear(from, now, 3*beat)", "", waits},
 	{"waiting: the default is silent", "sdk/node.go", "slog.Default()", "slog.New(slog.DiscardHandler)", waits},
 	{"connections: a probe does not add the scheme", "transport/ws/probe.go", "transport.AddressURL(address)", "address", members},

@@ -8,6 +8,9 @@
 // it is made, store it before it is sent, send, then query. The driver decides how to perform them. It may be a node
 // with websockets, or a loop that runs a thousand machines in one goroutine. The same inputs give the same bits.
 //
+// The files testdata/*.txt show the machines of a few members at work, with losses, crashes and a takeover; the first one to
+// read is round.txt.
+//
 // # A round
 //
 // Round k turns the released model x_k into x_(k+1):

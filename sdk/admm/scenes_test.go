@@ -1,0 +1,356 @@
+package admm
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/dpmech"
+)
+
+var rewrite = flag.Bool("update", false, "write testdata/*.txt anew")
+
+// TestScenes plays the dialogues of testdata/*.txt and compares what they print. A dialogue consists of lines of commands,
+// each followed by dashes, the output and an empty line. Other lines begin with #. Read round.txt first.
+func TestScenes(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n")
+			s, output := scene{t: t}, false
+			for _, line := range want {
+				if output = output && line != ""; output {
+					continue
+				}
+				if s.say("%s", line); line != "" && line[0] != '#' {
+					s.say("----")
+					for command := range strings.SplitSeq(line, ", ") {
+						s.do(strings.Fields(command))
+					}
+					output = true
+				}
+			}
+			if *rewrite {
+				if err := os.WriteFile(file, []byte(strings.Join(s.lines, "\n")), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			got, want := append(s.lines, "end of the dialogue"), append(want, "end of the dialogue")
+			for i := range got {
+				if i == len(want) || got[i] != want[i] {
+					t.Fatalf("line %d prints\n\t%s\nwant\n\t%s", i+1, got[i], want[min(i, len(want)-1)])
+				}
+			}
+		})
+	}
+}
+
+// scene is a fleet of members a, b, c, ..., the messages under way, and what was printed.
+type scene struct {
+	t       *testing.T
+	lines   []string
+	opening []string // the words of the first command
+	members []*player
+	air     []Message
+}
+
+// player is a member and its device: a machine, nil while the device is off, and what it has stored.
+type player struct {
+	cfg      Config
+	m        *Machine
+	kept     []State // the newest first
+	paid     int     // the last release that was charged
+	finished bool
+	lost     *player // the device that this one replaces
+}
+
+func (s *scene) say(format string, args ...any) {
+	s.lines = append(s.lines, fmt.Sprintf(format, args...))
+}
+
+// list says that something concerns a member, in one line with the member before if it is the same.
+func (s *scene) list(what string, member int) {
+	if last := &s.lines[len(s.lines)-1]; strings.HasPrefix(*last, what) {
+		*last += ", " + name(member)
+	} else {
+		s.say("%s %s", what, name(member))
+	}
+}
+
+func (s *scene) number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+func name(member int) string { return string(rune('a' + member)) }
+
+// names joins the names of members with commas.
+func names(members []int) string {
+	var list []string
+	for _, i := range members {
+		list = append(list, name(i))
+	}
+	return strings.Join(list, ", ")
+}
+
+// what describes a message.
+func (p *player) what(msg Message) string {
+	switch {
+	case isProbe(msg):
+		return fmt.Sprintf("a %v (made %d, holds %d)", msg.Kind, msg.Round, msg.Held)
+	case msg.Kind == Start:
+		return fmt.Sprintf("a start (%.2f after release %d)", float32(float64(msg.Grid[0])*p.cfg.GridStep), msg.Round)
+	case msg.Kind == Done:
+		return "that it is done"
+	case msg.Resent:
+		return fmt.Sprintf("release %d in answer", msg.Round)
+	}
+	return fmt.Sprintf("release %d", msg.Round)
+}
+
+// take removes the messages under way that fit an edge, such as a>b, a> or >b, and returns them; without an edge all.
+func (s *scene) take(edge []string) (taken []Message) {
+	from, to, _ := strings.Cut(strings.Join(edge, ""), ">")
+	s.air = slices.DeleteFunc(s.air, func(msg Message) bool {
+		fits := (from == "" || from == name(msg.From)) && (to == "" || to == name(msg.To))
+		if fits {
+			taken = append(taken, msg)
+		}
+		return fits
+	})
+	slices.SortStableFunc(taken, func(a, b Message) int { return a.To - b.To })
+	return taken
+}
+
+// work lets a member go as far as it can. Its device may fail on the way, once a release is "charged" or "stored".
+func (s *scene) work(i int, fails string) {
+	for p := s.members[i]; p.m != nil; {
+		r, err := p.m.Ready()
+		if err != nil {
+			s.say("%s stops: %v", name(i), err)
+			p.m = nil
+			return
+		}
+		for _, v := range p.m.Verdicts() {
+			s.say("%s drops the edge to %s: %s", name(i), name(v.From), v.Why)
+		}
+		switch {
+		case r.Reserve > p.paid:
+			p.paid = r.Reserve
+			s.say("%s charges release %d", name(i), r.Reserve)
+		case r.Reserve > 0:
+			s.say("%s has charged release %d before", name(i), r.Reserve)
+		case r.Released > 0:
+			p.kept = append([]State{p.m.State().copied()}, p.kept[:min(1, len(p.kept))]...)
+			s.say("%s makes and stores release %d: %.2f", name(i), r.Released, p.m.Model()[0])
+		}
+		if r.Reserve > 0 && fails == "charged" || r.Released > 0 && fails == "stored" {
+			s.do([]string{"fail", name(i)})
+			return
+		}
+		for _, msg := range r.Send {
+			s.list(fmt.Sprintf("%s sends %s to", name(i), p.what(msg)), msg.To)
+			msg.Vector, msg.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
+			s.air = append(s.air, msg)
+		}
+		for _, q := range r.Queries { // the data of a is best described by 0, that of b by 1, and so on
+			off := float64(q.Point[0]) - float64(i)
+			square := float64(off * off)
+			if err := p.m.Answer(square / (4 + square)); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+		if len(r.Queries) > 0 || r.Reserve > 0 || r.Released > 0 {
+			continue
+		}
+		if waiting := p.m.Status().Waiting; len(waiting) > 0 {
+			s.say("%s waits for %s", name(i), names(waiting))
+		} else if r.Finished && !p.finished {
+			p.finished = true
+			s.say("%s is finished", name(i))
+		}
+		return
+	}
+}
+
+// deliver hands messages to their receivers.
+func (s *scene) deliver(messages []Message) {
+	for _, msg := range messages {
+		p := s.members[msg.To]
+		if p.m == nil {
+			continue
+		}
+		s.list(fmt.Sprintf("%s receives %s from", name(msg.To), p.what(msg)), msg.From)
+		if err := p.m.Receive(msg); err != nil {
+			s.say("%s refuses it: %v", name(msg.To), err)
+		}
+	}
+}
+
+// fleet opens a scene: edges such as a-b, rounds=6, cooldown=1, and "handshake" for the probes of a device that starts.
+func (s *scene) fleet(words []string) {
+	s.opening = words
+	number, n, edges := map[string]int{}, 0, [][2]int(nil)
+	for _, w := range words {
+		if key, value, is := strings.Cut(w, "="); is {
+			number[key] = s.number(value)
+		} else if w != "handshake" {
+			edges = append(edges, [2]int{int(w[0] - 'a'), int(w[2] - 'a')})
+			n = max(n, int(w[0]-'a')+1, int(w[2]-'a')+1)
+		}
+	}
+	for i, cfg := range configs(n, edges, func(i int, c *Config) {
+		private(dpmech.Gaussian{Clip: 1, Sigma: 0.05})(i, c)
+		c.Estimator.Dim, c.Estimator.Samples, c.Estimator.Batch = 1, 1, 1
+		c.Rounds, c.Cooldown, c.Tau, c.Members = number["rounds"], number["cooldown"], 1, n
+		c.Rho, c.Beta, c.Eta = 1, 0.8, Schedule{1.5}
+		c.Releases, c.GridStep, c.Probe = true, 0.05/16, slices.Contains(words, "handshake")
+	}) {
+		s.members = append(s.members, &player{cfg: cfg, m: reborn(s.t, cfg)})
+		s.say("%s has the neighbors %s, and data that is best described by %d", name(i), names(cfg.Neighbors), i)
+	}
+}
+
+// rounds lets all members work and delivers all messages, n times, and prints only where the members stand then.
+func (s *scene) rounds(n int) {
+	before := len(s.lines)
+	for range n {
+		for i := range s.members {
+			s.work(i, "")
+		}
+		s.deliver(s.take(nil))
+	}
+	s.lines = s.lines[:before]
+	for i, p := range s.members {
+		if p.m == nil {
+			s.say("%s: off", name(i))
+			continue
+		}
+		s.say("%s: release %d, charged up to %d, model %.2f", name(i), p.m.Status().Round, p.paid, p.m.Model()[0])
+		if waiting := p.m.Status().Waiting; len(waiting) > 0 {
+			s.lines[len(s.lines)-1] += ", waits for " + names(waiting)
+		} else if p.finished {
+			s.lines[len(s.lines)-1] += ", finished"
+		}
+	}
+}
+
+// replace gives a member another device, which has nothing stored, by what its neighbors say.
+func (s *scene) replace(i int, lost *player) {
+	p := &player{cfg: lost.cfg, paid: lost.paid, lost: lost}
+	p.cfg.Epoch, p.cfg.Incarnation = 1, 1000
+	var standing []Message
+	for _, j := range p.cfg.Neighbors {
+		at := s.members[j].m.Standing(i)
+		standing = append(standing, at)
+		s.say("%s says that it has made release %d and holds release %d of %s", name(j), at.Round, at.Held, name(i))
+	}
+	var err error
+	if p.m, err = TakeOver(p.cfg, standing); err != nil {
+		s.t.Fatal(err)
+	}
+	s.members[i] = p
+	s.say("%s gets another device, which begins after release %d with %.2f", name(i), p.m.Status().Round, p.m.Model()[0])
+}
+
+// compare plays the same fleet without any disturbance, and compares the models.
+func (s *scene) compare() {
+	quiet := scene{t: s.t}
+	quiet.fleet(s.opening)
+	quiet.rounds(100)
+	for i, p := range s.members {
+		equal := "the bits"
+		if !slices.Equal(p.m.Model(), quiet.members[i].m.Model()) {
+			equal = "other bits than"
+		}
+		s.say("%s has %s of a run without disturbance", name(i), equal)
+	}
+}
+
+// do performs a command.
+func (s *scene) do(words []string) {
+	verb, args := words[0], append(words[1:], "", "")
+	i, all := 0, []int(nil)
+	for j := range s.members {
+		if args[0] == "" || strings.HasPrefix(args[0], name(j)) {
+			i, all = j, append(all, j)
+		}
+	}
+	switch verb {
+	case "fleet":
+		s.fleet(words[1:])
+	case "work":
+		for _, i := range all {
+			s.work(i, args[1])
+		}
+	case "deliver":
+		s.deliver(s.take(args))
+	case "lose", "repeat", "forge":
+		s.disturb(verb, s.take(args[:1]), args[1])
+	case "rounds":
+		s.rounds(s.number(args[0]))
+	case "compare":
+		s.compare()
+	case "tick":
+		s.members[i].m.Tick()
+		s.say("%s has waited for some time", name(i))
+	case "fail":
+		s.members[i].m = nil
+		s.say("%s fails", name(i))
+	case "wipe":
+		s.members[i].kept = nil
+		s.say("%s loses all that it has stored", name(i))
+	case "start":
+		p := s.members[i]
+		p.cfg.Incarnation++
+		p.m, p.finished = reborn(s.t, p.cfg, p.kept...), false
+		s.say("%s starts after release %d", name(i), p.m.Status().Round)
+	case "replace":
+		s.replace(i, s.members[i])
+	case "return":
+		s.members[i] = s.members[i].lost
+		s.do([]string{"start", name(i)})
+	case "drop":
+		without := s.members[i].m.Quarantine(int(args[0][2] - 'a'))
+		s.say("%s drops the edge to %s, and makes release %d without it", name(i), args[0][2:], without)
+	case "stop":
+		s.say("%s makes round %d its last one with data", name(i), s.members[i].m.Stop(s.number(args[1])))
+	default:
+		s.t.Fatalf("unknown command %q", words)
+	}
+}
+
+// disturb loses messages, repeats them, or moves the last of them by so many steps of the grid.
+func (s *scene) disturb(verb string, messages []Message, steps string) {
+	for n, msg := range messages {
+		text := fmt.Sprintf("%s from %s to %s", s.members[msg.From].what(msg), name(msg.From), name(msg.To))
+		switch {
+		case verb == "lose":
+			s.say("%s is lost", text)
+			continue
+		case verb == "repeat":
+			s.say("%s is repeated", text)
+			s.air = append(s.air, msg)
+		case n == len(messages)-1:
+			msg.Grid = []int32{msg.Grid[0] + int32(s.number(steps))}
+			s.say("%s is moved by %s steps of the grid", text, steps)
+		}
+		s.air = append(s.air, msg)
+	}
+}
