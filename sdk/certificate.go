@@ -11,7 +11,7 @@ import (
 )
 
 // Certificate bounds what the node's releases leaked, or, with Config.Ledger, all runs on its data. Config.Key signs it.
-// It fails if the fleet is not private.
+// It fails without privacy.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.account == nil {
 		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their data")

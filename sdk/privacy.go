@@ -46,8 +46,8 @@ type Privacy struct {
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance is [graph.Graph.Conductance] without Colluders and Absent members: what is left of local noise of
-// variance 1 and noise of an edge of variance ratio^2, ratio in (0, 4096].
+// Conductance is [graph.Graph.Conductance] without Colluders and Absent: what is left of local noise of variance 1
+// and noise of an edge of variance ratio^2, up to 4096^2.
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
