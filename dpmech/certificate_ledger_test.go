@@ -125,7 +125,7 @@ func TestCertificateReservedUnmade(t *testing.T) {
 	}
 }
 
-// The signed bytes are a separate line, then the certificate without its signature.
+// SignedBytes returns a line with the kind and version of the certificate, then the certificate without its signature.
 func TestSignedBytes(t *testing.T) {
 	c, _ := whole(t, 10, 11)
 	before, err := c.SignedBytes()

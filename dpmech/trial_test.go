@@ -203,7 +203,8 @@ func TestExact(t *testing.T) {
 			us, ys = append(us, corner(r)), append(ys, corner(r))
 		}
 		density := bigDensity(tr.peak, tr.k, tr.bits, bigFraction(us...))
-		// Y at which the two sides are equal: its first digits replace those of y.
+		// Solve base + span*y/2^down = density for y. Its leading digits replace some of ys, so that the sides nearly
+		// agree.
 		y := new(big.Float).Sub(density, bigInt(tr.base))
 		y.SetMantExp(y.Quo(y, bigInt(tr.span)), int(tr.down))
 		if y.Sign() > 0 && y.Cmp(bigInt(1)) < 0 {

@@ -51,7 +51,8 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	}
 }
 
-// checkLedgers checks what a standing shows of this member's ledgers: the lost device's state, and a checkpoint.
+// checkLedgers checks the evidence about this member's ledgers in a Stand message m of neighbor by: the state of the
+// lost device's ledger in a release that it signed and, if present, a checkpoint.
 func (r *run) checkLedgers(by string, m *admm.Message) error {
 	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // checked before
 		if err := r.compareLedger(by, shown.Ledger); err != nil {

@@ -71,8 +71,8 @@ func (n *Node) awaitKeys(names []string) []string {
 	return names
 }
 
-// relay reports to a neighbor which offers this node holds, with some that the neighbor lacks. If both hold the same,
-// it sends nothing, except as an answer to offers.
+// relay reports to a neighbor which offers this node holds and includes some of those that the neighbor lacks. If both
+// hold the same offers, relay sends nothing unless it answers a message with offers.
 func (r *run) relay(to int, answer bool) {
 	members := r.cfg.Fleet.Members
 	if r.cases[to] != nil || r.secrets.Kept == nil {

@@ -206,7 +206,7 @@ func (w *wreck) comeBack(old *host, out *outcome) {
 	out.back = true
 }
 
-// serve restarts the members that finished, because another needs their state.
+// serve restarts the members that finished, because the lost member needs their state to recover.
 func (w *wreck) serve() {
 	for i, h := range w.hosts {
 		if i != w.lost && h.ended() && h.err == nil {

@@ -77,7 +77,8 @@ func stopped(t *testing.T, f *sdk.Fleet, trs []transport.Transport, w wishes, ch
 	return all
 }
 
-// mustEnd checks that all nodes ended with round last, planned or early, and have the models of such a run.
+// mustEnd checks that all nodes ended after round last of data, whether planned or early, and that their models are
+// those of a run that ends there.
 func mustEnd(t *testing.T, f *sdk.Fleet, all []*sdk.Node, last int) {
 	t.Helper()
 	end := last

@@ -56,7 +56,7 @@ func TestOracles(t *testing.T) {
 	}
 }
 
-// batch is an oracle with a separate Losses.
+// batch is an oracle whose Losses method is the given function, independent of Loss.
 type batch struct {
 	zoest.Oracle
 	losses func(ctx context.Context, queries []zoest.Query, losses []float64) error

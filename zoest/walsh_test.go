@@ -27,7 +27,8 @@ func walshStage(w *walsh, d, n int, round uint32) [][]float64 {
 	return us
 }
 
-// In 2n directions each row occurs once with either sign: their sum is 0, and that of uu' is 2n times the identity.
+// Among n directions u, each row occurs once with each sign: the sum of u is 0, and the sum of uu' is n times the
+// identity.
 func TestWalshCoversAllAxes(t *testing.T) {
 	for _, d := range []int{1, 2, 3, 10, 39, 64, 65, 130} {
 		w := newWalsh(Config{Dim: d, Seed: 5})

@@ -60,7 +60,7 @@ func newEnergy(g *graph.Graph, a, rho float64) *energy {
 func (e *energy) chi() float64 { return 1 / (2 * e.high) }
 func (e *energy) cw() float64  { return e.high * (2*e.high - 1) }
 
-// of returns V and (1/N)|xi|^2 of a state, and (1/N)|Pi x|^2, for x and lambda by client and coordinate.
+// of returns V, (1/N)|xi|^2 and (1/N)|Pi x|^2 of a state. Its x and lambda are indexed by client, then coordinate.
 func (e *energy) of(x, lambda [][]float64) (v, xi, disagreement float64) {
 	n := float64(len(x))
 	for l := 1; l < len(x); l++ {

@@ -204,7 +204,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	return d.outcome(began), nil
 }
 
-// run makes the node and runs it. Everything is open.
+// run creates the node and runs it. The caller has opened the files and the link.
 func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err error) {
 	if d.monitor, err = d.newMonitor(began); err != nil {
 		return err

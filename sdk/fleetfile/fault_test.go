@@ -280,7 +280,7 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
-// The same for errors of pairwise noise and mixing rounds.
+// Every error of pairwise noise and mixing rounds is reported once, with its location and the expected value.
 func TestSharingFaults(t *testing.T) {
 	text, err := sharing().Marshal()
 	if err != nil {

@@ -24,8 +24,8 @@ func pivots(a, b []float64, x float64) []float64 {
 	return d
 }
 
-// eigenvalue returns the eigenvalue with k smaller ones of the symmetric tridiagonal matrix with diagonal a and
-// off-diagonal b, by bisection to the last bit. All eigenvalues must lie in [0, bound] up to rounding.
+// eigenvalue returns the k-th smallest eigenvalue, counted from 0, of the symmetric tridiagonal matrix with diagonal a
+// and off-diagonal b, by bisection to the last bit. All eigenvalues must lie in [0, bound] up to rounding.
 func eigenvalue(a, b []float64, k int, bound float64) float64 {
 	lo, hi := 0.0, bound*(1+1e-9)
 	for {
@@ -47,10 +47,10 @@ func eigenvalue(a, b []float64, k int, bound float64) float64 {
 	}
 }
 
-// eigenvector returns an eigenvector, of any length, for an eigenvalue of the symmetric tridiagonal matrix with
-// diagonal a and off-diagonal b. It factors the matrix minus the eigenvalue from both ends. It sets the component with
-// the smallest remainder, where they meet, to 1; the others follow (Parlett and Dhillon, "Fernando's solution to
-// Wilkinson's problem", Linear Algebra Appl. 267, 1997).
+// eigenvector returns an eigenvector, not normalized, for the eigenvalue lambda of the symmetric tridiagonal matrix
+// with diagonal a and off-diagonal b. It factors the matrix minus lambda from both ends. The two factorizations meet at
+// the component with the smallest remainder, which is set to 1; the others follow (Parlett and Dhillon, "Fernando's
+// solution to Wilkinson's problem", Linear Algebra Appl. 267, 1997).
 func eigenvector(a, b []float64, lambda float64) []float64 {
 	m := len(a)
 	down, up := pivots(a, b, lambda), pivots(reversed(a), reversed(b), lambda)

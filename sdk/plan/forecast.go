@@ -46,8 +46,8 @@ const (
 	aim = 10.0
 )
 
-// gains lists the gains of runs by signal, as `forecast.py fit` in .ci/validate prints it: the 5 % quantile, the median
-// and the 95 % quantile. Interpolate linearly in the signal's logarithm.
+// gains lists the 5 % quantile, the median and the 95 % quantile of the gains of runs by signal, as printed by
+// `forecast.py fit` in .ci/validate. Interpolate linearly in the signal's logarithm.
 type gains []struct{ signal, low, gain, high float64 }
 
 var (

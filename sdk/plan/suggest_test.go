@@ -100,8 +100,8 @@ func TestMostColluders(t *testing.T) {
 	}
 }
 
-// Robust has a default only if an honest run was measured to lose at most 0.3 points by it, and only with the method's
-// own steps.
+// Suggest chooses Robust by itself only where honest runs lost at most 0.3 points in measurements, and only with
+// ConsensusADMM.
 func TestSuggestRobust(t *testing.T) {
 	g, err := graph.Parse("complete", 12, 1)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// config makes the test binary the program of a stream.
+// config returns the configuration of a stream whose program is this test binary, called with args.
 func config(t testing.TB, format scorer.Format, args ...string) scorer.StreamConfig {
 	t.Helper()
 	self, err := os.Executable()
@@ -95,7 +95,8 @@ func mixed(n int) []zoest.Query {
 	return queries
 }
 
-// A program ends and leaves a child that holds the pipes open.
+// If a program exits but leaves a child that holds the pipes open, the query fails and the next one starts a new
+// program.
 func TestChildrenLeft(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks into /proc")

@@ -61,7 +61,7 @@ func (t *Transcript) Add(number, client int, x []float32) {
 	}
 }
 
-// write hashes the models of the round over.
+// write adds the models of round t.over, which is complete, to the hash.
 func (t *Transcript) write(models [][]float32) {
 	for i, x := range models {
 		t.buf = binary.LittleEndian.AppendUint64(t.buf[:0], uint64(t.over))

@@ -146,7 +146,7 @@ func TestPCAProjection(t *testing.T) {
 	if math.Abs(total-n) > 1e-5 {
 		t.Errorf("mean squared norm %v, want %v", total, n)
 	}
-	// A new row, by the textbook formula.
+	// Apply projects a new row by the textbook formula.
 	row := random(1, 12, 2, 99)
 	got, err := p.Apply(row)
 	if err != nil {

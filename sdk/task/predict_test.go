@@ -20,7 +20,7 @@ func ward(rows int) string {
 	return b.String()
 }
 
-// predictor is a model with arbitrary weights, and the data of its recipe.
+// predictor is a Predictor with arbitrary weights, with the source of the data to which its recipe was fitted.
 type predictor struct {
 	*Predictor
 	source string

@@ -95,7 +95,7 @@ func TestTargetLoss(t *testing.T) {
 	}
 }
 
-// A target at the ends of its range is a class, and the loss is that of two classes.
+// If a target takes only the two ends of its range, the loss of the linear model equals that of two classes.
 func TestTargetOfTwoValues(t *testing.T) {
 	d := random(40, 5, 2, 1)
 	two := *d

@@ -61,7 +61,7 @@ func vector(v ...float32) []byte {
 	return b
 }
 
-// grid returns a grid in the form of a frame, uncompressed.
+// grid returns the uncompressed encoding of a grid, as in a frame.
 func grid(v ...int32) []byte {
 	b := []byte{gridPlain}
 	for _, x := range v {

@@ -91,8 +91,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// appendPacket appends a packet whose body is body and more bytes that the caller writes afterwards, so that a long
-// payload is not copied.
+// appendPacket appends a packet without the last more bytes of its body, which the caller writes afterwards. This way a
+// long payload is not copied.
 func appendPacket(b []byte, first byte, body []byte, more int) []byte {
 	b = append(b, first)
 	b = appendLength(b, len(body)+more)

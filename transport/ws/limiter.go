@@ -13,7 +13,7 @@ const (
 	handshakeLimit = 64
 	// peerLimit is the maximum number of connections of one peer without an accepted hello.
 	peerLimit = 4
-	// keptPlaces is the number of callers up to which a source where a peer was met is protected.
+	// keptPlaces is the number of pending callers up to which a source is protected if a peer has connected from it.
 	keptPlaces = 8
 )
 

@@ -195,7 +195,8 @@ func there(rows []int, table []float32, d int) bool {
 
 const notThere = "vec: a row that is not there"
 
-// stride returns the number of sign words for each of n rows; a kernel reads the first words of each.
+// stride returns the number of sign words stored for each of n rows. It panics if a row has fewer than words, the
+// number that a kernel reads.
 func stride(signs []uint64, n, words int) int {
 	if n == 0 || len(signs)/n < words {
 		panic("vec: too few signs")

@@ -7,7 +7,8 @@ import "github.com/spade-dfl/spade-edge/zoest/internal/cpu"
 // isa is the instruction set of the kernels, as in package cpu.
 var isa = cpu.Best()
 
-// rowsAVX512 reports whether assembly handles rows of d numbers: longer rows gain nothing.
+// rowsAVX512 reports whether the AVX-512 kernels handle rows of d numbers. They handle at most 512: longer rows would
+// gain nothing.
 func rowsAVX512(d int) bool { return isa >= cpu.AVX512 && d <= 512 }
 
 // The rows kernels require at least one row.

@@ -113,7 +113,8 @@ type adversary struct {
 	links   map[[2]int]*falsehood // by from and to
 }
 
-// falsehood is the state of what a malicious member sends to one neighbor.
+// falsehood is the state of the attack on one edge: what the malicious member sent to the neighbor, and received from
+// it.
 type falsehood struct {
 	z    []float32    // z_ij
 	in   [2][]float32 // m_ji, by round mod 2

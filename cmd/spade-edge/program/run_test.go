@@ -185,7 +185,7 @@ func TestRunOddOneOut(t *testing.T) {
 	}
 }
 
-// The result of a private run in this process has the cost, and the status lines agree with it.
+// A private run in this process reports its privacy cost in the result, and its status lines agree with the result.
 func TestRunPrivate(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) {

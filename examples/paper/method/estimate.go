@@ -119,7 +119,8 @@ func (e *estimator) add(g, x []float32, mu float32, n, dirs, whole int, r releas
 	})
 }
 
-// addMean adds to g two-point estimates of one sample along fresh directions, each divided by whole.
+// addMean adds dirs two-point estimates of one sample's gradient at x to g, each along a fresh direction and divided by
+// whole. If e.exact is set, it adds the gradient times dirs/whole instead.
 func (e *estimator) addMean(g, x []float32, mu float32, sample, dirs, whole int) error {
 	if e.exact {
 		e.w.Clients[e.client].Gradient(e.point, x, sample)

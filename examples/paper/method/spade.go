@@ -42,8 +42,7 @@ type Spade struct {
 	// the mixing rounds after each release and those of the cool-down from the graph. A round ends with its mixing;
 	// the cool-down, whatever its length, counts as round w.Rounds+Cooldown.
 	Shared bool
-	// Mixing, if not 0, is the number of mixing rounds after each release, for which [plan.Suggest] chooses at most
-	// nine.
+	// Mixing is the number of mixing rounds after each release. With Shared, 0 lets [plan.Suggest] choose at most nine.
 	Mixing int
 }
 

@@ -23,7 +23,8 @@ type place struct {
 	gap  time.Duration     // minimum time until the frame is repeated
 }
 
-// find returns the place of a frame, and whether the frame is due: not if the broker confirmed it recently.
+// find returns the index of the place that holds a frame, or else of the least recently used place. The frame is due
+// unless the broker confirmed it less than the place's gap ago.
 func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	for i := range r.places {
 		p := &r.places[i]

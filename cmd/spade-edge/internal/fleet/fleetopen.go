@@ -294,7 +294,8 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// LineChanges returns the lines that only one of the texts has, without trailing commas and lines of brackets.
+// LineChanges returns the lines that only old has and those that only text has, without trailing commas. It ignores
+// lines of brackets alone.
 func LineChanges(old, text []byte) (gone, new []string) {
 	lines := func(text []byte) (all []string) {
 		for line := range strings.Lines(string(text)) {

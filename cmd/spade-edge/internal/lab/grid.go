@@ -11,7 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Grid has forecasts of private runs over members, units and epsilons; it is the result of plan -grid and its JSON.
+// Grid holds forecasts of private runs for several numbers of members, units and epsilons. It is the result of plan
+// -grid, as text or JSON.
 type Grid struct {
 	Dim      int        `json:"dim"`
 	Samples  int        `json:"samples"`
