@@ -11,7 +11,7 @@ import (
 
 const (
 	room  = 4       // frames queued for a neighbor: two messages of a round, and answers; the last frame has its own place
-	words = 1 << 14 // questions, evidence and relayed offers queued, enough for 100 members (PROOF.md, "One story")
+	words = 1 << 14 // questions, evidence and answers to offers queued, enough for 100 members (PROOF.md, "One story")
 )
 
 // outbox queues the frames that go to one neighbor.
@@ -19,7 +19,7 @@ type outbox struct {
 	mu     sync.Mutex
 	change sync.Cond       // on the fields below
 	frames [][]byte        // oldest first
-	words  []string        // questions, evidence and relayed offers, oldest first; sent before frames
+	words  []string        // questions, evidence and answers to offers, oldest first; sent before frames
 	said   map[string]bool // the set of words
 	closed bool
 }
@@ -44,7 +44,7 @@ func (b *outbox) put(frame []byte, last bool) {
 	}
 }
 
-// say queues a question, evidence or relayed offers, unless it is already queued or the queue is full.
+// say queues a question, evidence or an answer to offers, unless it is already queued or the queue is full.
 func (b *outbox) say(frame []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,7 +109,8 @@ func (r *run) post(to int, m *admm.Message) error {
 	frame, err := r.codec.Append(nil, m)
 	switch {
 	case err != nil:
-	case len(m.Signed.Digests) > 0 || m.Kind == admm.Relay: // without a reply to offers the neighbor resends all
+	case len(m.Signed.Digests) > 0 || m.Kind == admm.Relay && len(m.Signed.Relayed) == 0:
+		// A question, evidence, or an answer to offers, without which the neighbor would send all of them again.
 		box.say(frame)
 	default:
 		box.put(frame, false)
