@@ -69,7 +69,7 @@ func whoIsSilent(t *testing.T, oracle time.Duration, comes bool, change func(*sd
 			}
 		}
 		if comes {
-			go run("b", 3*time.Minute+time.Second, 6*time.Minute+time.Second)
+			go run("b", 3*time.Minute+time.Second, 6*time.Minute+10*time.Second) // not at the moment of a heartbeat
 		}
 		run("a", 0, 15*time.Minute)
 		synctest.Wait()

@@ -27,6 +27,9 @@ type list struct{ strings.Builder }
 func (l *list) add(form string, values ...any) {
 	for i, v := range values {
 		values[i] = html.EscapeString(transport.Printable(fmt.Sprint(v)))
+		if strings.Contains(form, "<li>") { // a path may break after each slash
+			values[i] = strings.ReplaceAll(values[i].(string), "/", "/<wbr>")
+		}
 	}
 	fmt.Fprintf(l, form, values...)
 }
