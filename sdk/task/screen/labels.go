@@ -35,10 +35,7 @@ func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 	if d.Dim > mostWide {
 		return nil
 	}
-	top, counts := 0, make([]int, d.Classes)
-	for _, y := range d.Y {
-		counts[y]++
-	}
+	top, counts := 0, classes(d)
 	for c, n := range counts {
 		if n > counts[top] {
 			top = c

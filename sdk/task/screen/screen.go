@@ -71,13 +71,9 @@ type Suspicion struct {
 // does not change the data.
 func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *Report {
 	p := &Report{Rows: d.Len(), Suspicions: []Suspicion{}}
-	for c, name := range d.ClassNames {
-		n := 0
-		for _, y := range d.Y {
-			n += max(0, 1-max(y-c, c-y))
-		}
-		if r.Target == nil {
-			p.Classes = append(p.Classes, Count{name, n})
+	if r.Target == nil {
+		for c, n := range classes(d) {
+			p.Classes = append(p.Classes, Count{d.ClassNames[c], n})
 		}
 	}
 	at := 0
@@ -98,6 +94,15 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 		return slices.Compare([]string{a.Kind, a.Column, a.Example}, []string{b.Kind, b.Column, b.Example})
 	})
 	return p
+}
+
+// classes counts the rows of each class.
+func classes(d *task.Data) []int {
+	counts := make([]int, d.Classes)
+	for _, y := range d.Y {
+		counts[y]++
+	}
+	return counts
 }
 
 // Among compares the tables of several sites that have agreed on no expected values: each column of numbers with the

@@ -84,9 +84,6 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	if o.grid != nil {
 		o.checkGrid(&f)
 	}
-	if o.grid != nil && !o.Given["graph"] {
-		o.Graph = "complete"
-	}
 	o.Conflicts(&f)
 	return f.Usage()
 }

@@ -26,10 +26,7 @@ type list struct{ strings.Builder }
 // add appends HTML with escaped values.
 func (l *list) add(form string, values ...any) {
 	for i, v := range values {
-		values[i] = html.EscapeString(transport.Printable(fmt.Sprint(v)))
-		if strings.Contains(form, "<li>") { // a path may break after each slash
-			values[i] = strings.ReplaceAll(values[i].(string), "/", "/<wbr>")
-		}
+		values[i] = strings.ReplaceAll(html.EscapeString(transport.Printable(fmt.Sprint(v))), "/", "/<wbr>") // where a path may break
 	}
 	fmt.Fprintf(l, form, values...)
 }
