@@ -21,7 +21,7 @@ const root = "../.."
 type bench struct {
 	dir       string // temporary folder
 	program   string // built with the defaults
-	released  string // built like a release for this system; empty if there is none
+	released  string // built like a release for this system; empty if the release has none
 	python    string // with numpy, or empty
 	numpyName string
 	data      string

@@ -63,7 +63,7 @@ func need(t *testing.T, programs ...string) {
 	}
 }
 
-// compilerOf returns the C compiler of a target, and skips the test if there is none.
+// compilerOf returns the C compiler of a target, and skips the test if the machine lacks one.
 func (to *target) compilerOf(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {

@@ -64,10 +64,8 @@ func (f *File) read(field, dir string, count int64) ([]float32, error) {
 		return nil, fmt.Errorf("adapter: %s.sha256 is %s, but %s has %x", field, f.SHA256, f.File, sum)
 	}
 	x := make([]float32, count)
-	for i := range x {
-		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
-	}
-	return x, nil
+	_, err = binary.Decode(data, binary.LittleEndian, x)
+	return x, err
 }
 
 // New makes an Adapter from numbers in memory, and keeps the slices: base is x0, or nil for zeros; basis has the rows

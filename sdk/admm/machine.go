@@ -308,7 +308,7 @@ func (m *Machine) Status() Status {
 // a neighbor drives the model away; 0 for none.
 func (m *Machine) Outgrown() int { return m.outgrown }
 
-// Heard returns the highest release of a neighbor that this client ever held; 0 if there is none or no such neighbor.
+// Heard returns the highest release of a neighbor that this client ever held; 0 if it held none or has no such neighbor.
 func (m *Machine) Heard(peer int) int {
 	if e := m.edge(peer); e != nil {
 		return e.heard

@@ -48,7 +48,7 @@ type Model struct {
 	Threshold *Threshold `json:"threshold,omitempty"`
 	Personal  bool       `json:"personal,omitempty"`
 
-	// Certificate states the run's privacy cost, as an object in one line; nil if there is none.
+	// Certificate states the run's privacy cost, as an object in one line; nil without privacy, and for a personal model.
 	Certificate json.RawMessage `json:"certificate,omitempty"`
 	Weights     []float32       `json:"model"` // finite; with a task, Task.Dim of them
 }

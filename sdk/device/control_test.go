@@ -14,7 +14,7 @@ import (
 )
 
 // A node that exits drops a connection before the request, or in the middle of the answer. The caller gets the answer
-// of the next process, or an error if there is none.
+// of the next process, or an error if no process follows.
 func TestAskTwice(t *testing.T) {
 	state := t.TempDir()
 	if len(state) > 80 {

@@ -63,7 +63,7 @@ func (s *Settings) For(j Job) (method.Setting, error) {
 	return c.Setting, nil
 }
 
-// Seeds returns the number of seeds on which the chosen setting was tried; 0 if there is none.
+// Seeds returns the number of seeds on which the chosen setting was tried; 0 if no setting was tried.
 func (s *Settings) Seeds(j Job) int { return s.Choices[j.settingKey()].Seeds }
 
 func (s *Settings) made(r Result) bool {

@@ -1,0 +1,57 @@
+package main
+
+// suite is a package and the tests that check it against the paper.
+type suite struct{ pkg, run string }
+
+var (
+	method = suite{"./sdk/admm",
+		"Reference|EdgeIdentity|PenaltyRecursions|StabilityLimit|DecayRate|EnergyRecursion|SingleClient|RateOfLocalSteps|" +
+			"Momentum"}
+	crashes = suite{"./sdk/admm", "Crashes|Restore|Probe|LateRepeat|LossyDelivery"}
+	oracle  = suite{"./zoest", "Reference|Conditional|SecondMoment|Batch|Centered|Tracking|Walsh|Seeded|StagesAskOnce"}
+	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
+	proofs  = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
+	layman  = suite{"./dpmech", "Guess|Bars"}
+	reports = suite{"./cmd/spade-edge/program", "Report"}
+	audits  = suite{"./sdk/audit", "."}
+	edge    = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|ConfigValidate"}
+	ledger  = suite{"./sdk/state", "Ledger"}
+	resume  = suite{"./dpmech", "CheckResume"}
+	claims  = suite{"./sdk", "LiesCostNothing|TakeoverFromLiars|DoubleLeaves|EndedByAWord|StartsAreProved|HeardByOne"}
+	order   = suite{"./sdk", "DeletedStates|CrashBetween|ReservationWithout|LostReleases|ReplacedDevice|NoSecondLook|" +
+		"ChargesFirst"}
+	agree    = suite{"./sdk/pair", "BothEnds|LowOrder|OfferThatCounts|Kept"}
+	sharing  = suite{"./sdk", "AgreeOnSecrets|AgreementSurvives|SharedNoise|FalseOffers|Equivocation"}
+	missing  = suite{"./sdk/admm", "MissingKey"}
+	survive  = suite{"./sdk", "AgreementSurvives"}
+	flows    = suite{"./sdk/admm", "Flows|RestoreAfter"}
+	network  = suite{"./sdk/graph", "Contraction|StabilityLimit|Spectrum"}
+	pairs    = suite{"./dpmech", "Shared|Alone|TwoLimits|TellsAdversaries|TwoAdversaries|Left$"}
+	sums     = suite{"./sdk/admm", "SharedNoise|SharesNothing|MissingKey|Absent"}
+	keys     = suite{"./sdk/pair", "Key"}
+	robust   = suite{"./sdk/admm", "Robust|RestoreAfter"}
+	liars    = suite{"./sdk/admm", "Liars"}
+	dropped  = suite{"./sdk/admm", "Quarantine|Judge"}
+	floods   = suite{"./transport/ws", "Useless"}
+	words    = suite{"./sdk", "Outbox|LastWord|WordsGoFirst"}
+	replace  = suite{"./sdk/admm", "Takeovers|ReplacedDevice|WrongStarts|Standing"}
+	late     = suite{"./sdk", "LateStopSurvives"}
+	worlds   = suite{"./sdk/admm", "WorldsOfOneMember"}
+	falling  = suite{"./sdk/losses", "Trend"}
+	saddles  = suite{"./sdk/plan", "Saddle"}
+	looks    = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
+	personal = suite{"./cmd/spade-edge/program", "ExportPersonal"}
+	gossip   = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack|Unaware"}
+	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
+	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}
+	partners = suite{"./sdk", "PartnersOnARing|LiesOfARelay"}
+	brokers  = suite{"./transport/internal/sealed", "Ring|Piece|Replays|Moved|Stolen|FlippedBits"}
+	choices  = suite{"./sdk/plan", "Suggest"}
+	waits    = suite{"./sdk", "SaysWhom|WaitingTells|LogsByDefault|ReservesItsState"}
+	places   = suite{"./transport", "ParseAddress"}
+	members  = suite{"./transport/ws", "ConfigOf|NoAddress"}
+	adapters = suite{"./sdk/adapter", "Expand|Open|Validate|Parse|Oracle"}
+	adapted  = suite{"./sdk/fleetfile", "ProgramMustFit|AdaptedSource"}
+	hellos   = suite{"./sdk", "HelloNamesTheAdapter"}
+	scenes   = suite{"./sdk/admm", "Scenes"}
+)
