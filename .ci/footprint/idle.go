@@ -21,7 +21,11 @@ import (
 
 // Limits for a node that waits for a slow neighbor, and for its start until the first query.
 const (
-	maxResident = 12 << 20 // 8 MiB of these are pages of the program's own file
+	// Of data. The kernel decides how many pages of the program's own file it maps beside those that were used; these cost
+	// no more than the file, which has a limit of its own, and it can drop them at any time.
+	// 2.6 to 2.8 and 3.6 to 4.1 MiB were measured.
+	maxEmbedded = 3 << 20
+	maxProgram  = 9 << 19
 	maxStart    = 50 * time.Millisecond
 	maxShare    = 0.001 // of one processor
 )
@@ -47,10 +51,11 @@ func measureIdle(seconds int) error {
 	var errs []error
 	for _, c := range []struct {
 		name, pkg string
+		maxData   int64
 		args      []string
 	}{
-		{"embedded", "./.ci/footprint/idle", nil},
-		{"program", program, []string{"run", "-anyway"}},
+		{"embedded", "./.ci/footprint/idle", maxEmbedded, nil},
+		{"program", program, maxProgram, []string{"run", "-anyway"}},
 	} {
 		bin := filepath.Join(tmp, c.name)
 		if err := build(".", c.pkg, native, bin, ""); err != nil {
@@ -63,8 +68,8 @@ func measureIdle(seconds int) error {
 		fmt.Printf("%s: %d KiB resident (%d of them data), %d KiB at most; %.4f %% of a processor and %.1f wake-ups a "+
 			"second, over %d s of waiting\n",
 			c.name, m.resident>>10, m.anonymous>>10, m.peak>>10, 100*m.share, m.wakeups, seconds)
-		if m.resident > maxResident {
-			errs = append(errs, fmt.Errorf("%s: %d bytes resident, want at most %d", c.name, m.resident, maxResident))
+		if m.anonymous > c.maxData {
+			errs = append(errs, fmt.Errorf("%s: %d bytes of data, want at most %d", c.name, m.anonymous, c.maxData))
 		}
 		if m.share > maxShare {
 			fmt.Printf("%s: MISSED: want less than %v %% of a processor\n", c.name, 100*maxShare)
@@ -200,8 +205,8 @@ func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (sto
 		}
 		return float64(x[0]) * float64(x[0]), nil
 	}
-	node, err := sdk.New(sdk.Config{Fleet: tr.file.Fleet, Name: name, Samples: 20, Oracle: sdk.OracleFunc(loss),
-		Transport: conn})
+	node, err := sdk.New(sdk.Config{Fleet: tr.file.Fleet, Name: name, Key: key, Keys: tr.file.SigningKeys, Samples: 20,
+		Oracle: sdk.OracleFunc(loss), Transport: conn})
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}

@@ -56,7 +56,7 @@ func run(path string) (err error) {
 		return float64(x[0]) * float64(x[0]), nil
 	}
 	node, err := sdk.New(sdk.Config{
-		Fleet: f, Name: file.Name, Samples: samples, Oracle: sdk.OracleFunc(loss),
+		Fleet: f, Name: file.Name, Key: key, Keys: fleet.SigningKeys, Samples: samples, Oracle: sdk.OracleFunc(loss),
 		Transport: tr, Store: store, Ledger: ledger,
 	})
 	if err != nil {
