@@ -69,8 +69,8 @@ func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	return bisect(leastRho, 2e6, fits), nil
 }
 
-// bisect returns approximately the largest number in lo..hi at which below holds; below(lo) must hold, and below(hi)
-// fail.
+// bisect returns approximately the largest number in lo..hi for which below holds. below must hold for lo and fail for
+// hi.
 func bisect(lo, hi float64, below func(float64) bool) float64 {
 	for range 200 {
 		mid := math.Sqrt(lo) * math.Sqrt(hi)

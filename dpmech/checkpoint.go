@@ -44,10 +44,10 @@ func (a Amount) Total() Total {
 
 func (a Amount) validate() error {
 	var f faults
-	f.want(a.Rho >= 0 && a.All >= a.Rho && a.All <= maxSpend, "rho is %v and rho_all %v, want 0 to %v, and rho_all not below rho",
+	f.want(a.Rho >= 0 && a.All >= a.Rho && a.All <= maxSpend, "rho is %v and rho_all is %v, want 0 to %v, and rho_all at least rho",
 		a.Rho, a.All, float64(maxSpend))
 	if a.Against != nil {
-		f.want(a.Against.Colluders >= 0 && a.Against.Absent >= 0, "against %+v, want 0 or more of both", *a.Against)
+		f.want(a.Against.Colluders >= 0 && a.Against.Absent >= 0, "against is %+v, want 0 or more of each", *a.Against)
 	}
 	return errors.Join(f...)
 }

@@ -45,7 +45,7 @@ func TestCheckResume(t *testing.T) {
 		disk
 		want string
 	}{
-		{disk{0, 1, 1}, "release 1 is marked, it may have been sent, and the newest state is of release 0"},
+		{disk{0, 1, 1}, "release 1 is marked and may have been sent, but the newest state is of release 0"},
 		{disk{1, 3, 1}, "release 3 is reserved"},
 		{disk{0, 2, 0}, "release 2 is reserved"},
 	} {

@@ -277,7 +277,7 @@ func TestRefusesForgeries(t *testing.T) {
 		}, `countersigned[0]: by "b": found no neighbor, want one of ["a" "c"]`},
 		"by one for the other": {func(c *dpmech.Certificate) { c.Countersigned[1].Signature = c.Countersigned[0].Signature }, `countersigned[1]: by "c": signed: countersignature`},
 		"twice": {func(c *dpmech.Certificate) { c.Countersigned[1] = c.Countersigned[0] },
-			`countersigned[1]: member is "a", want one that comes after "a"`},
+			`countersigned[1]: member is "a", want one after "a"`},
 		"the head as its holder": {func(c *dpmech.Certificate) { c.Countersigned[0].Signature = hex.EncodeToString(w.last().Signature[:]) }, `countersigned[0]: by "a": signed: countersignature`},
 	} {
 		c := reread(t, w.sealed(t, "a", "c"))
@@ -313,7 +313,7 @@ func TestRefusesOtherSignatures(t *testing.T) {
 		"none": {func(c *dpmech.Certificate) {
 			c.Head, c.Countersigned, c.Signature, c.NotCovered = "", nil, "", append(c.NotCovered, dpmech.NotSigned)
 		}, `signature: is empty, want one by "b"`},
-		"none, unsaid": {func(c *dpmech.Certificate) { c.Signature = "" }, "signature: it goes with head"},
+		"none, unsaid": {func(c *dpmech.Certificate) { c.Signature = "" }, "signature: head requires a signature"},
 	} {
 		c := reread(t, w.sealed(t, "a", "c"))
 		x.change(c)

@@ -202,7 +202,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"tau": 2`, `"tau": 2, "tau": 2`,
 			`field tau is given twice`),
 		one(`"tau": 2`, `"Tau": 2`,
-			`unknown field "Tau", want a name of small letters`),
+			`unknown field "Tau", want a name in lower case`),
 		one(`"tau": 2`, `"tau": 1e1`,
 			`method.tau: found number 1e1, want a whole number`),
 		one(`"batch": 8`, `"batch": null`,

@@ -120,7 +120,7 @@ var privacyTroubles = map[string]provocation{
 	"not even one release: refused, the privacy budget does not cover it: ...": func(*testing.T, *bench) (int, string) {
 		return said("privacy", "-sigma", "0.1", "-epsilon", "1")
 	},
-	"... is stated as ..., and is ...": func(t *testing.T, b *bench) (int, string) {
+	"... is stated as ..., want ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		text := readFile(t, b.lone.path("a.state/certificate.json"))
 		b.lone.write(t, "forged.json", strings.ReplaceAll(text, `"sigma": 1`, `"sigma": 2`))
