@@ -42,8 +42,8 @@ func whole(t testing.TB, made, reserved int) (*Certificate, *testLedger) {
 	return c, l
 }
 
-// The releases of a certificate must equal those of its ledger: the certificate alone exposes fewer releases or more
-// noise, even if all its figures are consistent.
+// The releases of a certificate must equal those of its ledger. A certificate with fewer releases or more noise is
+// therefore detected even if all its figures are consistent.
 func TestCertificateReleasesEqualLedger(t *testing.T) {
 	good, _ := whole(t, 10, 10)
 	for name, x := range map[string]struct {
@@ -85,7 +85,7 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 	}
 }
 
-// Reservations beyond the releases count: the larger figure is the cost of the run.
+// Reservations beyond the releases count toward the cost of the run.
 func TestCertificateReservedUnmade(t *testing.T) {
 	for _, x := range []struct{ made, reserved int }{{10, 10}, {10, 11}, {7, 10}, {0, 4}, {0, 0}} {
 		c, _ := whole(t, x.made, x.reserved)
@@ -103,7 +103,7 @@ func TestCertificateReservedUnmade(t *testing.T) {
 		if x.reserved == x.made {
 			continue
 		}
-		// Verify detects a cost without them.
+		// Verify detects a cost that leaves out these reservations.
 		bad := clone(t, c)
 		bad.Cost = CostOf(sumSpends(bad.Spends), bad.Delta)
 		if err := bad.Verify(); err == nil || !strings.Contains(err.Error(), "this run: rho is stated as") {

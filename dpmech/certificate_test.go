@@ -43,7 +43,7 @@ func certify(t testing.TB) (*Certificate, *testLedger) {
 	return c, l
 }
 
-// The numbers of a certificate against manual results, and the round trip through JSON.
+// The numbers of a certificate agree with manual results, and a round trip through JSON changes nothing.
 func TestCertificate(t *testing.T) {
 	c, l := certify(t)
 	rho := 5*2/64. + 4*2*0.25/9
@@ -234,7 +234,7 @@ func TestNewCertificateRefuses(t *testing.T) {
 	}
 }
 
-// Text is readable.
+// Text names everything that a reader needs.
 func TestCertificateText(t *testing.T) {
 	c, _ := certify(t)
 	text := c.Text()
@@ -285,7 +285,7 @@ func TestCertificateTextIsPlain(t *testing.T) {
 	}
 }
 
-// Field names are exact: package json is more lenient than is safe here.
+// ParseCertificate accepts only exact field names: package json is more lenient than is safe here.
 func TestParseCertificateRefuses(t *testing.T) {
 	c, _ := certify(t)
 	good, err := c.JSON()

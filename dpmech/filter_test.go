@@ -29,7 +29,7 @@ func exactRho(releases []Gaussian) *big.Rat {
 	return sum
 }
 
-// The running sum is never below the exact one, and barely above; exact values stay exact.
+// The running sum is never below the exact one and barely above it, and stays exact where no rounding is needed.
 func TestFilterSumsUpward(t *testing.T) {
 	s := stream(31)
 	for range 50 {
@@ -65,7 +65,7 @@ func TestFilterSumsUpward(t *testing.T) {
 	}
 }
 
-// Rounding up is by at most one step, and only where needed.
+// A sum or a multiple is rounded up to the next float64, and only if it is not exact.
 func TestRoundingUp(t *testing.T) {
 	s := stream(32)
 	above := 0
@@ -90,7 +90,7 @@ func TestRoundingUp(t *testing.T) {
 	}
 }
 
-// For every accounting: the rounds planned with SigmaFor fit, one more does not, and the refusal has all details.
+// For every accounting the rounds planned with SigmaFor fit, one more does not, and the error has all details.
 func TestFilterRefuses(t *testing.T) {
 	for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 		sigma, err := SigmaFor(0.5, 50, 8, 1e-5, acc)
@@ -127,7 +127,7 @@ func TestFilterRefuses(t *testing.T) {
 	}
 }
 
-// For any parameters, even chosen in view of the spend: the filter stops in time, and not too early.
+// The filter stops in time and not too early, for any parameters, even those chosen in view of the spend.
 func TestFilterIsTight(t *testing.T) {
 	s := stream(33)
 	for range 40 {

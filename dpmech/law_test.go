@@ -136,8 +136,8 @@ func (d *draws) ks() float64 {
 	return most * math.Sqrt(d.n)
 }
 
-// faults returns the tests that the draws fail. Each fails with an exact sampler with a probability of about 1e-6 (the
-// signs: 6e-5).
+// faults returns the tests that the draws fail. An exact sampler fails each with a probability of about 1e-6 (the signs:
+// 6e-5).
 func (d *draws) faults() (failed []string) {
 	if sum, df := d.chi(); sum > chiLimit(df) {
 		failed = append(failed, fmt.Sprintf("chi-square is %.1f, limit %.1f", sum, chiLimit(df)))
@@ -161,8 +161,8 @@ func (d *draws) faults() (failed []string) {
 	return failed
 }
 
-// sizes returns the numbers of draws and the size of the errors that they detect, see TestNormalLawPower: with
-// SPADE_LONG a scale that is off by 0.5 % and 0.1 % of signs, otherwise, with a fifth and a tenth of the draws, errors
+// sizes returns the numbers of draws and the size of the errors that they detect, see TestNormalLawPower. With SPADE_LONG
+// that is a scale that is off by 0.5 %, and 0.1 % wrong signs. Otherwise a fifth and a tenth of the draws detect errors
 // of three times that size. With -short there are fewer draws.
 func sizes() (plain, signs int, fault float64) {
 	switch {
@@ -177,8 +177,8 @@ func sizes() (plain, signs int, fault float64) {
 // long selects the sizes of the whole check, .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// The law on a coarse grid, where rounding is visible, a middle and a fine one; Karney's sampler, the reference, passes
-// the same test.
+// The draws follow the normal law on a coarse grid, where rounding is visible, on a medium and on a fine one. Karney's
+// sampler, the reference, passes the same test.
 func TestNormalLaw(t *testing.T) {
 	plain, signs, _ := sizes()
 	for i, s := range samplers {
@@ -300,7 +300,7 @@ func TestNoFloatGrid(t *testing.T) {
 	}
 }
 
-// The tail, which random draws rarely reach: the fraction accepted, and its distribution, against the complementary
+// In the tail, which random draws rarely reach, the accepted fraction and its distribution agree with the complementary
 // error function.
 func TestTailLaw(t *testing.T) {
 	n := keyed(t, 40)

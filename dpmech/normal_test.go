@@ -25,8 +25,8 @@ func floorHeights(peak uint64, count int, bits uint) []uint64 {
 	return h
 }
 
-// The committed tables are exact to the last bit; the weights sum to 2^63, and the tail's weight suffices for its
-// proposal to cover the density. The next larger peak would not.
+// The committed tables are exact to the last bit. The weights sum to 2^63, and the tail's weight suffices for its
+// proposal to cover the density; with the next larger peak it would not.
 func TestHeights(t *testing.T) {
 	tail := func(h []uint64) (weight int64) {
 		left := uint64(1) << 63
@@ -97,7 +97,7 @@ func TestIsoCell(t *testing.T) {
 	}
 }
 
-// slow draws like the samplers, from the same words, by their description and with big numbers.
+// slow draws from the same words as the samplers. It follows their description, with big numbers.
 func slow(name string, next func() uint64, shift int) int64 {
 	for {
 		r := next()
@@ -202,8 +202,8 @@ func tie(t trial, u uint64) uint64 {
 	return d
 }
 
-// Every path through the samplers, with words that lead there. The number of words used confirms the path: two for a
-// point under a rectangle, three for a trial, and two more each time a comparison needs more digits.
+// The samplers draw correctly on every path, with words that lead there. The number of words used confirms the path: two
+// for a point under a rectangle, three for a trial, and two more each time a comparison needs more digits.
 func TestEveryPath(t *testing.T) {
 	const middle = 0x8765432187654321
 	wedge := trial{peak: heights[0], bits: cellBits, k: 20, base: heights[21], span: heights[20] + 1 - heights[21]}
@@ -286,7 +286,7 @@ func TestEveryPath(t *testing.T) {
 	}
 }
 
-// The same digits on each grid: the nearest number, of either sign.
+// round returns the nearest number for the same digits on each grid, with either sign.
 func TestRound(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	for shift := range 51 {
@@ -349,8 +349,7 @@ func TestFillFails(t *testing.T) {
 	}
 }
 
-// The same words give the same noise, on every processor and from release to release: the first 64 draws, and a hash of
-// 100000.
+// The same words give the same noise on every processor and in every version: the first 64 draws, and a hash of 100000.
 func TestNormalGolden(t *testing.T) {
 	var key [32]byte
 	for i := range key {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The rule for every small case, derived from the order of duties: a crash on disks that keep confirmed writes may
-// resume, and so may the loss of one file if nothing was sent that the others do not know.
+// CheckResume decides every small case as the order of duties requires. A node may continue after a crash if its disk
+// keeps confirmed writes, and after the loss of one file if it sent nothing that the other files do not know.
 func TestCheckResume(t *testing.T) {
 	type disk struct{ saved, reserved, marked int }
 	history := []disk{{}} // after each duty; the mark counts as sent

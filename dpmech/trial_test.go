@@ -187,8 +187,8 @@ func TestCompareIsCertain(t *testing.T) {
 	}
 }
 
-// The exact decision against 640 bits of both numbers, including pairs that agree in 64, 128, 192 digits and more: it
-// draws as many digits as needed, and then is right.
+// exact agrees with a decision on 640 bits of both numbers, including pairs that agree in 64, 128, 192 digits and more:
+// it draws as many digits as it needs.
 func TestExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	used := map[int]int{}

@@ -9,7 +9,8 @@ import (
 
 const unitTime = "2026-01-02T03:04:05Z"
 
-// A limit for each record accepts releases of both units, one for each client only its own.
+// A limit for each record accepts releases of both units; a limit for each client accepts only releases that protect
+// each client.
 func TestLimitsOfUnits(t *testing.T) {
 	id := RunID{Run: "r", Fleet: strings.Repeat("ab", 32), Member: "m"}
 	record := Gaussian{Clip: 1, Sigma: 30, Unit: Record}
