@@ -102,7 +102,7 @@ func TestSigmaIsNeverTooSmall(t *testing.T) {
 			}
 		}
 	}
-	// Here the rounded formula alone falls short.
+	// The rounded formula alone yields too little noise for these arguments.
 	sigma, err := SigmaFor(0.045, 80, 4.470000000000001, 1e-5, Paper)
 	if g := (Gaussian{Clip: 0.045, Sigma: sigma}); err != nil || Paper.Epsilon(80*g.Rho(), 1e-5) > 4.470000000000001 {
 		t.Errorf("sigma %v (%v)", sigma, err)

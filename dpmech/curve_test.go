@@ -163,7 +163,8 @@ func TestGuess(t *testing.T) {
 			t.Errorf("%v is %d times in 100, want %d", p, got, want)
 		}
 	}
-	// It is below the bound of (epsilon, delta) alone for each delta, and near the best of these bounds.
+	// The probability is below the bound that (epsilon, delta) alone gives for each delta, and near the best of these
+	// bounds.
 	best := 1.0
 	for _, delta := range []float64{1e-9, 1e-5, 1e-2, 0.1, 0.3, 0.38} {
 		e := math.Exp(GDP.Epsilon(0.5, delta))
