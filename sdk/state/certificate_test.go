@@ -68,8 +68,8 @@ func TestCertificateAgainstLedger(t *testing.T) {
 		change func(c *dpmech.Certificate)
 		want   string
 	}{
-		"run renamed":  {func(c *dpmech.Certificate) { c.Lifetime.Runs[0].Run = "other" }, "not what ledger"},
-		"another data": {func(c *dpmech.Certificate) { c.Lifetime.Dataset = "other" }, "not what ledger"},
+		"run renamed":  {func(c *dpmech.Certificate) { c.Lifetime.Runs[0].Run = "other" }, "differs from ledger"},
+		"another data": {func(c *dpmech.Certificate) { c.Lifetime.Dataset = "other" }, "differs from ledger"},
 		"hash":         {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("0", 64) }, "changed"},
 		"id":           {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("0", 32) }, "another ledger"},
 		"no lifetime":  {func(c *dpmech.Certificate) { c.Lifetime = nil }, "there is none"},

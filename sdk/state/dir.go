@@ -184,8 +184,8 @@ func (d *Dir) Load() ([]Record, error) {
 			err = fmt.Errorf("holds round %d instead of %d", s.Round, round)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("state: %s was whole before, and now %w: the disk is failing, "+
-				"or something else writes there", filepath.Join(d.dir, slotName(i)), err)
+			return nil, fmt.Errorf("state: %s was intact when it was opened, but now %w: the disk is failing, "+
+				"or another program writes to the file", filepath.Join(d.dir, slotName(i)), err)
 		}
 		records = append(records, s.Record)
 	}
@@ -199,7 +199,7 @@ func (d *Dir) Save(r Record) error {
 		return d.err
 	}
 	if err := d.save(r); err != nil {
-		d.err = fmt.Errorf("%w (saving round %d; the store in %s takes nothing more until it is opened again)",
+		d.err = fmt.Errorf("%w (saving round %d; the store in %s refuses further saves until it is opened again)",
 			err, r.Round, d.dir)
 		return d.err
 	}
@@ -209,11 +209,11 @@ func (d *Dir) Save(r Record) error {
 func (d *Dir) save(r Record) error {
 	switch newest := d.newest; {
 	case r.Round < 0:
-		return errors.New("state: a round is negative")
+		return errors.New("state: the round is negative, want 0 or more")
 	case newest >= 0 && r.Round != newest+1:
-		return fmt.Errorf("state: the newest state is of round %d, and the next must be of the round after", newest)
+		return fmt.Errorf("state: the newest state is of round %d, want the next round", newest)
 	case len(r.Note) > MaxNote:
-		return fmt.Errorf("state: the note is %d bytes long, must be at most %d", len(r.Note), MaxNote)
+		return fmt.Errorf("state: the note has %d bytes, want at most %d", len(r.Note), MaxNote)
 	case r.Note != "" && !json.Valid([]byte(r.Note)):
 		return errors.New("state: the note is not JSON")
 	}

@@ -160,7 +160,7 @@ func TestLedgerLinesBehindMark(t *testing.T) {
 		closeLedger(t, l)
 	}
 	put(whole[:ends[0]-1])
-	refused(t, path, "line 2, of 2 that were acknowledged, is damaged")
+	refused(t, path, "line 2 of 2 acknowledged lines is damaged")
 	damaged := append([]byte(nil), whole...)
 	damaged[ends[0]+20] ^= 1
 	put(damaged)
@@ -174,5 +174,5 @@ func TestLedgerLinesBehindMark(t *testing.T) {
 	}
 	closeLedger(t, l)
 	put(whole[:ends[1]])
-	refused(t, path, "ends with reservation 2, but number 3 was made")
+	refused(t, path, "ends with reservation 2, but reservation 3 was made")
 }

@@ -75,11 +75,11 @@ func TestLedgerFaults(t *testing.T) {
 		tries := c.file.attempts
 		for _, round := range []int{4, 5, 1} {
 			if err := l.Reserve("run", fleetA, "a", round, noisy); err == nil ||
-				!strings.Contains(err.Error(), "no more reservations") {
+				!strings.Contains(err.Error(), "refuses all reservations") {
 				t.Errorf("%s: round %d afterwards: %v", c.name, round, err)
 			}
 		}
-		if err := l.Mark("run", fleetA, "a", 3); err == nil || !strings.Contains(err.Error(), "no more reservations") {
+		if err := l.Mark("run", fleetA, "a", 3); err == nil || !strings.Contains(err.Error(), "refuses all reservations") {
 			t.Errorf("%s: a mark afterwards: %v", c.name, err)
 		}
 		if c.file.attempts != tries {
@@ -253,7 +253,7 @@ func TestLedgerMarkFails(t *testing.T) {
 	}
 	disk.keep = -1
 	if err := errors.Join(l.Mark("run", fleetA, "a", 2), l.Reserve("run", fleetA, "a", 3, noisy)); err == nil ||
-		strings.Count(err.Error(), "no more reservations") != 2 {
+		strings.Count(err.Error(), "refuses all reservations") != 2 {
 		t.Errorf("afterwards: %v", err)
 	}
 	closeLedger(t, l)

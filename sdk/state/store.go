@@ -56,7 +56,7 @@ func (s *serial) Keep(name string, data []byte) error {
 
 // Record is one commit of a [Store].
 type Record struct {
-	Round int    // of which release, counted by the node
+	Round int    // number of the release, counted by the node
 	State []byte // all that the next round depends on; opaque to the store
 	Note  string // for the log of releases: empty, or one JSON value of at most MaxNote bytes
 }
@@ -65,10 +65,10 @@ type Record struct {
 const MaxNote = 4096
 
 // ErrRollback is wrapped by the error that the state on disk is older than a release that was made, the ledger is older
-// than a signed line, or another device replaced this one. Continuing would repeat a release with other noise, and both
-// together reveal more than was paid for.
+// than a signed line, or another device replaced this one. Continuing would repeat a release with other noise, and the
+// two releases together reveal more than the privacy cost covers.
 var ErrRollback = errors.New("the state was set back")
 
-// ErrLost is an [ErrRollback] for a missing or old state while the ledger or a neighbor knows later releases: a
-// replacement device, or this one without its state, can take over.
+// ErrLost is an [ErrRollback] for a state that is missing or old while the ledger or a neighbor knows later releases. A
+// replacement device, or this device without its state, can take over.
 var ErrLost = fmt.Errorf("%w", ErrRollback)

@@ -245,7 +245,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 		}
 	}
 	cert = n.certify(t, whole(800), "a")
-	refused("the ledger too", cert, "not the one that was written there", "-ledger", ledger)
+	refused("the ledger too", cert, "was changed after it was written", "-ledger", ledger)
 	refused("the ledger too", cert, "releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8", "-fleet", fleet)
 	refused("fewer, the ledger too", n.certify(t, whole(8), "a"), "head: is release 53, after 50 releases, want the last of 1", "-fleet", fleet)
 
