@@ -61,7 +61,7 @@ func TestVerifyCertificate(t *testing.T) {
 	}
 }
 
-// A self-consistent certificate may contradict the ledger.
+// Verify detects a self-consistent certificate that contradicts the ledger.
 func TestCertificateAgainstLedger(t *testing.T) {
 	c, l := certify(t, 9, 9)
 	for name, x := range map[string]struct {

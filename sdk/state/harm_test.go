@@ -78,7 +78,8 @@ func resealed(name string, change func([]byte)) harm {
 
 var emptyLog = edit(logName, func([]byte) []byte { return nil })
 
-// The result of every kind of harm to a store of rounds 1 to 6: what Open returns, or what it names in its error.
+// After every kind of harm to a store of rounds 1 to 6, Open returns the listed states, or an error with the listed
+// words.
 func TestHarm(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm    harm
@@ -188,7 +189,7 @@ func TestHarm(t *testing.T) {
 			}
 			if log, err := os.ReadFile(filepath.Join(dir, logName)); err != nil || !bytes.HasSuffix(log, []byte("}\n")) ||
 				bytes.Count(log, []byte("\n")) != bytes.Count(log, []byte(`{"round":`)) {
-				t.Errorf("the log was mended to %q, %v", log, err)
+				t.Errorf("the log was repaired to %q, %v", log, err)
 			}
 			d = mustOpen(t, dir)
 			if got := loaded(t, d); !slices.Equal(got, []int{7, 6}) {

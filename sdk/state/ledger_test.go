@@ -211,7 +211,7 @@ func TestLedgerLock(t *testing.T) {
 	reopen(t, path)
 }
 
-// Many goroutines: no reservation is lost, and one made by several counts once.
+// If many goroutines make reservations, none is lost, and one that several of them make counts once.
 func TestLedgerConcurrent(t *testing.T) {
 	l, path := newLedger(t, nil)
 	var wg sync.WaitGroup

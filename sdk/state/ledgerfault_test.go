@@ -105,7 +105,7 @@ func TestLedgerFaults(t *testing.T) {
 	}
 }
 
-// A tear need not be a clean cut: sectors of the last line that never reached the disk read as zeros.
+// A torn line need not end early: sectors of the last line that never reached the disk read as zeros.
 func TestLedgerHoleInLastLine(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)
@@ -137,7 +137,7 @@ func TestLedgerMakingInterrupted(t *testing.T) {
 	l, path := newLedger(t, nil)
 	head := l.Head()
 	closeLedger(t, l)
-	if err := os.Remove(markPath(path)); err != nil { // after the first line, before the mark
+	if err := os.Remove(markPath(path)); err != nil { // as in a crash between the first line and the mark
 		t.Fatal(err)
 	}
 	l = reopen(t, path)

@@ -49,7 +49,8 @@ func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 	}
 }
 
-// Old copies are restored, alone or with the mark; a mark is lost; a ledger comes from elsewhere.
+// OpenLedger refuses an old copy, a ledger without its mark, and a ledger from elsewhere. If an old copy is restored
+// together with its mark, the head of the newer ledger reveals it.
 func TestLedgerRollback(t *testing.T) {
 	l, path := newLedger(t, nil)
 	mark := markPath(path)
@@ -80,7 +81,7 @@ func TestLedgerRollback(t *testing.T) {
 	closeLedger(t, l)
 
 	put(path, oldLedger)
-	refused(t, path, "ends with reservation 3", "number 9 was made", "rolled back")
+	refused(t, path, "ends with reservation 3", "reservation 9 was made", "rolled back")
 	put(mark, oldMark) // both: only the owner of a later head can detect it
 	l = reopen(t, path)
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "rolled back") {

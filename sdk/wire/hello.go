@@ -26,7 +26,7 @@ type Hello struct {
 	Fleet [32]byte // SHA-256 of the fleet file's canonical form
 	From  string   // name of the sender: 1 to 64 bytes of UTF-8
 	To    string   // name of the receiver, 1 to 64 bytes of UTF-8
-	Codec uint32   // version of the protocol: Protocol, or the sender's other version, at least 1
+	Codec uint32   // version of the sender's protocol, at least 1; this package sends Protocol
 
 	Adapter string // form, numbers and seed of the fleet's adapter for display, up to 64 bytes; empty without one
 
@@ -111,7 +111,7 @@ func decodeHello(b []byte) (h Hello, err error) {
 	case len(e.Fleet) != len(h.Fleet):
 		return h, fmt.Errorf("fleet: found %d bytes, wanted %d", len(e.Fleet), len(h.Fleet))
 	case len(e.Sections)%4 != 0:
-		return h, fmt.Errorf("sections: found %d bytes, wanted 4 for each", len(e.Sections))
+		return h, fmt.Errorf("sections: found %d bytes, wanted 4 for each section", len(e.Sections))
 	}
 	h = Hello{Run: e.Run, Fleet: [32]byte(e.Fleet), From: e.From, To: e.To, Codec: e.Codec, Adapter: e.Adapter}
 	for sum := range slices.Chunk(e.Sections, 4) {
@@ -160,7 +160,7 @@ func (h Hello) differing(want Hello) string {
 	}
 	switch len(names) {
 	case 0:
-		return ": in no section"
+		return ": no section differs"
 	case 1:
 		return ": " + names[0] + " differs"
 	}

@@ -116,7 +116,7 @@ func TestHelloCheckSections(t *testing.T) {
 		{"one", func(h, want *Hello) { h.Sections[1].Sum[0]++ }, ": method differs"},
 		{"two", func(h, want *Hello) { h.Sections[0].Sum[3]++; h.Sections[2].Sum[2]++ }, ": graph, privacy differ"},
 		{"no name", func(h, want *Hello) { h.Sections[3].Sum[1]++ }, ": section 4 differs"},
-		{"none", func(h, want *Hello) {}, ": in no section"},
+		{"none", func(h, want *Hello) {}, ": no section differs"},
 		{"not had", func(h, want *Hello) { h.Sections = h.Sections[:2] }, ": privacy, section 4 differ"},
 		{"not wanted", func(h, want *Hello) { want.Sections = want.Sections[:3] }, ": section 4 differs"},
 		{"had by neither", func(h, want *Hello) {
@@ -192,7 +192,7 @@ var malformedHellos = []struct {
 	{"unknown", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b", 8, 0),
 		"cbor: found unknown field at map element index 5"},
 	{"sections empty", withSections([]byte{}), "wanted deterministic CBOR"},
-	{"sections cut", withSections(make([]byte, 7)), "sections: found 7 bytes, wanted 4 for each"},
+	{"sections cut", withSections(make([]byte, 7)), "sections: found 7 bytes, wanted 4 for each section"},
 	{"17 sections", withSections(make([]byte, 68)), "sections: found 17, wanted at most 16"},
 	{"sections of 1 GiB", withSections(raw{0x5a, 0x40, 0, 0, 0, 0}), "unexpected EOF"},
 	{"sections null", withSections(nil), "wanted deterministic CBOR"},
