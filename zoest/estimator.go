@@ -223,7 +223,7 @@ func (e *Estimator) draw() {
 // is wrong, it refuses all of them, and the queries stay open.
 func (e *Estimator) Answer(losses ...float64) error {
 	if len(losses) != len(e.open) || len(losses) == 0 {
-		return fmt.Errorf("zoest: %d answers to %d open queries", len(losses), len(e.open))
+		return fmt.Errorf("zoest: found %d answers, want %d, one for each open query", len(losses), len(e.open))
 	}
 	for i, loss := range losses {
 		if !Usable(loss) {

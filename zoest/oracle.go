@@ -104,6 +104,6 @@ func askAll(ctx context.Context, o BatchOracle, queries []Query, losses []float6
 
 func rescue(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("the oracle has panicked: %v\n%s", p, debug.Stack())
+		*err = fmt.Errorf("the oracle panicked: %v\n%s", p, debug.Stack())
 	}
 }

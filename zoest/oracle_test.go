@@ -220,7 +220,7 @@ func TestAskSurvivesPanics(t *testing.T) {
 	})
 	losses := make([]float64, 3)
 	err := Ask(t.Context(), o, []Query{{Sample: 0}, {Sample: 1}, {Sample: 2}}, losses, 2)
-	if err == nil || !strings.Contains(err.Error(), "loss of sample 1") || !strings.Contains(err.Error(), "has panicked: broken") {
+	if err == nil || !strings.Contains(err.Error(), "loss of sample 1") || !strings.Contains(err.Error(), "the oracle panicked: broken") {
 		t.Errorf("error %v", err)
 	}
 	if losses[0] != 0 || !math.IsNaN(losses[1]) || losses[2] != 2 {

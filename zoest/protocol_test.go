@@ -40,7 +40,7 @@ func TestValidateReportsEveryFault(t *testing.T) {
 		}},
 		{"kind", Config{Dim: 1, Samples: 1, Kind: 3}, []string{"zoest: Kind is 3, want Paper, Centered or Tracking"}},
 		{"tracking", Config{Dim: 1, Samples: 1, Kind: Tracking, Seeded: true}, []string{
-			"zoest: Tracking with a seeded table: its rows cannot be computed again",
+			"zoest: Tracking with a seeded table, want a dense one: its rows cannot be recomputed",
 		}},
 		{"memory", Config{Dim: math.MaxInt / 4, Samples: 2}, []string{
 			fmt.Sprintf("zoest: a table of 2 samples by %d numbers does not fit into memory", math.MaxInt/4),
@@ -178,7 +178,7 @@ func TestAnswerWithoutQuery(t *testing.T) {
 	refused := func(e *Estimator, when string) {
 		before := state(e)
 		err := e.Answer(1)
-		if err == nil || err.Error() != "zoest: 1 answers to 0 open queries" {
+		if err == nil || err.Error() != "zoest: found 1 answers, want 0, one for each open query" {
 			t.Errorf("%s: Answer returns %v", when, err)
 		}
 		if state(e) != before {

@@ -65,7 +65,7 @@ func (r *records) step(e *Estimator) {
 	}
 }
 
-// numbers sets numbers to the numbers of the directions of records from h on. A record gets each row of the Hadamard
+// numbers stores the numbers of the directions for records h, h+1 and so on. A record gets each row of the Hadamard
 // matrix once in as many queries as the matrix has rows.
 func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
 	w.number(numbers, h, step)

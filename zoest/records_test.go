@@ -191,9 +191,9 @@ func TestRecordDirectionsCover(t *testing.T) {
 
 func TestRecordsRefuse(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"Records with a seeded table":  func(c *Config) { c.Seeded = true },
-		"Records with Momentum 0.5":    func(c *Config) { c.Momentum = 0.5 },
-		"Records with Batch 2, want 0": func(c *Config) { c.Batch = 2 },
+		"Records with a seeded table, want a dense one": func(c *Config) { c.Seeded = true },
+		"Records with Momentum 0.5":                     func(c *Config) { c.Momentum = 0.5 },
+		"Records with Batch 2, want 0":                  func(c *Config) { c.Batch = 2 },
 	} {
 		cfg := Config{Dim: 2, Samples: 3, Records: true}
 		change(&cfg)

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// room is the maximum number of parameters in the copies of x for one call of a [zoest.BatchOracle], unless it has a
-// single query.
+// room is the maximum number of parameters in the copies of x for one call of a [zoest.BatchOracle], unless the call has
+// a single query.
 const room = 1 << 20
 
 // Oracle is an oracle of d parameters that expands each point and queries an inner oracle, of D parameters. It keeps
@@ -62,7 +62,7 @@ func (o *Oracle) expand(queries []zoest.Query) error {
 	o.queries = o.queries[:0]
 	for i, q := range queries {
 		if len(q.Point) != o.spec.Dim {
-			return fmt.Errorf("adapter: a point of %d numbers, want %d", len(q.Point), o.spec.Dim)
+			return fmt.Errorf("adapter: found a point of %d numbers, want %d", len(q.Point), o.spec.Dim)
 		}
 		x := o.x[i*d : (i+1)*d : (i+1)*d]
 		o.Expand(x, q.Point)

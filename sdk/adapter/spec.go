@@ -70,7 +70,7 @@ func Parse(text string, of int) (*Spec, error) {
 			}
 			s.Matrices = append(s.Matrices, m)
 		}
-		s.Dim = int(s.trained()) // Validate finds one that is too large
+		s.Dim = int(s.trained()) // Validate rejects a Dim that is too large
 	}
 	if text != again {
 		return nil, fmt.Errorf("adapter: %.80q, want random:DIM:SEED or lora:RANK:SEED:MATRICES", text)
@@ -131,17 +131,17 @@ func (s *Spec) Validate() error {
 	form := s.Form
 	want(form == Random || form == Coords || form == LoRA || form == Basis, "form is %.80q, want random, coords, lora or basis", form)
 	want(s.Of >= 1 && s.Of <= Most, "of is %d, want the number of the model's parameters, 1..%d", s.Of, Most)
-	want(s.Dim >= 1 && s.Dim <= s.Of, "dim is %d, want 1..%d, as many as the model has parameters", s.Dim, s.Of)
+	want(s.Dim >= 1 && s.Dim <= s.Of, "dim is %d, want 1..%d, the number of the model's parameters", s.Dim, s.Of)
 	want(form == Random || form == LoRA || s.Seed == 0, "seed is %d, want none for %s", s.Seed, form)
-	want(form == Coords || s.Ranges == nil, "ranges is there, want none for %s", form)
-	want(form == LoRA || s.Matrices == nil && s.Rank == 0, "matrices or rank is there, want none for %s", form)
-	want((form == Basis) == (s.Basis != nil), "basis: want a file for the form basis, and for no other; the form is %s", form)
+	want(form == Coords || s.Ranges == nil, "ranges is present, want none for %s", form)
+	want(form == LoRA || s.Matrices == nil && s.Rank == 0, "matrices or rank is present, want none for %s", form)
+	want((form == Basis) == (s.Basis != nil), "basis: want a file exactly if the form is basis, found form %s", form)
 	s.Basis.check("basis", want)
 	s.Base.check("base", want)
 	before := len(errs)
 	next := 0
 	for i, r := range s.Ranges {
-		want(r[0] >= next && r[0] <= r[1] && r[1] < s.Of, "ranges[%d] is %v, want the first and the last of coordinates of %d..%d",
+		want(r[0] >= next && r[0] <= r[1] && r[1] < s.Of, "ranges[%d] is %v, want the first and the last coordinate of a range within %d..%d",
 			i, r, next, s.Of-1)
 		next = max(next, r[1]+1)
 	}

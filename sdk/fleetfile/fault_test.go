@@ -131,7 +131,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`["b", "a"]`, `["b", "b"]`,
 			`edges: graph: edge 0: found (1, 1), a self loop; wanted two different nodes`),
 		one(`["b", "a"]`, `["b", "a"], ["a", "b"]`,
-			`edges: graph: edge 1: found (0, 1) again, it is edge 0 already; wanted each edge once`),
+			`edges: graph: edge 1: found (0, 1) again, the same as edge 0; wanted each edge once`),
 		one(`["b", "a"],`, ``, "not connected"),
 		one(`"edges": [`, `"ring": true, "edges": [`,
 			`unknown field "ring"`),

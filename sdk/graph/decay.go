@@ -19,7 +19,7 @@ type Schedule struct {
 	Mixing   int // after each of them
 	Cooldown int
 	Shared   float64 // standard deviation of the noise of a pair of neighbors, in units of a node's local noise
-	Partners *Graph  // its edges share noise; nil for the network itself
+	Partners *Graph  // graph whose edges share noise; nil for the network itself
 
 	Chebyshev *Chebyshev // for mixing and cool-down; nil for the method's own steps
 }
@@ -41,7 +41,7 @@ type Decay struct {
 	// Step is the standard deviation of a coordinate of the difference between two successive releases, in units of the
 	// noise's: the geometric mean over the rounds, because code lengths depend on the logarithm.
 	Step float64
-	// Mix[j] is the same for the j-th release without noise after one with noise.
+	// Mix[j] is Step for the j-th release without noise after a release with noise.
 	Mix []float64
 	// Left[c] is the share of the last noise's disagreement that remains after the mixing and c rounds of cool-down.
 	Left   []float64
@@ -51,7 +51,7 @@ type Decay struct {
 // decayWork bounds how many numbers Decay reads: a fraction of a second on all but huge networks.
 const decayWork = 3e7
 
-// noisyNetwork is a network of models that learn nothing: what moves them is noise and their neighbors.
+// noisyNetwork is a network of models that learn nothing: only noise and their neighbors move them.
 type noisyNetwork struct {
 	g, partners    *Graph
 	width          int // numbers of a model
@@ -61,8 +61,8 @@ type noisyNetwork struct {
 	noise          rng.Stream
 }
 
-// round makes one round, with noise if it is one of learning, and returns the mean square of the models' steps. With a
-// positive weight it is one of Chebyshev's.
+// round makes one round and returns the mean square of the models' steps. The models get noise if noisy is set, as in a
+// round of learning. With a positive weight the round is a Chebyshev step.
 func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 	clear(n.lap)
 	clear(n.pair)
@@ -147,7 +147,8 @@ func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uin
 		if !(s.Left[c] < share) {
 			above = c
 		}
-		// Modes oscillate as they shrink: a share that stayed below for as long again is assumed to stay there.
+		// Modes oscillate as they shrink. Assume that the share stays small once it was small for as many rounds as it
+		// took to get there.
 		if c >= 2*above+8 {
 			s.Needed = above + 1
 			if c >= schedule.Cooldown {

@@ -95,8 +95,8 @@ func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 // approach is extreme for large graphs: Lanczos's method without reorthogonalization, whose steps take time
 // proportional to the graph. Rounding then only adds copies of eigenvalues, and the residual from the last element of
 // the matrix's eigenvector remains valid (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear Algebra
-// Appl. 34, 1980). It ends at a residual of a share enough of the eigenvalue after at least maxSteps, at settled, or at
-// its limit of work.
+// Appl. 34, 1980). It stops after maxSteps or more at a residual of enough times the eigenvalue, at a residual of
+// settled, or at its limit of work.
 func (g *Graph) approach(top bool, enough float64) (theta, residual float64) {
 	bound := g.bound()
 	most := max(maxSteps, int(runWork)/(2*len(g.edges)+8*g.N()))

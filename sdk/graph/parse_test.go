@@ -208,7 +208,7 @@ func TestReadEdgesRefuses(t *testing.T) {
 		{"self loop", "# x\n1 1\n0 1", []string{"f:2: found (1, 1), a self loop"}},
 		{"out of range", "0 1\n0 3", []string{"f:2: found (0, 3), wanted nodes in 0..2"}},
 		{"negative", "0 -1", []string{"f:1: found (0, -1)"}},
-		{"again", "0 1\n1 2\n1 0", []string{"f:3: found (1, 0) again, it is f:1 already"}},
+		{"again", "0 1\n1 2\n1 0", []string{"f:3: found (1, 0) again, the same as f:1"}},
 		{"apart", "0 1", []string{"no path leads from node 0 to node 2"}},
 		{"empty", "", []string{"not connected"}},
 		{"long line", "0 1\n" + strings.Repeat("0", 1<<17), []string{"f:2: ", "too long"}},

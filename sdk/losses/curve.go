@@ -25,7 +25,7 @@ type Trend struct {
 
 const (
 	eighths    = 8
-	leastTrend = 3 * eighths // in rounds; below, an eighth has no meaningful spread
+	leastTrend = 3 * eighths // in rounds; with fewer, an eighth has no meaningful spread
 	mostMeans  = 512
 	leastFall  = 0.01
 )

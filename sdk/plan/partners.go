@@ -18,7 +18,7 @@ const (
 
 // pairUp chooses which members share noise. If most neighbors of a member may collude, little pairwise noise protects
 // it on the communication graph. A random graph whose nodes have a few more than twice as many edges as may be lost
-// keeps nearly all of it, and its proven bound is tight; see sdk/DEFAULTS.md.
+// keeps nearly all of that noise, and its proven bound is tight; see sdk/DEFAULTS.md.
 func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	if k.Graph == nil {
 		return nil

@@ -47,7 +47,7 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 			err = spend(&one, m.Rounds, k.noise)
 		}
 		signal := recordSignal(mean, len(k.Samples), k.Dim, m.Rounds, one.Clip/one.Sigma)
-		if free && open && recordFar(signal) > 16 { // 10 steps would be long
+		if free && open && recordFar(signal) > 16 { // the steps of 10 rounds would be too long
 			m.Rounds = 20
 		}
 		m.Eta = admm.Schedule{round3(recordFar(signal) / (radius * float64(m.Rounds)))}

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Suggest returns the settings that "spade-edge plan" printed before Suggest existed.
+// Suggest returns the same settings in every version.
 func TestSuggest(t *testing.T) {
 	equal := func(members, samples int) []int { return slices.Repeat([]int{samples}, members) }
 	for name, c := range map[string]struct {
@@ -276,8 +276,8 @@ func TestSuggestRefuses(t *testing.T) {
 		"Dim is 0":      {Samples: one},
 		"Samples []":    {Dim: 1},
 		"Samples [3 0]": {Dim: 1, Samples: []int{3, 0}},
-		"method.tau is 9, want at most the 4 of steps": {Dim: 1, Samples: one, Steps: 4, Method: sdk.Method{Tau: 9}},
-		"queries is 5, which is 0 rounds of 20, want":  {Dim: 1, Samples: one, Queries: 5},
+		"method.tau is 9, want at most 4, the number of steps": {Dim: 1, Samples: one, Steps: 4, Method: sdk.Method{Tau: 9}},
+		"queries is 5, which is 0 rounds of 20, want":          {Dim: 1, Samples: one, Queries: 5},
 		"queries is 9223372036854775807": {Dim: 1, Samples: []int{1}, Queries: math.MaxInt64,
 			Method: sdk.Method{Tau: 1}},
 		"method.rounds is -1": {Dim: 1, Samples: one, Method: sdk.Method{Rounds: -1}},

@@ -19,9 +19,9 @@ type Client struct {
 	Oracle zoest.Oracle
 }
 
-// FaultSchedule returns the delay in ticks of each copy that arrives of message number seq, from 0, from one client to
-// another. {0} is a message on time, {0, 0} arrives twice, and an empty list drops it. It must be a pure function; it
-// is called in any order and from any goroutine. Its result must not be changed.
+// FaultSchedule returns the delays, in ticks, of all copies that arrive of message number seq (counted from 0) from one
+// client to another: {0} for a message on time, {0, 0} for one that arrives twice, an empty list for a lost one. It must
+// be a pure function; it is called in any order and from any goroutine. Its result must not be changed.
 type FaultSchedule func(from, to, seq int) []int
 
 // Sim is a network of machines in virtual time, which advances in ticks. In a tick every client receives what has
@@ -87,9 +87,9 @@ func New(clients []Client) (*Sim, error) {
 	for i, c := range clients {
 		switch last := c.Config.Last(); {
 		case int(c.Config.Estimator.Client) != i:
-			return nil, fmt.Errorf("sim: client %d has number %d, want its place in the list", i, c.Config.Estimator.Client)
+			return nil, fmt.Errorf("sim: client %d has number %d, want its index in the list", i, c.Config.Estimator.Client)
 		case last != s.last:
-			return nil, fmt.Errorf("sim: client %d makes %d rounds, client 0 makes %d", i, last, s.last)
+			return nil, fmt.Errorf("sim: client %d makes %d rounds, but client 0 makes %d", i, last, s.last)
 		case c.Oracle == nil:
 			return nil, fmt.Errorf("sim: client %d has no oracle", i)
 		}

@@ -158,8 +158,8 @@ func (s *Sim) awake(ctx context.Context, number int, c *member, w *worker) {
 
 func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
 	if s.direct {
-		// What concurrently running neighbors posted does not change in this tick: a client makes at most one release
-		// in it, which replaces an earlier one.
+		// The posts of concurrently running neighbors do not change in this tick: a client makes at most one release in
+		// a tick, which replaces an earlier post.
 		for i, j := range c.neighbors {
 			from := s.members[j]
 			if err := c.machine.Receive(from.machine.Posted(int(c.place[i]), from.posted)); err != nil {
