@@ -277,7 +277,7 @@ func TestSuggestRefuses(t *testing.T) {
 		"Samples []":    {Dim: 1},
 		"Samples [3 0]": {Dim: 1, Samples: []int{3, 0}},
 		"method.tau is 9, want at most 4, the number of steps": {Dim: 1, Samples: one, Steps: 4, Method: sdk.Method{Tau: 9}},
-		"queries is 5, which is 0 rounds of 20, want":          {Dim: 1, Samples: one, Queries: 5},
+		"queries is 5, enough for 0 rounds of 20, want":          {Dim: 1, Samples: one, Queries: 5},
 		"queries is 9223372036854775807": {Dim: 1, Samples: []int{1}, Queries: math.MaxInt64,
 			Method: sdk.Method{Tau: 1}},
 		"method.rounds is -1": {Dim: 1, Samples: one, Method: sdk.Method{Rounds: -1}},
