@@ -142,7 +142,7 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 					return fmt.Errorf("round %d, step %d: %w", k, s, err)
 				}
 			}
-			// The table's mean: as updated, against its own rows, and against the reference's.
+			// Compare the updated mean of the table with the mean of its own rows and with that of the reference.
 			if err := compare("abar", e.abar, mean(rows), cfg.Samples+8*replaced+10); err != nil {
 				return fmt.Errorf("round %d, step %d: %w", k, s, err)
 			}

@@ -55,7 +55,8 @@ func TestWindowChangesNothing(t *testing.T) {
 	})
 }
 
-// One unusable loss in a window: all are refused, the error names the sample, and the same queries stay open.
+// If one loss of a window is unusable, Answer refuses all of them, the error names the sample, and the same queries stay
+// open.
 func TestWindowRefusesAsOne(t *testing.T) {
 	e := newTest(t, Config{Dim: 2, Samples: 5, Seed: 1, Window: 3})
 	e.Fill(0, []float32{1, 2}, 0.5)
@@ -136,8 +137,8 @@ func TestAsk(t *testing.T) {
 		}
 	}
 
-	// A batch: one call for all, then single calls for its missing answers; single calls for all if the call itself
-	// failed.
+	// A batch takes one call for all queries, then single calls for the missing answers, or single calls for all queries
+	// if the first call failed.
 	half := &batchScript{script{answer: func(call, sample int) (float64, error) {
 		if call == 0 && sample%2 == 1 {
 			return math.NaN(), nil
@@ -163,8 +164,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// forgetful returns NaN the first few times that a sample is asked, alone or in a batch. A batch with the sample cannot
-// fails as a whole.
+// forgetful returns NaN the first few times that a sample is queried, alone or in a batch. A batch that includes the
+// sample in the field cannot fails as a whole.
 type forgetful struct {
 	cannot int
 	asked  map[int]int
@@ -203,7 +204,7 @@ func TestFailedBatchTakesNoTries(t *testing.T) {
 		}
 		for i := range found[0] {
 			if math.Float64bits(found[0][i]) != math.Float64bits(found[1][i]) {
-				t.Errorf("%d retries: %v beside a sample that cannot be had, and %v without it", retries, found[1], found[0])
+				t.Errorf("%d retries: %v beside a sample without a loss, and %v without it", retries, found[1], found[0])
 				break
 			}
 		}

@@ -257,7 +257,7 @@ func TestRecordsAllocateNothing(t *testing.T) {
 	}
 }
 
-// The rows of each form after three rounds, the same on every processor.
+// The rows of each form after three rounds are the same on every processor.
 func TestRecordsGolden(t *testing.T) {
 	for _, cfg := range recordKinds(9, 5) {
 		e := newTest(t, cfg)

@@ -89,8 +89,8 @@ func TestErdosRenyiSeeds(t *testing.T) {
 }
 
 // A regular graph has the same degree everywhere, is a function of its seed, and has no eigenvalue near that of the
-// constant vector: Friedman's theorem puts the second one of nearly all of them at k - 2*sqrt(k-1) or above, minus a
-// little.
+// constant vector. By Friedman's theorem the second eigenvalue of nearly all regular graphs is at least k - 2*sqrt(k-1),
+// minus a little.
 func TestRegular(t *testing.T) {
 	for _, c := range [][2]int{{4, 2}, {5, 2}, {4, 3}, {12, 4}, {12, 7}, {12, 10}, {31, 8}, {100, 3}, {101, 16}, {100, 78}, {500, 6}} {
 		n, k := c[0], c[1]
@@ -134,7 +134,7 @@ func TestRegularFrequencies(t *testing.T) {
 	}
 }
 
-// At a P where most draws are disconnected, the redraws find a connected one, and it is not always the first.
+// With a P for which most draws are disconnected, Parse draws again until it finds a connected graph.
 func TestErdosRenyiRedraws(t *testing.T) {
 	later := 0
 	for seed := range uint64(20) {
@@ -151,8 +151,8 @@ func TestErdosRenyiRedraws(t *testing.T) {
 	}
 }
 
-// Every pair is an edge equally often, independent of its position in the walk over the pairs: 40,000 draws put six
-// standard deviations at 0.014 around P = 0.3, and all 45 pairs inside.
+// Every pair is an edge equally often, independent of its position in the walk over the pairs: in 40,000 draws the
+// frequencies of all 45 pairs are within six standard deviations, 0.014, of P = 0.3.
 func TestErdosRenyiFrequencies(t *testing.T) {
 	const n, draws, p = 10, 40_000, 0.3
 	var count [n][n]int

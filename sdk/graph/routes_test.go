@@ -186,8 +186,8 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 	return all
 }
 
-// Every route to the two eigenvalues against a complete iteration: the largest is never too low, the second never too
-// high, and both are close.
+// Every route to the two eigenvalues agrees with a complete iteration: the largest is never too low, the second never
+// too high, and both are close.
 func TestSpectrumRoutes(t *testing.T) {
 	for _, n := range []int{48, 150, 330}[:min(3, graphs(8))] {
 		for name, g := range hostile(t, n) {
@@ -215,7 +215,7 @@ func TestSpectrumRoutes(t *testing.T) {
 	}
 }
 
-// Large graphs: bounds on either side of the second eigenvalue.
+// The second eigenvalue of a large graph lies between two independent bounds.
 func TestSpectrumLarge(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("SPADE_LONG=1 runs it")
@@ -230,7 +230,7 @@ func TestSpectrumLarge(t *testing.T) {
 		if want := wave(g.N() / 2); name == "ladder" && (got > want || got < want*(1-1e-5)) {
 			t.Errorf("ladder: %v, want %v", got, want)
 		}
-		// Rayleigh's principle, for the vector that the inverse makes of a random one.
+		// Rayleigh's principle gives an upper bound for the vector that the inverse makes of a random one.
 		inverse, _ := g.inverse(1e6, make([]bool, g.N()))
 		x, y := start(g.N()), make([]float64, g.N())
 		for range 20 {
@@ -281,7 +281,8 @@ func belowInTree(g *Graph, x float64) (count int) {
 	return count
 }
 
-// Families with known spectra, renumbered so that known does not recognize them.
+// The iteration finds the known spectra of graphs that are renumbered, so that the function known does not recognize
+// them.
 func TestSpectrumFamilies(t *testing.T) {
 	wave := func(k, n int) float64 { return 4 * math.Pow(math.Sin(math.Pi*float64(k)/float64(n)), 2) } // of a ring
 	check := func(name string, n int, top, second float64, draw func(b *sketch)) {

@@ -130,9 +130,9 @@ func TestSuggestRobust(t *testing.T) {
 		"off":                            {members: 12, neighbors: 11, fixed: []string{"method.robust"}},
 		"by name":                        {members: 4, neighbors: 2, method: sdk.Method{Robust: 3}, want: 3},
 		"chebyshev":                      {members: 12, neighbors: 11, method: sdk.Method{Consensus: sdk.ConsensusChebyshev}},
-		"shared noise":                   {members: 12, neighbors: 11, privacy: sdk.Privacy{Colluders: 1}, graph: g},
-		"shared noise, by name":          {members: 12, neighbors: 11, privacy: sdk.Privacy{Colluders: 1}, graph: g, method: sdk.Method{Robust: 2}, want: 2},
-		"records, shared noise":          {members: 12, neighbors: 11, privacy: sdk.Privacy{Unit: sdk.UnitRecord, Colluders: 1}, graph: g},
+		"pairwise noise":                 {members: 12, neighbors: 11, privacy: sdk.Privacy{Colluders: 1}, graph: g},
+		"pairwise noise, by name":        {members: 12, neighbors: 11, privacy: sdk.Privacy{Colluders: 1}, graph: g, method: sdk.Method{Robust: 2}, want: 2},
+		"records, pairwise noise":        {members: 12, neighbors: 11, privacy: sdk.Privacy{Unit: sdk.UnitRecord, Colluders: 1}, graph: g},
 	} {
 		m, _, err := plan.Suggest(plan.Known{Dim: 6, Samples: slices.Repeat([]int{64}, c.members), Neighbors: c.neighbors, Open: true,
 			Method: c.method, Privacy: c.privacy, Graph: c.graph, Fixed: c.fixed})
@@ -277,7 +277,7 @@ func TestSuggestRefuses(t *testing.T) {
 		"Samples []":    {Dim: 1},
 		"Samples [3 0]": {Dim: 1, Samples: []int{3, 0}},
 		"method.tau is 9, want at most 4, the number of steps": {Dim: 1, Samples: one, Steps: 4, Method: sdk.Method{Tau: 9}},
-		"queries is 5, enough for 0 rounds of 20, want":          {Dim: 1, Samples: one, Queries: 5},
+		"queries is 5, enough for 0 rounds of 20, want":        {Dim: 1, Samples: one, Queries: 5},
 		"queries is 9223372036854775807": {Dim: 1, Samples: []int{1}, Queries: math.MaxInt64,
 			Method: sdk.Method{Tau: 1}},
 		"method.rounds is -1": {Dim: 1, Samples: one, Method: sdk.Method{Rounds: -1}},
