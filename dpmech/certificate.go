@@ -180,7 +180,7 @@ func (c *Certificate) charged() Total {
 func (c *Certificate) verifyReserved(reserved []Spend) error {
 	unmade, err := unmadeOf(c.Spends, reserved)
 	if err == nil && unmade != c.ReservedUnmade {
-		err = fmt.Errorf("the ledger has %d releases of this run, but the certificate has %d and %d reserved_unmade",
+		err = fmt.Errorf("the ledger has %d releases of this run, but the certificate has %d releases and %d reserved_unmade",
 			countRounds(reserved), countRounds(c.Spends), c.ReservedUnmade)
 	}
 	return err

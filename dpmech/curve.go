@@ -204,7 +204,7 @@ func (c *Certificate) verifyCurve() error {
 			f.want(p.Colluders > before.Colluders, "%s: colluders is %d, want more than %d", where, p.Colluders, before.Colluders)
 			f.want(p.Effective <= before.Effective, "%s: effective_sigma is %v, want at most %v", where, p.Effective, before.Effective)
 		}
-		f.want(p.Colluders >= 0 && p.Effective > 0, "%s: colluders is %d and effective_sigma is %v, want at least 0 and more than 0", where,
+		f.want(p.Colluders >= 0 && p.Effective > 0, "%s: colluders is %d and effective_sigma is %v, want colluders >= 0 and effective_sigma > 0", where,
 			p.Colluders, p.Effective)
 		named = named || p.Level == Level{shared.Colluders, shared.Effective}
 		levels = append(levels, p.Level)
@@ -212,7 +212,7 @@ func (c *Certificate) verifyCurve() error {
 	f.want(named, "lacks the point of the releases: %d colluders and effective_sigma %v", shared.Colluders, shared.Effective)
 	for i, s := range c.Spends {
 		alike := s.Shared == shared && len(levels) > 0 && levels[len(levels)-1].Effective == s.Sigma
-		f.want(s.Shared == (Shared{}) || alike, "releases[%d] have pairwise noise unlike the others, or the last point lacks effective_sigma %v, which is their sigma",
+		f.want(s.Shared == (Shared{}) || alike, "releases[%d]: pairwise noise differs from the other releases, or effective_sigma of the last point is not %v",
 			i, s.Sigma)
 	}
 	if len(f) > 0 {

@@ -272,7 +272,7 @@ func LoadFilter(state []byte) (*Filter, error) {
 	}
 	f := &Filter{limit: s.Limit, spends: s.Spends}
 	if !bytes.Equal(f.State(), state) {
-		return nil, fmt.Errorf("dpmech: filter state: was changed since it was saved: found %d bytes, want the %d bytes that State writes",
+		return nil, fmt.Errorf("dpmech: filter state: found %d bytes that were changed after they were saved, want the %d bytes that State returns",
 			len(state), len(f.State()))
 	}
 	return f, nil

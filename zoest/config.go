@@ -54,7 +54,7 @@ func (c Config) Validate() error {
 		"Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples)
 	want(c.Window >= 0, "Window is %d, want 0 (one) or more", c.Window)
 	want(c.Directions >= Rademacher && c.Directions <= Walsh, "Directions is %v, want Rademacher or Walsh", c.Directions)
-	want(c.Directions != Walsh || c.Dim <= 1<<30, "Walsh directions of %d numbers, want at most 2^30", c.Dim)
+	want(c.Directions != Walsh || c.Dim <= 1<<30, "Dim is %d, want at most 2^30 with Walsh directions", c.Dim)
 	want(c.Kind >= Paper && c.Kind <= Tracking, "Kind is %d, want Paper, Centered or Tracking", c.Kind)
 	want(c.Kind != Tracking || !c.Seeded, "Tracking with a seeded table, want a dense one: its rows cannot be recomputed")
 	want(!c.Records || !c.Seeded, "Records with a seeded table, want a dense one: a seeded row has only one query")

@@ -36,7 +36,7 @@ func TestValidateReportsEveryFault(t *testing.T) {
 			"zoest: Directions is -1, want Rademacher or Walsh",
 		}},
 		{"walsh", Config{Dim: 1<<30 + 1, Samples: 1, Seeded: true, Directions: Walsh}, []string{
-			"zoest: Walsh directions of 1073741825 numbers, want at most 2^30",
+			"zoest: Dim is 1073741825, want at most 2^30 with Walsh directions",
 		}},
 		{"kind", Config{Dim: 1, Samples: 1, Kind: 3}, []string{"zoest: Kind is 3, want Paper, Centered or Tracking"}},
 		{"tracking", Config{Dim: 1, Samples: 1, Kind: Tracking, Seeded: true}, []string{

@@ -83,7 +83,7 @@ func New(spec Spec, base, basis []float32) (*Adapter, error) {
 	for _, x := range [][]float32{base, basis} {
 		for i, v := range x {
 			if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
-				return nil, fmt.Errorf("adapter: number %d of a file is %v, want a finite one", i, v)
+				return nil, fmt.Errorf("adapter: number %d of a file is %v, want a finite number", i, v)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func (a *Adapter) Spec() *Spec { return &a.spec }
 // is fixed, so that all processors give the same bits.
 func (a *Adapter) Expand(x, c []float32) {
 	if len(x) != a.spec.Of || len(c) != a.spec.Dim {
-		panic(fmt.Sprintf("adapter: %d numbers from %d, want %d from %d", len(x), len(c), a.spec.Of, a.spec.Dim))
+		panic(fmt.Sprintf("adapter: Expand of %d numbers from %d, want %d from %d", len(x), len(c), a.spec.Of, a.spec.Dim))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -73,7 +73,7 @@ func Parse(text string, of int) (*Spec, error) {
 		s.Dim = int(s.trained()) // Validate rejects a Dim that is too large
 	}
 	if text != again {
-		return nil, fmt.Errorf("adapter: %.80q, want random:DIM:SEED or lora:RANK:SEED:MATRICES", text)
+		return nil, fmt.Errorf("adapter: found %.80q, want random:DIM:SEED or lora:RANK:SEED:MATRICES", text)
 	}
 	return s, s.Validate()
 }

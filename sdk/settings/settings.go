@@ -78,14 +78,14 @@ var all = []Setting{
 	{Name: "method.seed", Flag: "seed", Default: "1",
 		Words: "seed of data split, partition, graph, directions and batches; in a simulation also of the noise"},
 	{Name: "method.robust", Flag: "robust", Range: setting.Robust,
-		Words: "bound a neighbor's influence over the run: at most so many `times` the median distance of the neighbors from " +
+		Words: "bound a neighbor's influence over the run: at most this many `times` the median distance of the neighbors from " +
 			"their median, such as 1.5, or off (default 1.5 or 2 where members have many neighbors and share no noise, " +
 			"else off)"},
 	{Name: "method.consensus", Flag: "consensus", Names: consensuses.Names,
 		Words: "steps of mixing and cool-down: admm (the method's) or chebyshev (far fewer rounds) (default chebyshev with noise, " +
 			"unless robust is on or payload message is given)"},
 	{Name: "method.shrink", Flag: "shrink", Range: setting.Shrink,
-		Words: "move each parameter of the final model back to its start, but not beyond, by so many standard `deviations` of the " +
+		Words: "move each parameter of the final model back to its start, but not beyond, by this many standard `deviations` of the " +
 			"mean's noise (0.5 for a linear model of a table whose records are protected, unless given)"},
 
 	{Name: "privacy.non_private", Flag: "non-private",

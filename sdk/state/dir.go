@@ -211,7 +211,7 @@ func (d *Dir) save(r Record) error {
 	case r.Round < 0:
 		return errors.New("state: the round is negative, want 0 or more")
 	case newest >= 0 && r.Round != newest+1:
-		return fmt.Errorf("state: the newest state is of round %d, want the next round", newest)
+		return fmt.Errorf("state: the record does not follow round %d, the newest round", newest)
 	case len(r.Note) > MaxNote:
 		return fmt.Errorf("state: the note has %d bytes, want at most %d", len(r.Note), MaxNote)
 	case r.Note != "" && !json.Valid([]byte(r.Note)):

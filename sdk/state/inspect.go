@@ -168,7 +168,7 @@ func (s *scan) validate() (contents, error) {
 				s.path(i), sl.Round, s.path(1-i))
 		}
 		if _, other := s.log.find(sl.slot); other {
-			return refuse("%s holds another state of round %d than %s lists: the file was replaced by that of another run; "+
+			return refuse("%s holds a state of round %d other than the one that %s lists: the file is from another run; "+
 				"restore the original file, or %s", s.path(i), sl.Round, s.logPath(), anew)
 		}
 		c.whole[i] = true

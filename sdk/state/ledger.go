@@ -165,7 +165,7 @@ func (l *Ledger) CheckHead(stored string) error {
 	}
 	var h dpmech.Head
 	if err := json.Unmarshal([]byte(stored), &h); err != nil {
-		return fmt.Errorf("state: ledger head stored with the state: %w", err)
+		return fmt.Errorf("state: cannot parse the stored state of the ledger: %w", err)
 	}
 	return l.Contains(h)
 }

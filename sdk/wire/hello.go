@@ -69,7 +69,7 @@ func (h Hello) check() error {
 		adapter = checkName("adapter", h.Adapter)
 	}
 	if h.Codec == 0 {
-		codec = errors.New("codec: found 0, wanted a version from 1 on")
+		codec = errors.New("codec: found 0, wanted a version of 1 or more")
 	}
 	if len(h.Sections) > maxSections {
 		sections = fmt.Errorf("sections: found %d, wanted at most %d", len(h.Sections), maxSections)
