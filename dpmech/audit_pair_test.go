@@ -129,13 +129,13 @@ type watched struct {
 	client  int
 	claim   Gaussian
 	dim     int
-	weights []float64 // of the honest members' releases in the projection
-	rounds  int       // in one sample; every second round inverts the client's updates and the weights
-	scale   float64   // of the projection
+	weights []float64 // weights of the honest members' releases in the projection
+	rounds  int       // rounds of one sample; every second round inverts the client's updates and the weights
+	scale   float64   // scale of the projection
 }
 
-// sample makes count samples and returns the projections. The client's update is at one end of the ball; that of each
-// other member is known: 0.
+// sample makes count samples and returns the projections. The client's update is at one end of the ball; the update of
+// each other member is known to be 0.
 func (w *watched) sample(t *testing.T, count int, sign float64, f flaw, seed uint64) []float64 {
 	t.Helper()
 	g := w.claim

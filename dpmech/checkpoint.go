@@ -112,7 +112,7 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 			elsewhere, unit = elsewhere.plus(cost), max(unit, unitOf(r.Spends)) // the run is over, or another process executes it
 		}
 	}
-	var open []Total // in an order independent of the map's, because sums are rounded
+	var open []Total // sorted, because sums are rounded and the order of a map is random
 	for other, cost := range c.plans {
 		if other != id && sumSpends(c.life.spends(other)).All <= cost.All {
 			open, unit = append(open, cost.Total()), max(unit, cost.Unit)
@@ -136,7 +136,7 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 type Inherited struct {
 	Ledger string `json:"lost_ledger"` // its id, 32 hexadecimal digits
 	Member string `json:"proved_by"`   // the neighbor that presented the checkpoint
-	Limit  *Limit `json:"limit"`       // of the lost ledger, which may have spent all of it; nil: unlimited
+	Limit  *Limit `json:"limit"`       // limit of the lost ledger, which may have spent all of it; nil: unlimited
 	Amount
 }
 

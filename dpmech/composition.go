@@ -25,7 +25,7 @@ func (id RunID) validate() error {
 // lifetime of the data. It is not safe for concurrent use.
 type Composition struct {
 	life  Lifetime         // the counts, without Ledger, Cost and the Rho of each run
-	plans map[RunID]Amount // of open runs, see Plan
+	plans map[RunID]Amount // costs of open runs, see Plan
 }
 
 // NewComposition returns an empty account of a data set; created is an RFC 3339 time. With a nil limit it counts and
@@ -51,8 +51,8 @@ func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err 
 	return false, c.allows(id, f.totalWith(round, g), g.Unit, fmt.Sprintf("round %d", round))
 }
 
-// Add counts a release even beyond the limit, since it may have been made. It fails if the release is already counted
-// or does not follow those of its run.
+// Add counts a release even beyond the limit, because it may have been made. It fails if the release is already counted
+// or does not follow the earlier releases of its run.
 func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	f, counted, err := c.find(id, round, g)
 	if counted {

@@ -13,7 +13,7 @@ type Cost struct {
 
 	Rho          float64 `json:"rho"`   // zCDP
 	Mu           float64 `json:"mu"`    // GDP, sqrt(2 rho)
-	Delta        float64 `json:"delta"` // of the epsilons
+	Delta        float64 `json:"delta"` // delta of the epsilons
 	EpsilonPaper float64 `json:"epsilon_paper"`
 	EpsilonZCDP  float64 `json:"epsilon_zcdp"`
 	EpsilonGDP   float64 `json:"epsilon_gdp"`

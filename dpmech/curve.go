@@ -23,7 +23,7 @@ type Point struct {
 
 // Curve is the cost of releases as a function of the number of colluding members.
 type Curve struct {
-	Points []Point // by ascending Colluders; a single point without colluders for a cost against [Everybody]
+	Points []Point // sorted by Colluders; a single point without colluders for a cost against [Everybody]
 	Others int     // the number of other members; 0 if unknown
 	absent int     // see [Shared]
 	named  string  // the adversary of the first point if its number of colluders is unknown

@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// karney is an exact sampler that shares nothing with those of the package and is twenty times slower: algorithm N of
+// karney is an exact sampler that shares no code with the package's and is twenty times slower: algorithm N of
 // Karney, "Sampling exactly from the normal distribution" (ACM Transactions on Mathematical Software 42:3, 2016).
 // Uniform numbers are drawn digit by digit, only as many digits as their comparisons need.
 type karney struct {
 	random  io.Reader
-	err     error // of random; sticky, and ends every loop
+	err     error // first error of random; it ends every loop
 	buf     [4096]byte
 	unread  int
 	x       uniform // the fraction of the number being drawn

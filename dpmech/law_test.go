@@ -13,7 +13,7 @@ import (
 
 var fresh = flag.Bool("fresh", false, "draw the normals of the statistical tests from a fresh key")
 
-// The two samplers, one of which fill uses.
+// samplers are the two samplers; fill uses one of them.
 var samplers = []struct {
 	name string
 	draw func(n *normal, dst []int64, shift int)
@@ -320,7 +320,7 @@ func TestTailLaw(t *testing.T) {
 	} {
 		start := math.Ldexp(float64(c.cells), -int(c.bits))
 		beyond := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / math.Erfc(start/math.Sqrt2) }
-		const bins = 24 // of width 1/32; the last is unbounded
+		const bins = 24 // bins of width 1/32; the last is unbounded
 		var got [bins]float64
 		kept := 0.0
 		for range tries {

@@ -81,7 +81,7 @@ func TestReleaseOnGridAgreesWithRelease(t *testing.T) {
 	for _, c := range []struct {
 		dim  int
 		g    Gaussian
-		step float64 // in units of sigma
+		step float64 // step in units of sigma
 	}{
 		{1000, Gaussian{Clip: 1, Sigma: 8}, 1. / 16},
 		{1000, Gaussian{Clip: 1, Sigma: 8}, 1. / 4096},

@@ -40,7 +40,7 @@ func TestHeights(t *testing.T) {
 		heights []uint64
 		tail    int64
 		bits    uint
-		need    int64 // of the tail, in units of the density at its start: twice the cells of a block
+		need    int64 // least weight of the tail, in units of the density at its start: twice the cells of a block
 	}{
 		{"cells", heights[:], cellsTail, cellBits, 8},
 		{"isochronous", isoHeights[:], isoTail, isoCellBits, 2},
@@ -219,7 +219,7 @@ func TestEveryPath(t *testing.T) {
 		name, sampler string
 		words         []uint64
 		used          int
-		cell          uint64 // of the result, and its width
+		cell          uint64 // cell of the result, and its width
 		bits          int
 	}{
 		{"rectangle", "cells", []uint64{5 << 56, middle}, 2, 5, 4},

@@ -10,7 +10,7 @@ import (
 // is the mechanism's length. A row may depend only on its own unit's records and on released values, so replacing one
 // unit replaces one clipped row of the sum, see part 4 of PROOF.md.
 type Rows struct {
-	Values []float32 // the rows in sequence, those of a unit adjacent; read only
+	Values []float32 // the rows in sequence, with the rows of a unit adjacent; read only
 	// Places is the number of rows of a unit, the same for all units of a network (r_max): 1 or 0 if the unit is a
 	// record, more if it is a person. The rows of a unit are added in order, in float32, and their sum is clipped.
 	Places int

@@ -200,7 +200,7 @@ func TestRowsAllocateNothing(t *testing.T) {
 	}
 }
 
-// Bytes a second of the sum of clipped rows, next to those of reading the same memory.
+// BenchmarkRows measures bytes per second of the sum of clipped rows, and of reading the same memory.
 func BenchmarkRows(b *testing.B) {
 	const d, units = 40, 20000
 	values := make([]float32, d*units)

@@ -133,7 +133,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// nearly returns trials of both samplers, most of them on or near the boundary, and the densities there.
+// nearly calls do with trials of both samplers, most of them on or near the boundary, and the density there.
 func nearly(r *rand.Rand, count int, do func(t trial, density uint64)) {
 	for i := range count {
 		t, density := trial{u: corner(r)}, uint64(0)

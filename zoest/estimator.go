@@ -24,7 +24,7 @@ type Estimator struct {
 	walsh   *walsh    // Walsh directions only
 	last    []float32 // centered: the last loss of each component
 	carry   []float32 // with momentum: the last result of Carry
-	whole   []float32 // all persistent memory: last or that of model, then carry
+	whole   []float32 // all persistent memory: last or model.memory, then carry
 	batch   batch
 	open    []Query     // queries without an answer; their points are permanent parts of room
 	room    []float32   // the points of the open queries, adjacent
@@ -340,7 +340,7 @@ func (e *Estimator) Carry(s []float32) {
 
 // Memory returns the memory that persists across rounds, [Config.Memory] finite numbers: the last loss of each
 // component (Centered) or the model of each (Tracking), then the last result of [Estimator.Carry]. The estimator owns
-// the slice. To survive a restart, copy it between two rounds into that of a new estimator.
+// the slice. To survive a restart, copy it between two rounds into the Memory of a new estimator.
 func (e *Estimator) Memory() []float32 { return e.whole }
 
 // batch draws mini-batches: subsets of fixed size, uniform and without replacement.

@@ -336,7 +336,7 @@ func TestSecondMoment(t *testing.T) {
 		}
 	}
 
-	// Where the loss varies, M_2 = 1 bounds it, and so does the largest mean square of a component near the points.
+	// Where the loss varies, M_2 is bounded by 1 and by the largest mean square of a component near the points.
 	p := logistic
 	first, last := measure(p.estimator(t, Rademacher, 2, mu), 3, n)
 	var m2 float64

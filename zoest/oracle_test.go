@@ -153,7 +153,7 @@ func TestAsk(t *testing.T) {
 	if err := Ask(t.Context(), half, questions(4), losses, 1); err != nil || half.single != 4 {
 		t.Errorf("failed batch: %v after %d single calls", err, half.single)
 	}
-	if err := Ask(t.Context(), half, questions(4), losses, 0); err != nil || losses[0] != 10 { // as if never asked
+	if err := Ask(t.Context(), half, questions(4), losses, 0); err != nil || losses[0] != 10 { // a failed batch is not a try
 		t.Errorf("failed batch without retries: %v, losses %v", err, losses)
 	}
 

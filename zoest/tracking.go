@@ -148,7 +148,7 @@ func (m *model) take(h int, row []float32, u direction, mu, loss float32) (resid
 	m.both += float64(off * along)
 	m.self += float64(along * along)
 	level := loss
-	if m.levels[h] != 0 { // else the component's first query
+	if m.levels[h] != 0 { // otherwise this is the component's first query
 		e := off - along
 		slope = float32(kappa * e / (m.d * float64(mu)))
 		level = loss - float32(off-float64(omega*e))

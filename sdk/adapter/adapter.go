@@ -159,7 +159,7 @@ func (a *Adapter) addRandom(x, from, c []float32) {
 	}
 	var room [chunk / 64]uint64
 	stream := rng.New(a.spec.Seed, rng.Address{Purpose: rng.Adapter})
-	at := 0 // in c
+	at := 0 // index in c
 	for i := 0; i < len(x); i += chunk {
 		n := min(chunk, len(x)-i)
 		signs := room[:vec.SignWords(n)]

@@ -25,7 +25,7 @@ type Spec struct {
 	Form string `json:"form"`           // Random, Coords, LoRA or Basis
 	Dim  int    `json:"dim"`            // d, trained numbers, 1..Of
 	Of   int    `json:"of"`             // D, parameters of the model, 1..Most
-	Seed uint64 `json:"seed,omitempty"` // of the signs; Random and LoRA
+	Seed uint64 `json:"seed,omitempty"` // seed of the signs; only Random and LoRA
 
 	Ranges   [][2]int `json:"ranges,omitempty"`   // Coords: the first and the last coordinate of each range, ascending
 	Rank     int      `json:"rank,omitempty"`     // LoRA: rows of signs for each matrix
@@ -37,7 +37,7 @@ type Spec struct {
 
 // Matrix is a part of the parameters with Rows x Columns numbers, row after row.
 type Matrix struct {
-	Name    string `json:"name"` // for people
+	Name    string `json:"name"` // label for display
 	Offset  int    `json:"offset"`
 	Rows    int    `json:"rows"`
 	Columns int    `json:"columns"`
@@ -46,7 +46,7 @@ type Matrix struct {
 // File is a file of numbers in the folder of the fleet file, or below.
 type File struct {
 	File   string `json:"file"`
-	SHA256 string `json:"sha256"` // in 64 lower case hexadecimal digits
+	SHA256 string `json:"sha256"` // SHA-256 in 64 lower case hexadecimal digits
 }
 
 // Parse reads "random:DIM:SEED" or "lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,..." for a model of so many parameters.

@@ -15,13 +15,13 @@ func MixingTime(contraction float64) int {
 
 // Schedule is the sequence of a run's rounds.
 type Schedule struct {
-	Rounds   int // of learning, each with noise
-	Mixing   int // after each of them
+	Rounds   int // rounds of learning, each with noise
+	Mixing   int // rounds of mixing after each round of learning
 	Cooldown int
 	Shared   float64 // standard deviation of the noise of a pair of neighbors, in units of a node's local noise
 	Partners *Graph  // graph whose edges share noise; nil for the network itself
 
-	Chebyshev *Chebyshev // for mixing and cool-down; nil for the method's own steps
+	Chebyshev *Chebyshev // steps of mixing and cool-down; nil for the method's own steps
 }
 
 // rate returns the coefficients of the t-th round, from 0, of cool-down or of mixing after a round of learning; zeros
@@ -56,8 +56,8 @@ type noisyNetwork struct {
 	g, partners    *Graph
 	width          int // numbers of a model
 	a, rho, shared float64
-	x, dual, flow  []float64 // of each node: its model, dual, and sum of flows
-	lap, pair      []float64 // of the round: L*x, and pairwise noise
+	x, dual, flow  []float64 // model, dual and sum of flows of each node
+	lap, pair      []float64 // L*x and pairwise noise of the round
 	noise          rng.Stream
 }
 

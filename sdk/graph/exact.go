@@ -69,7 +69,7 @@ func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 			a[e[0]][e[1]] = w
 		}
 	}
-	links := make([][]int, n) // of a node to later ones, when it is eliminated
+	links := make([][]int, n) // links of each node to later nodes at its elimination
 	for k, row := range a {
 		sum := ground[k]
 		for j := k + 1; j < n; j++ {

@@ -59,7 +59,7 @@ func (g *Graph) Edges() [][2]int { return g.edges }
 // be changed.
 func (g *Graph) Neighbors(i int) []int { return g.neighbors[i] }
 
-// build is New with names for edges, such as a line of a file; name returns the name of the k-th.
+// build is New with names for edges, such as a line of a file; name returns the name of the k-th edge.
 func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	if name == nil {
 		name = func(k int) string { return fmt.Sprintf("edge %d", k) }

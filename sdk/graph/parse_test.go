@@ -116,8 +116,8 @@ func TestRegular(t *testing.T) {
 	}
 }
 
-// All regular graphs of few nodes are about equally frequent: on six nodes with three neighbors each there are 10
-// complete bipartite graphs, with one of which the walk begins, and 60 prisms.
+// All regular graphs of few nodes are about equally frequent. On six nodes with three neighbors each there are 60 prisms
+// and 10 complete bipartite graphs, one of which is the start of the walk.
 func TestRegularFrequencies(t *testing.T) {
 	seen := map[string]int{}
 	const draws = 14000

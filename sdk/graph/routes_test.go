@@ -194,7 +194,7 @@ func TestSpectrumRoutes(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
 				top, _ := g.extreme(true)
 				second, _ := g.extreme(false)
-				if n == 48 { // and against an independent solver
+				if n == 48 { // compare with an independent solver too
 					values := jacobi(g)
 					top, second = values[g.N()-1], values[1]
 				}

@@ -47,8 +47,8 @@ func (g *Graph) Contraction(a, rho float64) float64 {
 // multiple of that if eigenvalues are crowded, and never above the largest sum of degrees over an edge. It is computed
 // once.
 //
-// Up to N = 301 the bits, and those of [Graph.Gain], are the same in every version, so that one version can continue
-// the run of another. On larger graphs the last digits may change.
+// Up to N = 301 the bits of the result and of [Graph.Gain] are the same in every version, so that one version can
+// continue the run of another. On larger graphs the last digits may change.
 func (g *Graph) LambdaMax() float64 { return g.lambdaMax() }
 
 // Lambda2 returns the smallest eigenvalue of the Laplacian above zero, the algebraic connectivity; 0 for a single node.

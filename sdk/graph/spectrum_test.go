@@ -262,7 +262,7 @@ func TestContractionOfMatrix(t *testing.T) {
 			lambda := g / (c.a * c.rho)
 			// M is scaled so that its entries do not depend on a alone: diag(1, a) M diag(1, 1/a).
 			m := [2][2]float64{{1 - g, -1}, {g / 2, 1}}
-			var logs float64 // of the factors taken out
+			var logs float64 // sum of the logarithms of the factors taken out
 			for range 12 {   // M to the power 4096, by squaring
 				m = [2][2]float64{
 					{m[0][0]*m[0][0] + m[0][1]*m[1][0], m[0][0]*m[0][1] + m[0][1]*m[1][1]},

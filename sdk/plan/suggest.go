@@ -111,7 +111,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if err := k.length(&m, p); err != nil {
 		return m, p, err
 	}
-	queries := 0 // in one local step of the whole network
+	queries := 0 // queries of the whole network in one local step
 	for _, samples := range k.Samples {
 		queries += batchOf(m, samples)
 	}
@@ -298,7 +298,7 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 		def(&m.Tau, int(min(max(4096/batch, 2), 64)))
 	}
 	if m.Estimator == sdk.EstimatorTracking {
-		def(&m.Tau, 3) // as many queries as other estimators with 2
+		def(&m.Tau, 3) // makes as many queries as 2 with other estimators
 	}
 	def(&m.Tau, 2)
 	return errors.Join(setting.Rounds.Check("plan: suggest", "method.rounds", float64(m.Rounds)),

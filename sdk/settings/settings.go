@@ -16,8 +16,8 @@ import (
 type Setting struct {
 	Name    string        // path in a fleet file: "method.gain"
 	Flag    string        // name on a command line; empty if it follows from others
-	Range   setting.Range // of a number
-	Names   []string      // of its values, if it is a choice
+	Range   setting.Range // range of a number
+	Names   []string      // names of the values, if it is a choice
 	Default string        // what plan.Suggest chooses; "chosen" if that follows from others
 	Words   string        // purpose; the word in back quotes stands for its value, as in package flag
 }

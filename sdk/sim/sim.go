@@ -59,7 +59,7 @@ type Sim struct {
 	workers    []*worker
 	direct     bool                   // in this tick every client reads what all its neighbors posted in the last one
 	transit    map[int][]admm.Message // other sent messages, by tick of arrival
-	tick       int                    // in progress
+	tick       int                    // tick in progress
 	idle       int                    // ticks since the last release
 	last       int
 	over       int // complete rounds

@@ -22,10 +22,10 @@ type member struct {
 	neighbors []int
 	place     []int32        // this client's index among the neighbors of each neighbor
 	sent      map[int]int    // with Faults: number of messages sent so far, by neighbor
-	in, out   []admm.Message // of this tick; out holds copies
+	in, out   []admm.Message // messages of this tick; out holds copies
 	asleep    bool
 	released  int       // round of the release made in this tick, or 0
-	model     []float32 // of that release; before it, reusable storage
+	model     []float32 // model of that release; before the release, reusable storage
 	fresh     int       // released, if that release is all that is sent, once to each neighbor, and out is empty
 	posted    int       // fresh in the previous tick
 	err       error

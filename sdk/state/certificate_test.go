@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// certify certifies made rounds of a run of which the ledger reserved some, after three rounds of another run.
+// certify certifies made rounds of a run that has reserved rounds in the ledger, after three rounds of another run.
 func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
 	t.Helper()
 	l, _ := newLedger(t, limitOf(40, 1e-6, dpmech.ZCDP))

@@ -25,7 +25,7 @@ type Heads struct {
 
 // headEntry is one line of the file: the latest release or the latest checkpoint that names a ledger.
 type headEntry struct {
-	Key    hexText        `json:"key"`    // of the neighbor that signed
+	Key    hexText        `json:"key"`    // key of the neighbor that signed
 	Ledger hexText        `json:"ledger"` // the ledger's id
 	Signed signed.Earlier `json:"signed"`
 }

@@ -129,7 +129,7 @@ type Quarantine struct {
 // Frame is a frame of a neighbor.
 type Frame struct {
 	Bytes  int    `json:"bytes"`  // length
-	SHA256 string `json:"sha256"` // of the whole frame, in hexadecimal digits
+	SHA256 string `json:"sha256"` // SHA-256 of the whole frame, in hexadecimal digits
 	Start  []byte `json:"start"`  // first bytes, at most MaxFrameKept
 }
 

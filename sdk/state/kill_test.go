@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// killedState returns 2 MiB of which every byte depends on the round.
+// killedState returns 2 MiB in which every byte depends on the round.
 func killedState(round int, b []byte) []byte {
 	x := uint32(round)*2654435761 + 1
 	for i := range b {

@@ -31,7 +31,7 @@ type Ledger struct {
 	file     file  // nil if the ledger is closed or read-only
 	room     int64 // length of the file: lines, then zeros as room for more
 	log      *ledgerLog
-	marks    file  // of the high-water mark
+	marks    file  // file of the high-water mark
 	place    int   // place of the newest mark, 0 or 1
 	markRoom int64 // length of a place; 0 if there is no mark yet
 	broken   error // the failed write or sync
@@ -178,7 +178,7 @@ func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
 }
 
 // Verify verifies a certificate (see [dpmech.Certificate.Verify]) and compares its lifetime with the ledger. Later
-// releases of the certificate's run are an error that states their number; those of other runs are not.
+// releases of the certificate's run are an error, which states their number; later releases of other runs are not.
 func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	err := c.Verify()
 	life := c.Lifetime

@@ -63,7 +63,7 @@ type ledgerLine struct {
 	id        dpmech.RunID
 	round     int
 	g         dpmech.Gaussian
-	inherited *dpmech.Inherited // in place of the reservation
+	inherited *dpmech.Inherited // set for an inherited spend, which has no reservation
 }
 
 func (l *ledgerLog) seq() int { return len(l.lines) - 1 }

@@ -23,7 +23,7 @@ type simDisk struct {
 type step struct {
 	kind string // "create", "write", "truncate", "sync"; "sync" without a name is of the directory
 	name string
-	off  int64 // of a truncate: the new size
+	off  int64 // offset of a write, new size of a truncate
 	data []byte
 }
 

@@ -27,7 +27,7 @@ const (
 
 type slot struct {
 	Record
-	version uint32 // of the format
+	version uint32 // version of the format
 	digest  [sha256.Size]byte
 }
 

@@ -166,7 +166,7 @@ func sourceEntropy(sd float64) float64 {
 	for k := 0.0; k <= 9*sd+1; k++ {
 		p := (math.Erfc((k-0.5)/sd/math.Sqrt2) - math.Erfc((k+0.5)/sd/math.Sqrt2)) / 2
 		if k > 0 {
-			h -= p * math.Log2(p) // of -k
+			h -= p * math.Log2(p) // the term of -k
 		}
 		if p > 0 {
 			h -= p * math.Log2(p)
@@ -185,8 +185,8 @@ func TestGridSize(t *testing.T) {
 			h, source := entropy(g), sourceEntropy(sd)
 			t.Logf("d %6d, sd %3g: %6d bytes, %6.3f bits; entropy %6.3f (%+.2f %%), of the source %6.3f (%+.2f %%)",
 				dim, sd, len(frame), bits, h, 100*(bits/h-1), source, 100*(bits/source-1))
-			// If a sample is not much larger than its alphabet, its empirical entropy is below that of the source. No code
-			// is shorter than the entropy of the source, so compare with the latter.
+			// If a sample is not much larger than its alphabet, its empirical entropy is below the source's entropy. No code
+			// is shorter than the source's entropy, so compare with that.
 			if dim < 10_000 || sd > 100 && dim < 100_000 {
 				h = source
 			}
