@@ -35,8 +35,8 @@ func TestEpsilonReferenceValues(t *testing.T) {
 }
 
 // The noise for 50 rounds at delta = 1e-5 agrees with true values from forty-digit arithmetic, rounded up to six digits
-// or, in the table of three decimals, to nearest. (A published table has 16.371 and 5.126 for zCDP at 4 and 16. The true
-// values are 16.370494 and 5.125484: the table's minimum over the orders was not exact.)
+// or, in the table of three decimals, to nearest. (A published table has 16.371 and 5.126 for zCDP at 4 and 16. The
+// true values are 16.370494 and 5.125484: the table's minimum over the orders was not exact.)
 func TestSigmaReferenceValues(t *testing.T) {
 	for _, c := range []struct {
 		epsilon          float64
@@ -207,7 +207,8 @@ func TestMaxRounds(t *testing.T) {
 	}
 }
 
-// The smallest delta inverts Epsilon. If noise that is not ideal takes a part of delta, the rest costs a larger epsilon.
+// The smallest delta inverts Epsilon. If noise that is not ideal takes a part of delta, the rest costs a larger
+// epsilon.
 func TestDeltaAndSlack(t *testing.T) {
 	for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 		for rho := 1e-4; rho < 300; rho *= 3 {

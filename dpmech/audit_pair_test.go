@@ -221,9 +221,9 @@ func measured(plus, minus []float64) (mu, off float64) {
 	return mu, math.Sqrt(2/n + mu*mu/(4*n))
 }
 
-// refute returns evidence against a claim of mu: events that are likelier than the claim allows, a measured mu above the
-// claim, or a measured mu more than 3 % below it, which means that the noise is not as stated. lower is a lower bound on
-// mu. All limits are 4 standard errors off.
+// refute returns evidence against a claim of mu: events that are likelier than the claim allows, a measured mu above
+// the claim, or a measured mu more than 3 % below it, which means that the noise is not as stated. lower is a lower
+// bound on mu. All limits are 4 standard errors off.
 func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint64) (faults []string, lower float64) {
 	t.Helper()
 	plus, minus := w.sample(t, count, 1, f, seed), w.sample(t, count, -1, f, seed+1)

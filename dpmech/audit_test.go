@@ -150,8 +150,8 @@ func auditedRelease(t *testing.T, dim, count int, claim Gaussian, sign, fault fl
 }
 
 // The audit treats the mechanism as a black box, at its worst case: two data sets whose updates are clipped to opposite
-// ends of the ball. It makes a million releases in all from fixed seeds; the probability of a false alarm is 1 %. On the
-// wire grid a threshold on the sum is a valid event, if not always the tightest one.
+// ends of the ball. It makes a million releases in all from fixed seeds; the probability of a false alarm is 1 %. On
+// the wire grid a threshold on the sum is a valid event, if not always the tightest one.
 //
 // Power: at mu = 2.5, noise that is 2 % too small gives mu = 2.551. At epsilon 0 the left side rises by the density
 // 0.183 * 0.051 / 2 and the right side falls by as much. With 175,000 releases each, both are known to 0.00074; a limit

@@ -136,8 +136,8 @@ func (d *draws) ks() float64 {
 	return most * math.Sqrt(d.n)
 }
 
-// faults returns the tests that the draws fail. An exact sampler fails each with a probability of about 1e-6 (the signs:
-// 6e-5).
+// faults returns the tests that the draws fail. An exact sampler fails each with a probability of about 1e-6 (the
+// signs: 6e-5).
 func (d *draws) faults() (failed []string) {
 	if sum, df := d.chi(); sum > chiLimit(df) {
 		failed = append(failed, fmt.Sprintf("chi-square is %.1f, limit %.1f", sum, chiLimit(df)))
@@ -161,9 +161,9 @@ func (d *draws) faults() (failed []string) {
 	return failed
 }
 
-// sizes returns the numbers of draws and the size of the errors that they detect, see TestNormalLawPower. With SPADE_LONG
-// that is a scale that is off by 0.5 %, and 0.1 % wrong signs. Otherwise a fifth and a tenth of the draws detect errors
-// of three times that size. With -short there are fewer draws.
+// sizes returns the numbers of draws and the size of the errors that they detect, see TestNormalLawPower. With
+// SPADE_LONG that is a scale that is off by 0.5 %, and 0.1 % wrong signs. Otherwise a fifth and a tenth of the draws
+// detect errors of three times that size. With -short there are fewer draws.
 func sizes() (plain, signs int, fault float64) {
 	switch {
 	case testing.Short():

@@ -27,8 +27,8 @@ func newMechanism(t testing.TB, dim int, seed uint64) *Mechanism {
 	return m
 }
 
-// A release agrees with a simple float64 reference: the same noise, drawn again, plus the update, clipped by the formula
-// of the paper.
+// A release agrees with a simple float64 reference: the same noise, drawn again, plus the update, clipped by the
+// formula of the paper.
 func TestReleaseAgainstReference(t *testing.T) {
 	s := stream(1)
 	for _, c := range []struct {

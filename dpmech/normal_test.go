@@ -202,8 +202,8 @@ func tie(t trial, u uint64) uint64 {
 	return d
 }
 
-// The samplers draw correctly on every path, with words that lead there. The number of words used confirms the path: two
-// for a point under a rectangle, three for a trial, and two more each time a comparison needs more digits.
+// The samplers draw correctly on every path, with words that lead there. The number of words used confirms the path:
+// two for a point under a rectangle, three for a trial, and two more each time a comparison needs more digits.
 func TestEveryPath(t *testing.T) {
 	const middle = 0x8765432187654321
 	wedge := trial{peak: heights[0], bits: cellBits, k: 20, base: heights[21], span: heights[20] + 1 - heights[21]}

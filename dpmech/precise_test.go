@@ -39,8 +39,8 @@ func checkDelta(t *testing.T, r *reference, a Accounting, rho, eps float64) {
 	}
 }
 
-// Epsilon is never below the truth, and within 1e-9 of it, at a thousand random points (150 without SPADE_LONG) over the
-// whole range in use and, for delta, far beyond it.
+// Epsilon is never below the truth, and within 1e-9 of it, at a thousand random points (150 without SPADE_LONG) over
+// the whole range in use and, for delta, far beyond it.
 func TestAccountingAgainstReference(t *testing.T) {
 	n := 150
 	switch {
@@ -64,8 +64,8 @@ func TestAccountingAgainstReference(t *testing.T) {
 	}
 }
 
-// Epsilon agrees with the reference where formulas break down: at and beyond the ends of the ranges, and for spends that
-// delta nearly covers.
+// Epsilon agrees with the reference where formulas break down: at and beyond the ends of the ranges, and for spends
+// that delta nearly covers.
 func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some spends take two thousand digits")

@@ -177,12 +177,12 @@ func meanFault(m moments, want []float64) error {
 	return nil
 }
 
-// The measured conditional mean agrees with the exact mean over all 8 sign vectors, at a large radius: 30000 rounds give
-// a standard error of about 0.002, where mu times the gradient is about 0.1. The test detects mutations that change the
-// mean. An estimate divided by mu, or of the wrong sign, changes it from the first step on. A sum over the batch, and a
-// table mean that is not recomputed, change it once rows have been replaced at points with another gradient. A table
-// that is never refreshed does not change the mean: its rows cancel against their own mean. Only the comparison with the
-// reference detects that mutation (TestReferenceFaultsAreSeen).
+// The measured conditional mean agrees with the exact mean over all 8 sign vectors, at a large radius: 30000 rounds
+// give a standard error of about 0.002, where mu times the gradient is about 0.1. The test detects mutations that
+// change the mean. An estimate divided by mu, or of the wrong sign, changes it from the first step on. A sum over the
+// batch, and a table mean that is not recomputed, change it once rows have been replaced at points with another
+// gradient. A table that is never refreshed does not change the mean: its rows cancel against their own mean. Only the
+// comparison with the reference detects that mutation (TestReferenceFaultsAreSeen).
 func TestConditionalMeanIsExact(t *testing.T) {
 	p, mu := logistic, 0.5
 	n := 30000
@@ -234,8 +234,8 @@ func bound(m moments, gradient []float64, mu float64) (distance, tolerance, sign
 	return math.Sqrt(distance), cr*mu*mu + 4*math.Sqrt(variance), math.Sqrt(signal)
 }
 
-// The conditional mean keeps the paper's own bound, at a radius so small that the bound is meaningful: the tolerance must
-// be below half of the estimated value. Division by mu and a wrong sign violate the bound.
+// The conditional mean keeps the paper's own bound, at a radius so small that the bound is meaningful: the tolerance
+// must be below half of the estimated value. Division by mu and a wrong sign violate the bound.
 func TestConditionalMeanBound(t *testing.T) {
 	const mu, b, n = 0.05, 3, 150000
 	if brief() {
@@ -361,9 +361,9 @@ func TestSecondMoment(t *testing.T) {
 }
 
 // Lemma 1 holds with measurement noise of the oracle, of mean zero and variance 1/4, drawn anew for each query. The
-// conditional mean stays that of the noiseless loss, the table's rows satisfy (1/m) sum E|a_h|^2 <= Q^2, and the estimate
-// satisfies E|v|^2 <= 9 Q^2, with M_2 raised by the noise's variance. Noise of mean 4 also leaves the mean unchanged
-// (E u = 0) but not the second moments, where the test detects it.
+// conditional mean stays that of the noiseless loss, the table's rows satisfy (1/m) sum E|a_h|^2 <= Q^2, and the
+// estimate satisfies E|v|^2 <= 9 Q^2, with M_2 raised by the noise's variance. Noise of mean 4 also leaves the mean
+// unchanged (E u = 0) but not the second moments, where the test detects it.
 func TestNoisyQueries(t *testing.T) {
 	const mu, b, variance = 0.5, 2, 0.25
 	n := 40000

@@ -55,8 +55,8 @@ func TestWindowChangesNothing(t *testing.T) {
 	})
 }
 
-// If one loss of a window is unusable, Answer refuses all of them, the error names the sample, and the same queries stay
-// open.
+// If one loss of a window is unusable, Answer refuses all of them, the error names the sample, and the same queries
+// stay open.
 func TestWindowRefusesAsOne(t *testing.T) {
 	e := newTest(t, Config{Dim: 2, Samples: 5, Seed: 1, Window: 3})
 	e.Fill(0, []float32{1, 2}, 0.5)
@@ -137,8 +137,8 @@ func TestAsk(t *testing.T) {
 		}
 	}
 
-	// A batch takes one call for all queries, then single calls for the missing answers, or single calls for all queries
-	// if the first call failed.
+	// A batch takes one call for all queries, then single calls for the missing answers, or single calls for all
+	// queries if the first call failed.
 	half := &batchScript{script{answer: func(call, sample int) (float64, error) {
 		if call == 0 && sample%2 == 1 {
 			return math.NaN(), nil

@@ -94,8 +94,8 @@ func tracking(t *testing.T, f func(t *testing.T, cfg Config)) {
 	}
 }
 
-// In five rounds with decreasing and increasing radius, large moves and losses of any sign, the estimates equal those of
-// the reference to a few parts in 10^5 of the largest number in the sum.
+// In five rounds with decreasing and increasing radius, large moves and losses of any sign, the estimates equal those
+// of the reference to a few parts in 10^5 of the largest number in the sum.
 func TestTrackingAgainstReference(t *testing.T) {
 	tracking(t, func(t *testing.T, cfg Config) {
 		e, ref := newTest(t, cfg), newTracked(cfg)

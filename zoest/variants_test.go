@@ -103,8 +103,9 @@ func TestCenteredMatchesShiftedLoss(t *testing.T) {
 	})
 }
 
-// Lemma 1 holds for the centered estimator: the conditional mean is the same, and the second moment for losses in [0, 1]
-// is below the paper's 9 Q^2 = 9d. A constant loss shows the purpose: after the first round all of the variance is gone.
+// Lemma 1 holds for the centered estimator: the conditional mean is the same, and the second moment for losses in [0,
+// 1] is below the paper's 9 Q^2 = 9d. A constant loss shows the purpose: after the first round all of the variance is
+// gone.
 func TestCenteredLemma(t *testing.T) {
 	p, mu, n := logistic, 0.5, 30000
 	if brief() {
@@ -210,8 +211,8 @@ func TestSeededFootprint(t *testing.T) {
 	runtime.KeepAlive(e)
 }
 
-// BenchmarkVariance measures the variance E|v - E v|^2 of both estimators at b = 1, 8 and m, on a loss of about one half
-// with a slope.
+// BenchmarkVariance measures the variance E|v - E v|^2 of both estimators at b = 1, 8 and m, on a loss of about one
+// half with a slope.
 //
 //	go test -run xxx -bench Variance ./zoest
 func BenchmarkVariance(b *testing.B) {

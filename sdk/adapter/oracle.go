@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// room is the maximum number of parameters in the copies of x for one call of a [zoest.BatchOracle], unless the call has
-// a single query.
+// room is the maximum number of parameters in the copies of x for one call of a [zoest.BatchOracle], unless the call
+// has a single query.
 const room = 1 << 20
 
 // Oracle is an oracle of d parameters that expands each point and queries an inner oracle, of D parameters. It keeps

@@ -181,8 +181,8 @@ func recost(c *dpmech.Certificate) {
 	c.Cost = dpmech.CostOf(dpmech.Total{Rho: rho, All: rho}, c.Delta)
 }
 
-// Certificate refuses a forged certificate that its member signed: the fleet, the member's last release or its neighbors
-// contradict it.
+// Certificate refuses a forged certificate that its member signed: the fleet, the member's last release or its
+// neighbors contradict it.
 func TestRefusesForgeries(t *testing.T) {
 	w := newAudited(t, nil)
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")

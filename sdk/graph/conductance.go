@@ -91,7 +91,8 @@ func (g *Graph) weakest(w float64, colluders int) Conductance {
 // spectral returns a lower bound of every node's conductance in a graph of m nodes and edges of weight w, whose second
 // eigenvalue is at least lambda2; 0 unless lambda2 is positive. The resistance of node i is entry (i, i) of the inverse
 // of I + w*L. In an orthonormal basis of eigenvectors q_k of L this entry is the sum of q_k(i)^2/(1 + w*lambda_k). The
-// squares add up to 1, the square for eigenvalue 0 is 1/m at every node, and all other eigenvalues are at least lambda2:
+// squares add up to 1, the square for eigenvalue 0 is 1/m at every node, and all other eigenvalues are at least
+// lambda2:
 //
 //	resistance <= 1/m + (1 - 1/m)/(1 + w*lambda2)
 //

@@ -31,8 +31,8 @@ type Graph struct {
 	kept    map[weakestOf]Conductance
 }
 
-// recent caches the latest graphs while they are in use. Each check of a fleet builds the fleet's two graphs, of messages
-// and of pairwise noise. With this cache all checks share one copy of each, and so compute its spectrum once.
+// recent caches the latest graphs while they are in use. Each check of a fleet builds the fleet's two graphs, of
+// messages and of pairwise noise. With this cache all checks share one copy of each, and so compute its spectrum once.
 var recent struct {
 	sync.Mutex
 	graphs [2]weak.Pointer[Graph]

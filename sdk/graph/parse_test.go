@@ -89,8 +89,8 @@ func TestErdosRenyiSeeds(t *testing.T) {
 }
 
 // A regular graph has the same degree everywhere, is a function of its seed, and has no eigenvalue near that of the
-// constant vector. By Friedman's theorem the second eigenvalue of nearly all regular graphs is at least k - 2*sqrt(k-1),
-// minus a little.
+// constant vector. By Friedman's theorem the second eigenvalue of nearly all regular graphs is at least k -
+// 2*sqrt(k-1), minus a little.
 func TestRegular(t *testing.T) {
 	for _, c := range [][2]int{{4, 2}, {5, 2}, {4, 3}, {12, 4}, {12, 7}, {12, 10}, {31, 8}, {100, 3}, {101, 16}, {100, 78}, {500, 6}} {
 		n, k := c[0], c[1]
@@ -116,8 +116,8 @@ func TestRegular(t *testing.T) {
 	}
 }
 
-// All regular graphs of few nodes are about equally frequent. On six nodes with three neighbors each there are 60 prisms
-// and 10 complete bipartite graphs, one of which is the start of the walk.
+// All regular graphs of few nodes are about equally frequent. On six nodes with three neighbors each there are 60
+// prisms and 10 complete bipartite graphs, one of which is the start of the walk.
 func TestRegularFrequencies(t *testing.T) {
 	seen := map[string]int{}
 	const draws = 14000

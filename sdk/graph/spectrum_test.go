@@ -110,15 +110,16 @@ func TestSpectrumCorners(t *testing.T) {
 	want := jacobi(small)
 	checkSpectrum(t, small, want[small.N()-1], want[1])
 
-	// The same corner is at the end of a path that is too long for a complete run. The mode vanishes far from the corner,
-	// so both graphs have the same eigenvalue to more digits than are compared.
+	// The same corner is at the end of a path that is too long for a complete run. The mode vanishes far from the
+	// corner, so both graphs have the same eigenvalue to more digits than are compared.
 	long := barbell(12, 11, 400)
 	if got, want := long.LambdaMax(), want[small.N()-1]; got < want*(1-1e-12) || got > want*(1+1e-4) {
 		t.Errorf("LambdaMax of the long graph = %.17g, want %.17g", got, want)
 	}
 }
 
-// The parts of the iteration are right for a matrix with known eigenvalues and vectors: 2 on the diagonal, -1 next to it.
+// The parts of the iteration are right for a matrix with known eigenvalues and vectors: 2 on the diagonal, -1 next to
+// it.
 func TestTridiagonal(t *testing.T) {
 	const m = 25
 	a, b := make([]float64, m), make([]float64, m-1)
@@ -281,8 +282,8 @@ func TestContractionOfMatrix(t *testing.T) {
 	}
 }
 
-// The contraction is 1 without gain and at the limit, and 0 at g = 2, where the mode vanishes after two rounds. It falls
-// up to g = 2 and then rises.
+// The contraction is 1 without gain and at the limit, and 0 at g = 2, where the mode vanishes after two rounds. It
+// falls up to g = 2 and then rises.
 func TestContractionShape(t *testing.T) {
 	for g, want := range map[float64]float64{0: 1, 1.5: 0.5, 2: 0, 8.0 / 3: 1, 3: 0.5 + math.Sqrt(0.75)} {
 		if got := Contraction(g, 1, 1); math.Abs(got-want) > 1e-15 {

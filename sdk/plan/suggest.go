@@ -23,7 +23,8 @@ type Known struct {
 	Columns bool  // each parameter is the weight of a table column, and many columns may be irrelevant
 	Uneven  bool  // features are pixels or principal components: few directions have most of the variance
 
-	// Either field sets Rounds and, with Tau open, selects the paper's non-private schedule (eq. (nonprivate-schedule)).
+	// Either field sets Rounds and, with Tau open, selects the paper's non-private schedule (eq.
+	// (nonprivate-schedule)).
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // maximum number of oracle queries of a member
 
@@ -88,8 +89,8 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 		k.Method = m
 	}
 	def(&m.Rho, 1)
-	// With this share the fastest mode of disagreement vanishes after two rounds, and all others shrink by sqrt(1-g/2) a
-	// round, g = a*rho*lambda. Any other share is worse for one of them.
+	// With this share the fastest mode of disagreement vanishes after two rounds, and all others shrink by sqrt(1-g/2)
+	// a round, g = a*rho*lambda. Any other share is worse for one of them.
 	def(&m.Gain, 0.75)
 	choose(k, "method.robust", &m.Robust, k.robust())
 	if !p.NonPrivate {

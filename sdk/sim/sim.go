@@ -20,8 +20,8 @@ type Client struct {
 }
 
 // FaultSchedule returns the delays, in ticks, of all copies that arrive of message number seq (counted from 0) from one
-// client to another: {0} for a message on time, {0, 0} for one that arrives twice, an empty list for a lost one. It must
-// be a pure function; it is called in any order and from any goroutine. Its result must not be changed.
+// client to another: {0} for a message on time, {0, 0} for one that arrives twice, an empty list for a lost one. It
+// must be a pure function; it is called in any order and from any goroutine. Its result must not be changed.
 type FaultSchedule func(from, to, seq int) []int
 
 // Sim is a network of machines in virtual time, which advances in ticks. In a tick every client receives what has

@@ -34,8 +34,8 @@ func TestFirstSaveCutShort(t *testing.T) {
 	survives(t, d.files, 0)
 }
 
-// A killed process leaves everything that it wrote before some byte and nothing after it. The test tries every such byte
-// from an empty directory to round 4, except that it skips most of the zeros of new slots.
+// A killed process leaves everything that it wrote before some byte and nothing after it. The test tries every such
+// byte from an empty directory to round 4, except that it skips most of the zeros of new slots.
 func TestKilledAtEveryByte(t *testing.T) {
 	h := record(t, nil, 4)
 	files := map[string][]byte{}

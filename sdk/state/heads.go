@@ -76,8 +76,8 @@ func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head)
 	return e
 }
 
-// Lost returns the checkpoint with the largest spend outside the run, of those that one of keys signed for ledgers other
-// than the given one; nil for none. It shows a member with a new ledger what its lost ledger spent.
+// Lost returns the checkpoint with the largest spend outside the run, of those that one of keys signed for ledgers
+// other than the given one; nil for none. It shows a member with a new ledger what its lost ledger spent.
 func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) *signed.Earlier {
 	return h.most(keys, func(e, than *signed.Earlier) bool {
 		if e.Kind != signed.Checkpoint || bytes.Equal(e.Ledger.ID[:], ledger) {

@@ -21,8 +21,8 @@ func marks(t *testing.T, path string) string {
 	return fmt.Sprint(m.Seq, m.Unsent)
 }
 
-// Several runs on one ledger crash between line and mark. Each learns which releases it may have sent. Opening the ledger
-// again does not change that. A release that is made later leaves the list of unsent ones.
+// Several runs on one ledger crash between line and mark. Each learns which releases it may have sent. Opening the
+// ledger again does not change that. A release that is made later leaves the list of unsent ones.
 func TestLedgerMarks(t *testing.T) {
 	l, path := newLedger(t, nil)
 	check := func(when, file string, runs map[string][2]int) {

@@ -154,8 +154,8 @@ func (l *Ledger) Contains(h dpmech.Head) error {
 	return l.fault(l.log.contains(h))
 }
 
-// CheckHead is [Ledger.Contains] for the [dpmech.Head] that a node stored as text with its state. stored is empty if the
-// node had no ledger. If it had one, a nil l is an error.
+// CheckHead is [Ledger.Contains] for the [dpmech.Head] that a node stored as text with its state. stored is empty if
+// the node had no ledger. If it had one, a nil l is an error.
 func (l *Ledger) CheckHead(stored string) error {
 	if stored == "" {
 		return nil

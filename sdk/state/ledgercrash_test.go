@@ -176,8 +176,8 @@ func TestLedgerPowerCut(t *testing.T) {
 			}
 		}
 	}
-	// After the rounds that were seen, an unfinished round leaves its line, line and state, or line, state and mark, and
-	// nothing else.
+	// After the rounds that were seen, an unfinished round leaves its line, line and state, or line, state and mark,
+	// and nothing else.
 	for _, f := range []facts{{0, 0, 0}, {0, 1, 0}, {1, 1, 0}, {1, 1, 1}} {
 		if found[f] == 0 {
 			t.Errorf("never found: %+v", f)
@@ -293,8 +293,8 @@ func TestLedgerMarkRots(t *testing.T) {
 	}
 }
 
-// If the list of unsent releases outgrows its half of the file, a larger file replaces the old one. A list that is short
-// again stays in the new file.
+// If the list of unsent releases outgrows its half of the file, a larger file replaces the old one. A list that is
+// short again stays in the new file.
 func TestLedgerMarkGrows(t *testing.T) {
 	l, path := newLedger(t, nil)
 	const many = 1500

@@ -57,8 +57,8 @@ func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	return digest, err
 }
 
-// readSlot reads the slot in a file of the given size and allocates no more than that. The error's text follows the name
-// of the file in a sentence. The error is errEmpty if nothing was ever saved.
+// readSlot reads the slot in a file of the given size and allocates no more than that. The error's text follows the
+// name of the file in a sentence. The error is errEmpty if nothing was ever saved.
 func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	var s slot
 	head := make([]byte, min(size, slotHeader))

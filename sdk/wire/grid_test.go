@@ -185,8 +185,8 @@ func TestGridSize(t *testing.T) {
 			h, source := entropy(g), sourceEntropy(sd)
 			t.Logf("d %6d, sd %3g: %6d bytes, %6.3f bits; entropy %6.3f (%+.2f %%), of the source %6.3f (%+.2f %%)",
 				dim, sd, len(frame), bits, h, 100*(bits/h-1), source, 100*(bits/source-1))
-			// If a sample is not much larger than its alphabet, its empirical entropy is below the source's entropy. No code
-			// is shorter than the source's entropy, so compare with that.
+			// If a sample is not much larger than its alphabet, its empirical entropy is below the source's entropy. No
+			// code is shorter than the source's entropy, so compare with that.
 			if dim < 10_000 || sd > 100 && dim < 100_000 {
 				h = source
 			}
@@ -204,7 +204,8 @@ func TestGridSize(t *testing.T) {
 			}
 		}
 	}
-	// At dimension 10,000, on a grid of sigma/16, a release whose change is mostly noise takes at most 7.5 bits a number.
+	// At dimension 10,000, on a grid of sigma/16, a release whose change is mostly noise takes at most 7.5 bits a
+	// number.
 	g := gridNormals(10_000, 16*math.Sqrt2, 2)
 	if n := len(mustAppend(t, newCodec(t, len(g)),
 		&admm.Message{Kind: admm.Release, Round: 1000, Grid: g})); 8*n > 75_000 {
