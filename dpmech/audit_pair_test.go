@@ -123,7 +123,7 @@ type flaw struct {
 	sameRound bool    // a round reuses the keys of the previous one
 }
 
-// watched is the view of an adversary that sees all releases and knows everything that the member gone knows.
+// watched is the view of an adversary that sees all releases and knows everything that one member, gone, knows.
 type watched struct {
 	rest
 	client  int

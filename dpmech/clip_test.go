@@ -287,8 +287,8 @@ func TestFineGridIsInvisible(t *testing.T) {
 	}
 }
 
-// M must be large although W is small: with M = 4 and the noise of epsilon 8 over fifty rounds, every coordinate of a
-// typical update is below a grid step and truncation leaves nothing.
+// The fine grid must be much finer than the wire grid: with M = 4 and the noise of epsilon 8 over fifty rounds, every
+// coordinate of a typical update is below a grid step and truncation leaves nothing.
 func TestCoarseGridErasesUpdate(t *testing.T) {
 	update := make([]float32, 7850)
 	hostile(update, 0, 3, stream(36))

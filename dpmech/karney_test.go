@@ -73,7 +73,7 @@ func (n *karney) all(count int, trial func() bool) bool {
 	return true
 }
 
-// expHalf is true with probability exp(-1/2): von Neumann's method, the run of decreasing uniforms below 1/2 has even
+// expHalf is true with probability exp(-1/2), by von Neumann's method: a run of decreasing uniforms below 1/2 has even
 // length.
 func (n *karney) expHalf() bool {
 	last, z := &n.y, &n.z

@@ -98,8 +98,8 @@ func chiLimit(df int) float64 {
 	return float64(df) * math.Pow(1-v+4.75*math.Sqrt(v), 3)
 }
 
-// chi is the chi-square statistic over bins of width 1/8, far beyond four standard deviations: each tail with less than
-// 10 expected draws is one bin.
+// chi is the chi-square statistic over bins of width 1/8 that reach far beyond four standard deviations. Each tail with
+// less than 10 expected draws is one bin.
 func (d *draws) chi() (sum float64, df int) {
 	width, all := max(1, 1<<d.fine/8), len(d.bins)
 	lo, hi := width, all-width

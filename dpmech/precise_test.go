@@ -140,8 +140,8 @@ func TestMillsAgainstReference(t *testing.T) {
 	}
 }
 
-// The premise of epsilonGDP: where delta is at most one half, logDelta decreases in t at a rate of at least max(t,
-// 0.6), and ever faster.
+// The premise of epsilonGDP holds: where delta is at most one half, logDelta decreases in t at a rate of at least
+// max(t, 0.6), and ever faster.
 func TestLogDeltaFall(t *testing.T) {
 	for mu := 1e-6; mu < 1e4; mu *= 1.3 {
 		before := 0.0

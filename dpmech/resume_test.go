@@ -35,7 +35,7 @@ func TestCheckResume(t *testing.T) {
 			}
 		}
 	}
-	// cool-down rounds; a ledger added later
+	// Cool-down rounds have no lines, and a ledger may be added later.
 	for _, d := range []disk{{saved: 9, reserved: 6, marked: 6}, {saved: 3}} {
 		if err := CheckResume(d.saved, d.reserved, d.marked); err != nil {
 			t.Errorf("%+v: %v", d, err)

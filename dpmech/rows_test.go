@@ -137,7 +137,7 @@ func checkSum(t *testing.T, d int, rows Rows, sum []int64, g Gaussian) {
 func TestOneRowIsAnUpdate(t *testing.T) {
 	random := stream(342)
 	for range 200 {
-		d := 1 + random.IntN(3) // sums of squares in the same order
+		d := 1 + random.IntN(3) // few enough that both sums of squares add in the same order
 		g := Gaussian{Clip: 2, Sigma: 0.5, Unit: Record}
 		s := rowsOf(1, 1, d, random)
 		rows := make([]float32, d)

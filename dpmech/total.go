@@ -49,7 +49,7 @@ func (g Gaussian) Total(n int) Total {
 	return Total{Rho: times(n, g.Rho()), All: times(n, g.RhoAll()), weakest: g.Shared.adversary()}
 }
 
-// adversary sees all releases and knows what colluders members know. The zero value is everybody else.
+// adversary sees all releases and knows what a number of members (colluders) know. The zero value is [Everybody].
 type adversary struct {
 	shared            bool // the releases have pairwise noise
 	colluders, absent int  // see [Shared]

@@ -22,7 +22,7 @@ func bigFraction(digits ...uint64) *big.Float {
 	return x
 }
 
-// bigExp is exp(-v) with an error about 600 bits smaller: the reciprocal of the exponential series of v/2^32, whose
+// bigExp is exp(-v) with a relative error of about 2^-600: the reciprocal of the exponential series of v/2^32, whose
 // terms are all positive, squared 32 times.
 func bigExp(v *big.Float) *big.Float {
 	const halved = 32

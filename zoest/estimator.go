@@ -20,7 +20,7 @@ import (
 type Estimator struct {
 	cfg     Config
 	table   table
-	model   model     // tracking: of each component's loss
+	model   model     // tracking: a linear model of each component's loss
 	walsh   *walsh    // Walsh directions only
 	last    []float32 // centered: the last loss of each component
 	carry   []float32 // with momentum: the last result of Carry

@@ -111,7 +111,7 @@ func newModel(cfg Config, memory []float32) model {
 	return m
 }
 
-// round begins a round. It resets a memory that has grown too far to zero.
+// round begins a round. If the memory has grown too far, round resets it to zero.
 func (m *model) round() {
 	if m.tail[grown] >= mostGrown {
 		clear(m.memory)

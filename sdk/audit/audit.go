@@ -126,7 +126,8 @@ func (x *auditor) method() {
 	}
 }
 
-// releases compares releases with those of the fleet. With pairwise noise, some may have local noise alone.
+// releases compares a list of releases with the settings of the fleet. In a fleet with pairwise noise, some releases
+// may have only local noise.
 func (x *auditor) releases(field string, list []dpmech.Spend) {
 	p, next := x.fleet.Privacy, 1
 	for i, s := range list {

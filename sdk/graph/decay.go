@@ -38,8 +38,8 @@ func (s Schedule) rate(t int, cooldown bool) (carry, weight float64) {
 
 // Decay describes the effect of noise on a network, and how much of it remains after a cool-down.
 type Decay struct {
-	// Step is the standard deviation of a coordinate of the difference between two successive releases, in units of the
-	// noise's: the geometric mean over the rounds, because code lengths depend on the logarithm.
+	// Step is the standard deviation of a coordinate of the difference between two successive releases, divided by that
+	// of the noise: the geometric mean over the rounds, because code lengths depend on the logarithm.
 	Step float64
 	// Mix[j] is Step for the j-th release without noise after a release with noise.
 	Mix []float64

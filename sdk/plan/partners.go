@@ -12,7 +12,7 @@ import (
 const (
 	everybody  = 128 // largest fleet in which each member shares noise with all others
 	spare      = 12  // partners beyond twice the number that may collude or be absent
-	nearlyAll  = 0.7 // at this share of all others, choose all of them
+	nearlyAll  = 0.7 // if partners are this share of all others, choose all others
 	worthwhile = 0.9 // largest acceptable noise with partners, relative to that without
 )
 

@@ -226,7 +226,7 @@ func (d *Dir) save(r Record) error {
 	}
 	if err != nil {
 		// After a failed sync the system may treat the pages as written: the next process would read a whole slot that
-		// is not on the disk. Without its digest it reads a torn one. Nothing more can be done if this write fails.
+		// is not on the disk. Without its digest the slot reads as torn. Nothing more can be done if this write fails.
 		f.WriteAt(make([]byte, len(digest)), slotHeader+int64(len(r.State)+len(r.Note)))
 		return named(err)
 	}

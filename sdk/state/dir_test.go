@@ -203,7 +203,7 @@ func TestSaveRefuses(t *testing.T) {
 	}
 }
 
-// A note may span several lines; the log has it on one. The longest note fits a slot that is otherwise full.
+// A note may span several lines; the log stores it on one line. The longest note fits a slot that is otherwise full.
 func TestNotes(t *testing.T) {
 	dir := t.TempDir()
 	d := mustOpen(t, dir)

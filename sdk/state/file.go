@@ -23,7 +23,7 @@ type disk interface {
 	sync() error
 }
 
-// file is an open file. Its errors name it.
+// file is an open file. Its errors contain its name.
 type file interface {
 	io.ReaderAt
 	io.WriterAt

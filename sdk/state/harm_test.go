@@ -43,7 +43,7 @@ func flip(name string, at int) harm {
 	return edit(name, func(b []byte) []byte { b[at] ^= 1; return b })
 }
 
-// from replaces files by those of another store of n rounds.
+// from replaces files with those of another store of n rounds.
 func from(n int, names ...string) harm {
 	return func(t *testing.T, dir string) {
 		other := filled(t, n)

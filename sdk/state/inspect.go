@@ -61,7 +61,7 @@ type scannedSlot struct {
 
 var errMissing = errors.New("is missing")
 
-// torn reports whether the slot was written and is not whole.
+// torn reports whether the slot was written but is damaged.
 func (s scannedSlot) torn() bool {
 	return s.fault != nil && s.fault != errMissing && s.fault != errEmpty
 }

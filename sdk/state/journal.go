@@ -21,8 +21,8 @@ const (
 	SecretsName = "secrets.json"  // a [pair.Kept]: only the owner may read it, and it is removed once the run is over
 )
 
-// Journal is what a node stores about other members in a run: one JSON object for each line. The first identifies the
-// owner; each other has one of evidence, stop and quarantine.
+// Journal is what a node stores about other members in a run, as text with one JSON object for each line. The first
+// line identifies the owner; each other line has one of evidence, stop and quarantine.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet

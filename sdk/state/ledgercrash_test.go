@@ -233,8 +233,8 @@ func TestLedgerMarkFoundIsDurable(t *testing.T) {
 	}
 }
 
-// After a power cut, one of state, lines and mark is rolled back to any earlier content: the node refuses, or its next
-// round is new to everybody.
+// If one of state, lines and mark is rolled back to any earlier content after a power cut, the node refuses, or its
+// next round is new to everybody.
 func TestLedgerOneFileSetBack(t *testing.T) {
 	coin := rng.New(8, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 10), 4)

@@ -193,8 +193,8 @@ func survives(t *testing.T, files map[string][]byte, promised int) int {
 	return newest
 }
 
-// powerCut returns the files after a power cut at step n: everything synced, and of each later write to a file a random
-// part: all, nothing, or any of its pieces of 8 bytes.
+// powerCut returns the files after a power cut at step n. They have everything that was synced, and of each later write
+// a random part: all, nothing, or any of its pieces of 8 bytes.
 func (h history) powerCut(n int, coin *rng.Stream) map[string][]byte {
 	synced := map[string]int{}
 	for i, s := range h.steps[:n] {
