@@ -56,7 +56,7 @@ func (a Amount) validate() error {
 // replacement device can continue the account. All numbers follow from fleet files, not from data.
 type Checkpoint struct {
 	Limit *Limit `json:"limit"` // limit of the ledger; nil: unlimited
-	// Elsewhere is the cost of other runs; an open one counts up to its planned end.
+	// Elsewhere is the cost of other runs; an open run counts up to its planned end.
 	Elsewhere Amount `json:"elsewhere"`
 	Run       Amount `json:"run"` // the cost, to its planned end, of the run in which the member sends the checkpoint
 	// From are the ids of the latest four lost ledgers whose cost Elsewhere includes.

@@ -209,7 +209,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 			}
 		}
 	}
-	// A sum beyond maxSpend.
+	// The sum exceeds maxSpend.
 	f := mustFilter(t, nil)
 	if err := errors.Join(f.Reserve(1, Gaussian{Clip: 1, Sigma: 0.0015}), f.Reserve(3, Gaussian{Clip: 1, Sigma: 8})); err != nil {
 		t.Fatal(err)

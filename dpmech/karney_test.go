@@ -159,7 +159,7 @@ func (n *karney) word() uint64 {
 	return w
 }
 
-// Ties of whole 64-bit digits, which chance would never produce: the comparison continues with the next digit.
+// If whole 64-bit digits tie, which chance would never produce, the comparison continues with the next digit.
 func TestUniformTies(t *testing.T) {
 	n := karney{random: stream(13)}
 	a, b := uniform{digits: []uint64{5, 9}}, uniform{digits: []uint64{5}}

@@ -30,7 +30,7 @@ type Estimator struct {
 	room    []float32   // the points of the open queries, adjacent
 	held    []float32   // coefficients of answers not yet in the table: the fresh row is coefficient*u
 	bends   []float32   // tracking: for each of held, slope*u is added to the model
-	dirs    []direction // directions of held, then of open, then of the next components: drawn in all
+	dirs    []direction // directions of held, then of open, then of the next components; drawn is their number
 	signs   []uint64    // the signs of dirs, adjacent
 	rows    []uint32    // Walsh directions only: the numbers of dirs
 	drawn   int

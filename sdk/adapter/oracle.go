@@ -23,7 +23,7 @@ type Oracle struct {
 	queries []zoest.Query
 }
 
-// Oracle returns an oracle that expands queries for the oracle of, and batches them if that is a [zoest.BatchOracle].
+// Oracle returns an oracle that expands queries and passes them to of, in batches if of is a [zoest.BatchOracle].
 func (a *Adapter) Oracle(of zoest.Oracle) *Oracle { return &Oracle{Adapter: a, of: of} }
 
 // Loss expands a point and queries its loss.

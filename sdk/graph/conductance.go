@@ -10,7 +10,7 @@ type Conductance struct {
 	Least   float64 // minimum conductance of a node to ground, at least 1; rounded down, never above the true one
 	Node    int     // node with the minimum, if Exact
 	Without []int   // nodes removed for the minimum, ascending; owned by the Graph, must not be changed
-	Exact   bool    // Least is at most a share of 1e-4 below the true value; otherwise it is a lower bound
+	Exact   bool    // Least is below the true value by a share of at most 1e-4; otherwise it is only a lower bound
 }
 
 // Limits of Conductance.

@@ -251,7 +251,7 @@ func TestConductanceIsMonotone(t *testing.T) {
 	for k := range graphs(40) {
 		n := 5 + r.IntN(13)
 		if k%10 == 0 {
-			n = 40 // with 4 or 5 colluders or more not exact
+			n = 40 // not exact from 4 or 5 colluders on
 		}
 		g := random(t, r, n, 0.2+r.Float64()/2)
 		ratio := math.Ldexp(1, r.IntN(6)-2)

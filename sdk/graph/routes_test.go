@@ -198,7 +198,7 @@ func TestSpectrumRoutes(t *testing.T) {
 					values := jacobi(g)
 					top, second = values[g.N()-1], values[1]
 				}
-				rounding := 1e-13 * top // of those two
+				rounding := 1e-13 * top // rounding error of those two
 				if theta, residual := g.approach(true, tolerance); theta > top+rounding || theta+residual < top-rounding ||
 					theta+residual > top*(1+2*tolerance) {
 					t.Errorf("largest: %.17g and %.3g, want %.17g", theta, residual, top)
@@ -284,7 +284,7 @@ func belowInTree(g *Graph, x float64) (count int) {
 // The iteration finds the known spectra of graphs that are renumbered, so that the function known does not recognize
 // them.
 func TestSpectrumFamilies(t *testing.T) {
-	wave := func(k, n int) float64 { return 4 * math.Pow(math.Sin(math.Pi*float64(k)/float64(n)), 2) } // of a ring
+	wave := func(k, n int) float64 { return 4 * math.Pow(math.Sin(math.Pi*float64(k)/float64(n)), 2) } // the eigenvalues of a ring
 	check := func(name string, n int, top, second float64, draw func(b *sketch)) {
 		t.Helper()
 		var b sketch

@@ -38,7 +38,7 @@ func (g *Graph) treeBound(w float64, gone int) float64 {
 					}
 					size[branch[v]]++
 					order = append(order, v)
-				case level[v] == level[u]+1 && u != root && size[branch[u]]+1 < size[branch[v]]: // it changes branches
+				case level[v] == level[u]+1 && u != root && size[branch[u]]+1 < size[branch[v]]: // v changes branches
 					size[branch[v]]--
 					size[branch[u]]++
 					parent[v], branch[v] = u, branch[u]

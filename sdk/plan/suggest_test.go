@@ -68,8 +68,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// With MostColluders colluders, the mean has at most a tenth more noise than with one. With one more it has more, or a
-// member could be alone among colluders.
+// With MostColluders colluders, the mean has at most a tenth more noise than with one. With a further colluder it has
+// more noise than that, or a member could be alone among colluders.
 func TestMostColluders(t *testing.T) {
 	for kind, want := range map[string]int{"complete": 6, "ring": 6, "er:0.3": 6} {
 		g, err := graph.Parse(kind, 31, 1)

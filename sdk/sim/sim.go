@@ -40,9 +40,9 @@ type Sim struct {
 	// OnRelease, if not nil, sees a client's machine right after each of its releases. The goroutines of a tick call
 	// it.
 	OnRelease func(client int, m *admm.Machine)
-	// Meter, if not nil, makes a function for each goroutine of a tick that measures sent messages, including lost
-	// ones, such as the bytes of their frames. [Sim.Weight] returns the sum. A release to all neighbors is measured
-	// once and counts for each. The vectors are valid during the call, and an error ends the run.
+	// Meter, if not nil, makes a function for each goroutine of a tick. The function measures a sent message, for
+	// example by the bytes of its frame; lost messages count too. [Sim.Weight] returns the sum. A release to all
+	// neighbors is measured once and counts for each. The vectors are valid during the call, and an error ends the run.
 	Meter func() func(*admm.Message) (int, error)
 
 	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and do not change results.

@@ -26,7 +26,7 @@ type member struct {
 	asleep    bool
 	released  int       // round of the release made in this tick, or 0
 	model     []float32 // model of that release; before the release, reusable storage
-	fresh     int       // released, if that release is all that is sent, once to each neighbor, and out is empty
+	fresh     int       // released if the client sends only that release, once to each neighbor, and out is empty; else 0
 	posted    int       // fresh in the previous tick
 	err       error
 }

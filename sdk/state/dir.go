@@ -80,7 +80,8 @@ func openOn(on disk, dir string) (*Dir, error) {
 	return d, nil
 }
 
-// prepare makes the files ready for Save, the slots first: a log shows that a store is complete.
+// prepare makes the files ready for Save, the slots first, because the existence of a log shows that a store is
+// complete.
 func (d *Dir) prepare(s *scan) error {
 	var err error
 	for i := range d.slots {

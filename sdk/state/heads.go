@@ -13,8 +13,8 @@ import (
 
 // Heads stores, across runs, the latest ledger state and the latest checkpoint that each neighbor signed, in a file
 // next to the node's own ledger. A neighbor whose ledger was rolled back between two runs receives the state and makes
-// no release. One that lost its ledger receives the checkpoint, with which its new ledger begins. Heads is safe for
-// concurrent use. A nil *Heads stores nothing.
+// no release. A neighbor that lost its ledger receives the checkpoint, with which its new ledger begins. Heads is safe
+// for concurrent use. A nil *Heads stores nothing.
 type Heads struct {
 	path string
 

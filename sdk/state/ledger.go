@@ -242,7 +242,7 @@ func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.
 		return nil
 	}
 	in := dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost}
-	err := l.log.spent.CheckInherit(in) // rejects what is above every total
+	err := l.log.spent.CheckInherit(in) // rejects a cost that no total can hold
 	if err == nil {
 		err = l.append(entry{Inherited: &in})
 	}

@@ -163,7 +163,7 @@ func TestLedgerRefusesReservations(t *testing.T) {
 	if l.Head() != before {
 		t.Error("what was refused is in the ledger")
 	}
-	// The longest names, with each byte escaped to six.
+	// These are the longest names: each byte takes six bytes when escaped.
 	long := strings.Repeat("<", 200)
 	if err := l.Reserve(long, fleetA, long, math.MaxInt32, gauss(1.2345678901234567e-10,
 		1.2345678901234567e-9)); err != nil {

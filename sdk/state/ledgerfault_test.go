@@ -115,7 +115,7 @@ func TestLedgerHoleInLastLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeLedger(t, l)
-	clear(line[:len(line)/2]) // its newline is there
+	clear(line[:len(line)/2]) // its newline is intact
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

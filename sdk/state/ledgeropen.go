@@ -25,7 +25,7 @@ type Declaration string
 // NeverUsed declares that no run used the data before: another ledger of this member was for other data.
 const NeverUsed Declaration = "never used"
 
-// neverAfresh ends the errors about a missing ledger.
+// neverAfresh is the end of each error about a missing ledger.
 const neverAfresh = "a new ledger is never started automatically, because it would forget what the data set has spent"
 
 // CreateLedger creates the ledger of a data set, named dataset in reports, and leaves it open. The data set counts as
@@ -117,7 +117,7 @@ func ReadLedger(path string) (*Ledger, error) {
 // ErrNoLedger is wrapped by the error that there is no ledger and no trace of one.
 var ErrNoLedger = errors.New("if this data set was never used before, create a new one")
 
-// Restore ends the errors about a ledger that lost counts or its mark.
+// Restore is the remedy in each error about a ledger that lost counts or its mark.
 const Restore = "restore the newest copy of ledger and mark together, or, if there is none, create a new ledger whose limit " +
 	"excludes all that the data set may have spent"
 

@@ -120,8 +120,9 @@ func decodeHello(b []byte) (h Hello, err error) {
 	return h, h.check()
 }
 
-// Check compares a received hello with the expected one. The error lists every differing field with both values: the
-// first eight bytes of fleet hashes and, if both hellos have sections, want's names of those that differ.
+// Check compares a received hello with the expected one. The error lists every differing field with both values. For
+// fleet hashes these are the first eight bytes and, if both hellos have sections, the names of the sections that
+// differ.
 func (h Hello) Check(want Hello) error {
 	var errs []error
 	differ := func(field, format string, found, wanted any, more string) {

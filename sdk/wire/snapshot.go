@@ -99,8 +99,8 @@ const (
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
-// MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with that many edges and samples
-// numbers in Last, for dim and samples in 0..MaxDim, or the highest int if the bound overflows.
+// MaxSnapshot returns an upper bound, in bytes, of every snapshot with dim coordinates, the given number of edges, and
+// samples numbers in Last, for dim and samples in 0..MaxDim. It returns the highest int if the bound overflows.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers in vectors
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))
