@@ -173,7 +173,7 @@ func TestCertificateFaults(t *testing.T) {
 		"as version 1": {func(c *Certificate) { c.Version = 1 },
 			"version: is 1, want 2"},
 		"unmade": {func(c *Certificate) { c.ReservedUnmade = 1 },
-			"the ledger has 9 releases of this run, and the certificate 9 and 1 reserved_unmade"},
+			"the ledger has 9 releases of this run, but the certificate has 9 releases and 1 reserved_unmade"},
 		"minus unmade": {func(c *Certificate) { c.ReservedUnmade = -1 }, "and -1 reserved_unmade"},
 		"unmade, no ledger": {func(c *Certificate) { c.ReservedUnmade, c.Lifetime = 2, nil },
 			"reserved_unmade: is 2, want 0"},

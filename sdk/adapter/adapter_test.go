@@ -416,7 +416,7 @@ func TestValidateReportsEveryFault(t *testing.T) {
 		"of is 0":                               {Form: Random, Dim: 1},
 		"of is 268435457":                       {Form: Random, Dim: 1, Of: Most + 1},
 		"seed is 3, want none for coords":       {Form: Coords, Dim: 1, Of: 1, Ranges: [][2]int{{0, 0}}, Seed: 3},
-		"ranges is there":                       {Form: Random, Dim: 1, Of: 1, Ranges: [][2]int{{0, 0}}},
+		"ranges is present":                     {Form: Random, Dim: 1, Of: 1, Ranges: [][2]int{{0, 0}}},
 		"matrices or rank":                      {Form: Random, Dim: 1, Of: 1, Rank: 1},
 		"basis: want a file":                    {Form: Basis, Dim: 1, Of: 1},
 		"if the form is basis, found form lora": {Form: LoRA, Dim: 1, Of: 1, Basis: file},

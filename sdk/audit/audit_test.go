@@ -201,7 +201,7 @@ func TestRefusesForgeries(t *testing.T) {
 		want  string
 	}{
 		"fewer releases": {func(c *dpmech.Certificate) { c.Spends[0].Rounds = 1; recost(c) },
-			"the ledger has 5 releases of this run, and the certificate 1 and 0 reserved_unmade"},
+			"the ledger has 5 releases of this run, but the certificate has 1 releases and 0 reserved_unmade"},
 		"fewer, in the ledger too": {both(dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}),
 			"head: is release 7, the last of 5 releases, want the last of 1"},
 		"a shorter ledger": {both(dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}),

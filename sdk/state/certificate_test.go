@@ -72,7 +72,7 @@ func TestCertificateAgainstLedger(t *testing.T) {
 		"another data": {func(c *dpmech.Certificate) { c.Lifetime.Dataset = "other" }, "differs from ledger"},
 		"hash":         {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("0", 64) }, "changed"},
 		"id":           {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("0", 32) }, "another ledger"},
-		"no lifetime":  {func(c *dpmech.Certificate) { c.Lifetime = nil }, "there is none"},
+		"no lifetime":  {func(c *dpmech.Certificate) { c.Lifetime = nil }, "lifetime is missing"},
 	} {
 		changed := cloneCertificate(t, c)
 		x.change(changed)

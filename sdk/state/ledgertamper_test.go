@@ -36,7 +36,7 @@ func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, path, "deleted", "2 reservations", "newest copy")
-	if _, err := CreateLedger(path, "x", nil); err == nil || !strings.Contains(err.Error(), "is gone") {
+	if _, err := CreateLedger(path, "x", nil); err == nil || !strings.Contains(err.Error(), "is missing, but its mark") {
 		t.Errorf("a new ledger in the place of a deleted one: %v", err)
 	}
 	for _, name := range []string{"", "a\x00b"} {

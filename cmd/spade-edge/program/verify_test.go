@@ -235,7 +235,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	refused("one of more noise", cert, renoised, "-ledger", ledger)
 	refused("one of more noise", cert, renoised, "-fleet", fleet)
 	refused("one of more noise", cert, renoised, "-fleet", fleet, "-ledger", ledger)
-	refused("fewer", n.certify(t, one(8), "a"), "the ledger has 50 releases of this run, and the certificate 1")
+	refused("fewer", n.certify(t, one(8), "a"), "the ledger has 50 releases of this run, but the certificate has 1 releases")
 	// With the lifetime rewritten too, it agrees with itself, but with neither fleet file nor ledger.
 	whole := func(sigma float64) func(c *dpmech.Certificate) {
 		return func(c *dpmech.Certificate) {
