@@ -273,9 +273,9 @@ func TestSuggestOpen(t *testing.T) {
 func TestSuggestRefuses(t *testing.T) {
 	one := []int{10}
 	for want, k := range map[string]plan.Known{
-		"Dim is 0":      {Samples: one},
-		"Samples []":    {Dim: 1},
-		"Samples [3 0]": {Dim: 1, Samples: []int{3, 0}},
+		"Dim is 0":         {Samples: one},
+		"Samples is []":    {Dim: 1},
+		"Samples is [3 0]": {Dim: 1, Samples: []int{3, 0}},
 		"method.tau is 9, want at most 4, the number of steps": {Dim: 1, Samples: one, Steps: 4, Method: sdk.Method{Tau: 9}},
 		"queries is 5, enough for 0 rounds of 20, want":        {Dim: 1, Samples: one, Queries: 5},
 		"queries is 9223372036854775807": {Dim: 1, Samples: []int{1}, Queries: math.MaxInt64,
