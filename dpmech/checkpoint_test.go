@@ -96,7 +96,7 @@ func TestInherit(t *testing.T) {
 		case unit == Client && (err != nil || fits() >= before || fits() == 0):
 			t.Errorf("%d rounds fit, and %d before: %v", fits(), before, err)
 		case unit == Record && !(errors.Is(err, ErrUnit) && errors.Is(err, ErrBudget)):
-			t.Errorf("a limit for each client takes releases beside a cost for each record: %v", err)
+			t.Errorf("a limit for each client accepts releases beside a cost for each record: %v", err)
 		}
 	}
 	// A second entry that adds no cost still changes the unit.

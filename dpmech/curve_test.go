@@ -85,7 +85,7 @@ func TestCertificateCurve(t *testing.T) {
 		"negative": {{-1, 20}, {1, 16}, {30, 8}},
 	} {
 		if c, err := NewCertificate(about, 1e-5, f, nil, bad...); err == nil {
-			t.Errorf("%s levels were taken: %+v", what, c.Curve)
+			t.Errorf("%s levels were accepted: %+v", what, c.Curve)
 		}
 	}
 	c, err := NewCertificate(about, 1e-5, f, nil, ringLevels...)
@@ -115,7 +115,7 @@ func TestCertificateCurve(t *testing.T) {
 		other := *c
 		other.Curve = bad
 		if err := other.Verify(); err == nil {
-			t.Errorf("a curve of %d points was taken", len(bad))
+			t.Errorf("a curve of %d points was accepted", len(bad))
 		}
 	}
 	own := mustFilter(t, nil)
@@ -128,7 +128,7 @@ func TestCertificateCurve(t *testing.T) {
 	}
 	none.Curve = c.Curve
 	if err := none.Verify(); err == nil {
-		t.Error("a curve was taken of releases that share no noise")
+		t.Error("a curve was accepted for releases that share no noise")
 	}
 }
 

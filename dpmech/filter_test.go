@@ -86,7 +86,7 @@ func TestRoundingUp(t *testing.T) {
 		}
 	}
 	if above < 10000 {
-		t.Errorf("only %d of 40000 results were rounded away from the nearest number: the test is blind", above)
+		t.Errorf("only %d of 40000 results were rounded away from the nearest number: the test has no power", above)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 		} {
 			g := Gaussian{Clip: v[0], Sigma: v[1]}
 			if err := f.Reserve(1, g); err == nil {
-				t.Errorf("%+v was let through", g)
+				t.Errorf("%+v was accepted", g)
 			}
 		}
 		if f.Total().Rho != 0 || f.Last() != 0 {
@@ -205,7 +205,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 		}
 		if over := int64(maxRound) + 1; int64(int(over)) == over { // an int here, but not on every processor
 			if err := f.Reserve(int(over), Gaussian{Clip: 1, Sigma: 8}); err == nil {
-				t.Errorf("round %d was let through", over)
+				t.Errorf("round %d was accepted", over)
 			}
 		}
 	}
@@ -220,7 +220,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 	for _, l := range []Limit{{}, {Epsilon: 8, Delta: 0, Accounting: GDP}, {Epsilon: 0, Delta: 1e-5, Accounting: GDP}, {Epsilon: math.NaN(), Delta: 1e-5, Accounting: GDP}, {Epsilon: 8, Delta: 1, Accounting: GDP},
 		{Epsilon: 8, Delta: 1e-5, Accounting: Accounting(9)}} {
 		if _, err := NewFilter(&l); err == nil {
-			t.Errorf("limit %+v was taken", l)
+			t.Errorf("limit %+v was accepted", l)
 		}
 	}
 }

@@ -279,7 +279,7 @@ func repeats(dst []int64) int {
 // 2012).
 func TestNoFloatGrid(t *testing.T) {
 	if !long || testing.Short() {
-		t.Skip("takes millions of draws of each sampler: SPADE_LONG=1 does")
+		t.Skip("needs SPADE_LONG=1: takes millions of draws of each sampler")
 	}
 	const count = 4_000_000
 	dst := make([]int64, count)

@@ -241,7 +241,7 @@ func TestReleaseRefuses(t *testing.T) {
 		}
 	}
 	if _, err := NewMechanism(0, rand.Reader); err == nil {
-		t.Error("dimension 0 was taken")
+		t.Error("dimension 0 was accepted")
 	}
 	if _, err := NewMechanism(1, nil); err == nil {
 		t.Error("a mechanism without randomness was made")

@@ -317,7 +317,7 @@ func TestFill(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n.key != [32]byte{} || n.buf != [len(n.buf)]uint64{} || n.chacha != (rand.ChaCha8{}) {
-			t.Error("the key is still there")
+			t.Error("the key is still in memory")
 		}
 		if left := 64 - 32*(i+1); r.Len() != left {
 			t.Errorf("call %d leaves %d bytes, want %d", i, r.Len(), left)

@@ -103,7 +103,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 			err = c.Verify()
 		}
 		if err == nil {
-			t.Errorf("%q for %q was taken", to, from)
+			t.Errorf("%q for %q was accepted", to, from)
 		}
 	}
 	page := strings.Join(strings.Fields(good.Text()), " ")

@@ -173,7 +173,7 @@ func TestReferenceFaultsAreSeen(t *testing.T) {
 	cfg := Config{Dim: 5, Samples: 7, Batch: 3, Seed: 78}
 	for _, f := range []fault{dividesByMu, wrongSign, sumsBatch, keepsRows, keepsMean} {
 		if err := shadow(t, cfg, f); err == nil {
-			t.Errorf("planted fault %d is not seen", f)
+			t.Errorf("mutation %d is not detected", f)
 		}
 	}
 }

@@ -239,7 +239,7 @@ func bound(m moments, gradient []float64, mu float64) (distance, tolerance, sign
 func TestConditionalMeanBound(t *testing.T) {
 	const mu, b, n = 0.05, 3, 150000
 	if brief() {
-		t.Skip("takes a hundred thousand rounds of each law: SPADE_LONG=1 does")
+		t.Skip("needs SPADE_LONG=1: takes a hundred thousand rounds of each law")
 	}
 	p := logistic
 	for _, dist := range []Distribution{Rademacher} {
@@ -261,7 +261,7 @@ func TestConditionalMeanBound(t *testing.T) {
 						dist, c.name, step, distance, tolerance, c.bad)
 				}
 				if !c.bad && tolerance > signal/2 {
-					t.Errorf("%v, step %d: the tolerance %.5f is above half of |mu*grad f| = %.5f: no test", dist, step, tolerance,
+					t.Errorf("%v, step %d: the tolerance %.5f is above half of |mu*grad f| = %.5f: the test has no power", dist, step, tolerance,
 						signal)
 				}
 			}

@@ -63,7 +63,7 @@ func TestWindowRefusesAsOne(t *testing.T) {
 	before := e.Next()
 	for _, losses := range [][]float64{{1, math.NaN(), 1}, {1, 1}, {1, 1, 1, 1}, {}} {
 		if err := e.Answer(losses...); err == nil {
-			t.Errorf("%v was taken", losses)
+			t.Errorf("%v was accepted", losses)
 		}
 	}
 	if err := e.Answer(1, math.NaN(), 1); !strings.Contains(err.Error(), "sample 1") {

@@ -286,7 +286,7 @@ func TestFillRestarts(t *testing.T) {
 				next(e)
 			}
 			if run(e) != want {
-				t.Errorf("begun anew after %d answers (query open: %v), the round gives another result", answers, open)
+				t.Errorf("restarted after %d answers (query open: %v), the round gives another result", answers, open)
 			}
 		}
 	}
@@ -312,12 +312,12 @@ func TestStepRestartsBeforeItsFirstAnswer(t *testing.T) {
 	once.Step(y)
 	twice.Step(y)
 	if q, _ := next(twice); q.Sample != sample || math.Abs(float64(q.Point[0])-1) != 0.5 {
-		t.Errorf("begun anew the step asks for sample %d at %v..., want sample %d at 1 +- 0.5", q.Sample, q.Point[0], sample)
+		t.Errorf("the restarted step asks for sample %d at %v..., want sample %d at 1 +- 0.5", q.Sample, q.Point[0], sample)
 	}
 	drive(t, once, loss)
 	drive(t, twice, loss)
 	if state(once) != state(twice) {
-		t.Error("a step begun twice gives another result than one begun once")
+		t.Error("a restarted step gives another result")
 	}
 }
 

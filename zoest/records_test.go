@@ -90,7 +90,7 @@ func TestRecordsStayApart(t *testing.T) {
 						t.Fatalf("round %d: record %d moves the row of record %d", round, replaced, h)
 					}
 					if h == replaced && equal {
-						t.Fatal("the record that was replaced has the same row: this test shows nothing")
+						t.Fatal("the record that was replaced has the same row: the test has no power")
 					}
 				}
 				checkApart(t, cfg, one.Memory(), other.Memory(), replaced)
@@ -231,7 +231,7 @@ func TestRecordsRestart(t *testing.T) {
 				t.Fatalf("%v: round %d differs after a restart", recordName(cfg), round)
 			}
 			if row := a[2*d : 3*d]; slices.ContainsFunc(row, func(x float32) bool { return !(abs(x) < 1e9) }) {
-				t.Fatalf("%v: row %v has not begun anew", recordName(cfg), row)
+				t.Fatalf("%v: row %v has not restarted", recordName(cfg), row)
 			}
 		}
 	}

@@ -186,7 +186,7 @@ func TestMeanDoesNotDrift(t *testing.T) {
 		t.Errorf("off by %.2g (dense) and %.2g (seeded), want at most 1e-6 and no difference", dense, seeded)
 	}
 	if without < 2*dense {
-		t.Errorf("without renewal it is off by %.2g, with it by %.2g: no test", without, dense)
+		t.Errorf("without renewal it is off by %.2g, with it by %.2g: the test has no power", without, dense)
 	}
 }
 

@@ -76,10 +76,10 @@ func TestErdosRenyiSeeds(t *testing.T) {
 	checkShape(t, a)
 	checkShape(t, c)
 	if !slices.Equal(a.Edges(), b.Edges()) {
-		t.Error("one seed, two graphs")
+		t.Error("the same seed gave two graphs")
 	}
 	if slices.Equal(a.Edges(), c.Edges()) {
-		t.Error("two seeds, one graph")
+		t.Error("two seeds gave the same graph")
 	}
 	// These edges are the same on every processor and in every version.
 	want := [][2]int{{0, 3}, {1, 3}, {1, 4}, {1, 5}, {2, 3}, {2, 4}, {2, 5}, {3, 4}, {3, 5}}
@@ -147,7 +147,7 @@ func TestErdosRenyiRedraws(t *testing.T) {
 		}
 	}
 	if later == 0 {
-		t.Error("no seed out of 20 needed a second draw; this test shows nothing")
+		t.Error("no seed out of 20 needed a second draw; the test has no power")
 	}
 }
 

@@ -218,7 +218,7 @@ func TestSpectrumRoutes(t *testing.T) {
 // The second eigenvalue of a large graph lies between two independent bounds.
 func TestSpectrumLarge(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
-		t.Skip("SPADE_LONG=1 runs it")
+		t.Skip("needs SPADE_LONG=1")
 	}
 	for name, g := range hostile(t, 500+graphs(1000)) {
 		got := g.Lambda2()

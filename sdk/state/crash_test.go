@@ -88,7 +88,7 @@ func TestPowerCut(t *testing.T) {
 func hasReleases(t *testing.T, files map[string][]byte) {
 	t.Helper()
 	if log := readLog(files[logName]); len(log.releases) == 0 {
-		t.Fatal("releases were made, and the log has none")
+		t.Fatal("releases were made, but the log has none")
 	}
 }
 
@@ -163,7 +163,7 @@ func TestLyingSync(t *testing.T) {
 			case errors.Is(err, ErrRollback):
 				setBack++
 			case err != nil && s != nil:
-				t.Fatal("a store and an error")
+				t.Fatal("openOn returned both a store and an error")
 			}
 		}
 	}

@@ -187,7 +187,7 @@ func TestSaveRefuses(t *testing.T) {
 			d := mustOpen(t, dir)
 			err := d.Save(s)
 			if err == nil {
-				t.Fatal("saved")
+				t.Fatal("an invalid record was saved")
 			}
 			if again := d.Save(savedRound(4, 20)); again != err {
 				t.Errorf("after %v a save returned %v", err, again)

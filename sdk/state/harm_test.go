@@ -159,7 +159,7 @@ func TestHarm(t *testing.T) {
 			}
 			for _, w := range c.words {
 				if !strings.Contains(said, w) {
-					t.Errorf("no word of %q in: %s", w, said)
+					t.Errorf("%q is missing in: %s", w, said)
 				}
 			}
 			if errors.Is(err, ErrRollback) != c.setBack {

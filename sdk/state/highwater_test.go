@@ -125,7 +125,7 @@ func TestLedgerMarkRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if looking.Mark("run", fleetA, "a", 4) == nil {
-		t.Error("a ledger that is only read took a mark")
+		t.Error("a read-only ledger accepted a mark")
 	}
 }
 

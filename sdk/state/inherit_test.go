@@ -135,7 +135,7 @@ func TestFailedInheritance(t *testing.T) {
 	before := l.Head()
 	_ = closeAll(l.file) // every write fails from here on
 	if err := l.Inherit(lostID, "a", dpmech.Amount{Rho: 5, All: 5}, nil); err == nil {
-		t.Fatal("no error")
+		t.Fatal("a spend was inherited although nothing could be written")
 	}
 	k, err := ReadLedger(path)
 	if err != nil {

@@ -105,11 +105,11 @@ func TestKill(t *testing.T) {
 			newest = kept[0].Round
 		}
 		if newest != told && newest != told+1 {
-			t.Fatalf("the process had told of round %d, and the store has %d", told, newest)
+			t.Fatalf("the process had reported round %d, but the store has %d", told, newest)
 		}
 		ahead += newest - told
 	}
-	t.Logf("%d kills, %d rounds: %d left a torn slot, %d a state that was not told of", kills, newest, torn, ahead)
+	t.Logf("%d kills, %d rounds: %d left a torn slot, %d a state that was not reported", kills, newest, torn, ahead)
 }
 
 // runAndKill runs the process until it has printed a few rounds, waits a random part of the duration of the last one,

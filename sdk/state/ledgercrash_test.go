@@ -193,7 +193,7 @@ func TestLedgerPowerCut(t *testing.T) {
 // remain marked.
 func TestLedgerPowerCutTwice(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
-		t.Skip("SPADE_LONG=1 runs it")
+		t.Skip("needs SPADE_LONG=1")
 	}
 	coin := rng.New(6, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 10), 3)

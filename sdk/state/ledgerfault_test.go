@@ -87,7 +87,7 @@ func TestLedgerFaults(t *testing.T) {
 		}
 		closeLedger(t, l)
 		if looking, err := ReadLedger(path); err != nil || looking.Head().Seq != c.seq {
-			t.Fatalf("%s: looking at it: %v", c.name, err)
+			t.Fatalf("%s: reading the ledger: %v", c.name, err)
 		}
 		l = reopen(t, path)
 		if err := l.Contains(before); err != nil || l.Head().Seq != c.seq {
@@ -142,7 +142,7 @@ func TestLedgerMakingInterrupted(t *testing.T) {
 	}
 	l = reopen(t, path)
 	if l.Head() != head {
-		t.Error("another ledger")
+		t.Error("the reopened ledger has another head")
 	}
 	if m, err := readMark(path); err != nil || m == nil || m.Head != head || len(m.Unsent) > 0 {
 		t.Errorf("mark %+v (%v)", m, err)
@@ -194,7 +194,7 @@ func TestLedgerFileErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := CreateLedger(path, "x", nil); err == nil {
-		t.Error("no mark, and no error")
+		t.Error("CreateLedger succeeded without a mark")
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a ledger was left behind (%v)", err)

@@ -41,11 +41,11 @@ func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 	}
 	for _, name := range []string{"", "a\x00b"} {
 		if _, err := CreateLedger(filepath.Join(t.TempDir(), "y"), name, nil); err == nil {
-			t.Errorf("data set %q was taken", name)
+			t.Errorf("data set %q was accepted", name)
 		}
 	}
 	if _, err := CreateLedger(filepath.Join(t.TempDir(), "y"), "y", limitOf(8, 2, dpmech.GDP)); err == nil {
-		t.Error("a limit without meaning was taken")
+		t.Error("a limit without meaning was accepted")
 	}
 }
 
@@ -166,23 +166,23 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 			bad := bytes.Clone(good)
 			bad[i] ^= flip
 			if read(bad) == nil {
-				t.Fatalf("byte %d: %q for %q was not noticed", i, bad[i], good[i])
+				t.Fatalf("byte %d: %q for %q was not detected", i, bad[i], good[i])
 			}
 		}
 		if read(good[:i]) == nil {
-			t.Fatalf("cut after %d of %d bytes: not noticed", i, len(good))
+			t.Fatalf("cut after %d of %d bytes: not detected", i, len(good))
 		}
 	}
 	lines := bytes.SplitAfter(good, []byte("\n"))
 	for i := range 5 {
 		if read(bytes.Join(append(append([][]byte{}, lines[:i]...), lines[i+1:]...), nil)) == nil {
-			t.Errorf("line %d taken out: not noticed", i+1)
+			t.Errorf("line %d taken out: not detected", i+1)
 		}
 		if i > 0 {
 			swapped := append([][]byte{}, lines...)
 			swapped[i], swapped[i-1] = swapped[i-1], swapped[i]
 			if read(bytes.Join(swapped, nil)) == nil {
-				t.Errorf("lines %d and %d exchanged: not noticed", i, i+1)
+				t.Errorf("lines %d and %d exchanged: not detected", i, i+1)
 			}
 		}
 	}

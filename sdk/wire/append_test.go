@@ -242,7 +242,7 @@ func TestAppendBesideDecode(t *testing.T) {
 	wg.Go(func() {
 		for range 50 {
 			if b, err := c.Append(nil, f); err != nil || !bytes.Equal(b, frame) {
-				t.Error("another frame", err)
+				t.Error("the frame differs", err)
 			}
 		}
 	})
@@ -250,7 +250,7 @@ func TestAppendBesideDecode(t *testing.T) {
 		var got admm.Message
 		for range 50 {
 			if err := c.Decode(frame, &got); err != nil || !sameFrame(&got, f) {
-				t.Error("another frame", err)
+				t.Error("the frame differs", err)
 			}
 		}
 	})

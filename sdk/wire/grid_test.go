@@ -342,7 +342,7 @@ func TestMutations(t *testing.T) {
 			taken++
 			var err error
 			if second, err = c.Append(second[:0], got); err != nil || len(second) > MaxFrame(dim) {
-				t.Fatalf("frame %d: %x was taken and cannot be sent: %v", i, buf, err)
+				t.Fatalf("frame %d: %x was accepted and cannot be sent: %v", i, buf, err)
 			}
 			if err := c.Decode(second, again); err != nil || !sameFrame(got, again) {
 				t.Fatalf("frame %d: %x comes back as another: %v", i, buf, err)
@@ -360,7 +360,7 @@ func TestMutations(t *testing.T) {
 		}
 	}
 	if taken == 0 || taken > count/2 {
-		t.Errorf("%d of %d mutations taken: they are all harmless or all fatal", taken, count)
+		t.Errorf("%d of %d mutations accepted: they are all harmless or all fatal", taken, count)
 	}
 }
 

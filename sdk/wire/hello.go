@@ -120,8 +120,8 @@ func decodeHello(b []byte) (h Hello, err error) {
 	return h, h.check()
 }
 
-// Check compares a received hello with the expected one. The error lists every differing field with both values. For
-// fleet hashes these are the first eight bytes and, if both hellos have sections, the names of the sections that
+// Check compares a received hello with the expected one. The error lists every differing field with both values. A
+// fleet hash is shown by its first eight bytes and, if both hellos have sections, with the names of the sections that
 // differ.
 func (h Hello) Check(want Hello) error {
 	var errs []error

@@ -73,7 +73,7 @@ func TestHelloRoundTrip(t *testing.T) {
 		}
 		for n := range b {
 			if _, err := DecodeHello(b[:n]); err == nil {
-				t.Errorf("%d of %d bytes were taken for a hello", n, len(b))
+				t.Errorf("%d of %d bytes were accepted as a hello", n, len(b))
 			}
 		}
 	}

@@ -418,7 +418,7 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 		var f admm.Message
 		for n := range frame {
 			if c.Decode(frame[:n], &f) == nil {
-				t.Errorf("%d of %d bytes were taken for a frame", n, len(frame))
+				t.Errorf("%d of %d bytes were accepted as a frame", n, len(frame))
 			}
 		}
 	}

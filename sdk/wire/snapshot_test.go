@@ -393,7 +393,7 @@ func TestDecodeSnapshotRefuses(t *testing.T) {
 	b := mustSnapshot(t, sampleSnapshot())
 	for n := range b {
 		if DecodeSnapshot(b[:n], &c) == nil {
-			t.Errorf("%d of %d bytes were taken for a checkpoint", n, len(b))
+			t.Errorf("%d of %d bytes were accepted as a snapshot", n, len(b))
 		}
 	}
 }
@@ -416,7 +416,7 @@ func FuzzDecodeSnapshot(f *testing.F) {
 			t.Fatalf("%x came back as %x, %v", b, again, err)
 		}
 		if most := MaxSnapshot(len(c.State.X), len(c.State.Edges), len(c.State.Last)); len(b) > most {
-			t.Fatalf("%d bytes taken, above MaxSnapshot = %d", len(b), most)
+			t.Fatalf("%d bytes accepted, above MaxSnapshot = %d", len(b), most)
 		}
 	})
 }
