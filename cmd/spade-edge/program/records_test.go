@@ -335,7 +335,7 @@ func TestWrongRecords(t *testing.T) {
 	if code, text := said("privacy", "-new-ledger", ledger, "-dataset", "x", "-epsilon", "9"); code != cli.ExitDone {
 		t.Fatal(text)
 	}
-	if code, text := said("check", path); code != cli.ExitRefused || strings.Count(text, "want a limit for each record") != 1 {
+	if code, text := said("check", path); code != cli.ExitRefused || strings.Count(text, "set a limit for each record") != 1 {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
 }

@@ -205,7 +205,7 @@ func TestRunPrivate(t *testing.T) {
 		}
 		for _, want := range [][]string{
 			{"model          ", "privacy        epsilon", "in each of 6 releases", "dealt out as dirichlet:0.3", "does not cover it"},
-			{"model          ", "privacy        epsilon", "does not cover it", "is right at most", "guessing, 50", "certificate    "},
+			{"model          ", "privacy        epsilon", "does not cover it", "is right at most", "guessing is right 50 times", "certificate    "},
 		}[i] {
 			if !strings.Contains(outs[i], want) {
 				t.Errorf("no %q in\n%s", want, outs[i])

@@ -56,12 +56,12 @@ var privacyTroubles = map[string]provocation{
 	"ledger: ... no such file or directory; ... never started automatically ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "none.ledger"))
 	},
-	"no such file or directory: it was deleted, for its mark ... names ... reservations; ...": func(t *testing.T, b *bench) (int, string) {
+	"no such file or directory: it was deleted: its mark ... counts ... reservations; ...": func(t *testing.T, b *bench) (int, string) {
 		path := b.used(t, "deleted.ledger")
 		b.private.remove(t, "deleted.ledger")
 		return said("privacy", "-ledger", path)
 	},
-	"no such file or directory: it was deleted with its mark, for ... shows that runs have used it; ...": func(t *testing.T, b *bench) (int, string) {
+	"no such file or directory: it was deleted with its mark: ... shows that runs have used it; ...": func(t *testing.T, b *bench) (int, string) {
 		b.private.write(t, "gone.ledger.neighbors", "")
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "gone.ledger"))
 	},
@@ -74,18 +74,18 @@ var privacyTroubles = map[string]provocation{
 		}
 		return said("run", path)
 	},
-	"its mark ... is missing: only the mark shows whether the ledger is its newest copy, ...": func(t *testing.T, b *bench) (int, string) {
+	"its mark ... is missing: only the mark shows whether the ledger is the newest copy ...": func(t *testing.T, b *bench) (int, string) {
 		path := b.used(t, "unmarked.ledger")
 		b.private.remove(t, "unmarked.ledger.mark")
 		return said("privacy", "-ledger", path)
 	},
-	"it ends with reservation ..., but number ... was made: it was rolled back or cut off; ...": func(t *testing.T, b *bench) (int, string) {
+	"ends with reservation ..., but reservation ... was made: the ledger was rolled back or cut off; ...": func(t *testing.T, b *bench) (int, string) {
 		path := b.used(t, "old.ledger")
 		lines := strings.SplitAfter(readFile(t, path), "\n")
 		b.private.write(t, "old.ledger", strings.Join(lines[:2], ""))
 		return said("privacy", "-ledger", path)
 	},
-	"it has the id ..., want ...: this is another ledger": func(t *testing.T, b *bench) (int, string) {
+	"has the id ..., want ...: this is another ledger": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		return said("privacy", "-verify", b.lone.path("a.state/certificate.json"), "-ledger", b.used(t, "another.ledger"))
 	},
@@ -120,7 +120,7 @@ var privacyTroubles = map[string]provocation{
 	"not even one release: refused, the privacy budget does not cover it: ...": func(*testing.T, *bench) (int, string) {
 		return said("privacy", "-sigma", "0.1", "-epsilon", "1")
 	},
-	"... is stated as ..., and is ...": func(t *testing.T, b *bench) (int, string) {
+	"... is stated as ..., want ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		text := readFile(t, b.lone.path("a.state/certificate.json"))
 		b.lone.write(t, "forged.json", strings.ReplaceAll(text, `"sigma": 1`, `"sigma": 2`))
