@@ -63,14 +63,14 @@ func (a *account) load(filter []byte, head string) (err error) {
 	}
 	for round := 1; round <= a.filter.Last(); round++ {
 		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
-			return fmt.Errorf("sdk: release %d was made without a ledger, and this one does not take it: %w", round, err)
+			return fmt.Errorf("sdk: release %d was made without a ledger, and this ledger refuses it: %w", round, err)
 		}
 	}
 	return nil
 }
 
-const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet anew " +
-	"under another run id"
+const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet again " +
+	"under a new run id"
 
 // check returns an error if the ledger has a release that a state stored after round lacks, by the rule of
 // [dpmech.CheckResume], or, without a stored state, if any release may have been sent.
@@ -79,7 +79,7 @@ func (a *account) check(stored bool, round int) error {
 	case a == nil || a.whole:
 		return nil
 	case !stored && a.marked > 0:
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have it: %w; %s",
+		return fmt.Errorf("sdk: the ledger has release %d of this run, but without a Store its state is lost: %w; %s",
 			a.marked, state.ErrLost, advice)
 	}
 	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
@@ -100,8 +100,8 @@ func (a *account) reserve(round int) error {
 	if a.ledger != nil {
 		// The ledger charges each entry once, so the entry must not come from another node with the same history.
 		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
-			return fmt.Errorf("sdk: release %d is not made: the ledger has it from another node of this name: %w", round,
-				state.ErrRollback)
+			return fmt.Errorf("sdk: release %d is not made: another node of this name has already charged it to the ledger: %w",
+				round, state.ErrRollback)
 		}
 		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
 			return fmt.Errorf("sdk: release %d is not made: %w", round, err)

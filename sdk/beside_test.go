@@ -229,7 +229,7 @@ func (w *wreck) another(h *host) *host {
 }
 
 func (h *host) took() bool {
-	return strings.Contains(h.log.String(), "takes the place of the lost one")
+	return strings.Contains(h.log.String(), "has replaced the lost one")
 }
 
 // alone reports whether a device has dropped all its neighbors. It then sends notices for a while, and ends.

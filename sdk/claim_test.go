@@ -94,7 +94,7 @@ func TestLiesCostNothing(t *testing.T) {
 		{"a last word with its own signature", beside(2, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Done, Round: 12,
 				Signed: admm.Signed{Proof: forge(f, "a", "b", 12), Countersign: make([]byte, 64)}}
-		}), "release 12: the signature is by none of the member's keys"},
+		}), "release 12: the signature matches none of the member's keys"},
 		{"a last word with the signature of an earlier release", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if (frame.Kind == admm.Probe || frame.Kind == admm.ProbeReply) && len(frame.Signed.Proof) > 0 ||
 				frame.Kind == admm.Done {
@@ -115,7 +115,7 @@ func TestLiesCostNothing(t *testing.T) {
 		}), "the sender says that it holds release 3 of this node, and shows no signature of it"},
 		{"a probe with the signature of itself", beside(2, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Probe, Held: 7, Incarnation: 1, Signed: admm.Signed{Proof: forge(f, "b", "b", 7)}}
-		}), "the sender says that it holds release 7 of this node: signed: release 7: the signature is by none of the " +
+		}), "the sender says that it holds release 7 of this node: signed: release 7: the signature matches none of the " +
 			"member's keys"},
 		{"a claim to have made releases",
 			beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Round: 2, Incarnation: 1} }),
@@ -153,7 +153,7 @@ func TestLiesCostNothing(t *testing.T) {
 		{"a double that is none", beside(3, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Conflict, Round: 1,
 				Signed: admm.Signed{Proof: forge(f, "a", "b", 1), Other: forge(f, "a", "b", 1)}}
-		}), "release 1: the signature is by none of the member's keys"},
+		}), "release 1: the signature matches none of the member's keys"},
 		{"a ledger of another run", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.ProbeReply {
 				scope := signed.NewScope("run before", f.Hash(), "a")
@@ -257,7 +257,7 @@ func TestKeysOrNone(t *testing.T) {
 		{func(c *sdk.Config) { c.Keys = nil }, "Key and Keys: want both or neither"},
 		{func(c *sdk.Config) { c.Key = nil }, "Key and Keys: want both or neither"},
 		{func(c *sdk.Config) { c.Key = c.Key[:10] }, "Key has 10 bytes, want 64"},
-		{func(c *sdk.Config) { c.Key = memberKey("b") }, `Keys has 1 keys for "a", and Key belongs to none of them`},
+		{func(c *sdk.Config) { c.Key = memberKey("b") }, `Keys has 1 keys for "a", and Key matches none of them`},
 	} {
 		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
 		sign(&cfg)

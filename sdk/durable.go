@@ -75,7 +75,7 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 			err = checkOwn(n.hash, n.cfg.Name, snap.Fleet, snap.Member, snap.Build)
 		}
 		if err == nil && snap.State.Round != s.Round {
-			err = fmt.Errorf("it is of release %d, want %d", snap.State.Round, s.Round)
+			err = fmt.Errorf("found release %d, want %d", snap.State.Round, s.Round)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("sdk: stored state of release %d: %w", s.Round, err)
@@ -109,13 +109,13 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 	var errs []error
 	differ := func(format string, found, wanted any) { errs = append(errs, fmt.Errorf(format, found, wanted)) }
 	if fleet != want {
-		differ("it is of a fleet with hash %x, want %x", fleet[:8], want[:8])
+		differ("it belongs to a fleet with hash %x, want %x", fleet[:8], want[:8])
 	}
 	if member != name {
-		differ("it is of member %q, want %q", member, name)
+		differ("it belongs to member %q, want %q", member, name)
 	}
 	if arithmetic != build {
-		differ("it is of a program with %q, want %q: finish the run with the program that began it", arithmetic, build)
+		differ("it comes from a program with %q, want %q: finish the run with the program that began it", arithmetic, build)
 	}
 	return errors.Join(errs...)
 }
@@ -175,15 +175,15 @@ func (n *Node) save(s *admm.State) error {
 		return err
 	}
 	if err := n.cfg.Store.Save(state.Record{Round: s.Round, State: n.encoded, Note: string(note)}); err != nil {
-		return fmt.Errorf("sdk: release %d is not sent: its state could not be stored: %w", s.Round, err)
+		return fmt.Errorf("sdk: release %d is not sent, because its state could not be stored: %w", s.Round, err)
 	}
 	return nil
 }
 
 // chargeLost charges releases that neighbors hold but this node's disk has lost.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
-	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts "+
-		"as spent, and going on would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)
+	err := fmt.Errorf("sdk: %q holds release %d of this node, but the node's own state ends with release %d: %w; the "+
+		"releases count as spent, and to continue would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)
 	if n.account == nil || !n.claims.Signing() { // an unsigned claim charges nothing
 		return err
 	}

@@ -205,7 +205,7 @@ func TestStoresAreChecked(t *testing.T) {
 	other.Method.Tau = 3
 	wrong := config(1)
 	wrong.Fleet = &other
-	if _, _, err := kept(t, dir, wrong); err == nil || !strings.Contains(err.Error(), "it is of a fleet with hash") {
+	if _, _, err := kept(t, dir, wrong); err == nil || !strings.Contains(err.Error(), "it belongs to a fleet with hash") {
 		t.Errorf("state of another fleet: %v", err)
 	}
 	wrong = config(1)

@@ -163,7 +163,7 @@ func (f *faults) add(err error) {
 // plan checks the fleet and derives its plan.
 func (f *Fleet) plan() (*plan, error) {
 	var errs faults
-	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of UTF-8, all printable", wire.MaxName)
+	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of printable UTF-8", wire.MaxName)
 	errs.add(setting.Range{Min: 1, Max: wire.MaxDim, Whole: true}.Check("sdk: fleet", "dim", float64(f.Dim)))
 	p := f.network(&errs)
 	if f.X0 != nil && len(f.X0) != f.Dim {
@@ -181,14 +181,14 @@ func (f *Fleet) plan() (*plan, error) {
 		const want = "admm, as %s"
 		name := f.Method.Consensus.String()
 		errs.refuse(f.wire().Payload != PayloadRelease, "method.consensus", name, want, "the payload is not release")
-		errs.refuse(f.Method.Robust > 0, "method.consensus", name, want, "robust bounds the steps of the method alone")
+		errs.refuse(f.Method.Robust > 0, "method.consensus", name, want, "method.robust bounds only the steps of admm")
 	}
 	errs.refuse(f.Method.Robust > 0 && f.wire().Payload != PayloadRelease, "wire.payload", f.wire().Payload.String(),
-		"release, as method.robust is %v: a message to one neighbor shows neither noise nor place", f.Method.Robust)
+		"release, as method.robust is %v: only a release shows the noise and the model of its sender", f.Method.Robust)
 	if s := f.Stop; s != nil {
 		most := min(signed.MaxStops, len(f.Members))
 		errs.refuse(s.Members < 1 || s.Members > most, "stop.members", s.Members,
-			"1..%d: so many have to ask for an early end", most)
+			"1..%d, the number of members that must ask for an early end", most)
 	}
 	if f.Task != nil {
 		errs.add(checkTask(f.Task))
@@ -237,7 +237,7 @@ func (f *Fleet) checkRecords(errs *faults) {
 		return
 	}
 	if len(f.Records) != len(f.Members) {
-		errs.add(&FieldError{Package: "sdk: fleet", Field: "records", Found: fmt.Sprintf("a list of %d", len(f.Records)),
+		errs.add(&FieldError{Package: "sdk: fleet", Field: "records", Found: fmt.Sprintf("a list of %d numbers", len(f.Records)),
 			Want: fmt.Sprintf("the number of records of each of the %d members, as privacy.unit is record", len(f.Members))})
 	}
 	for i, m := range f.Records {
@@ -246,7 +246,7 @@ func (f *Fleet) checkRecords(errs *faults) {
 		}
 	}
 	const want = "%v, as privacy.unit is record: %s"
-	errs.refuse(f.Method.Batch != 0, "method.batch", f.Method.Batch, want, 0, "all records are asked in each step")
+	errs.refuse(f.Method.Batch != 0, "method.batch", f.Method.Batch, want, 0, "each step queries all records")
 	errs.refuse(f.Method.Momentum != 0, "method.momentum", f.Method.Momentum, want, 0,
 		"a sum of unreleased updates would count a record in many releases")
 }
@@ -259,8 +259,8 @@ func (f *Fleet) network(errs *faults) *plan {
 		j, taken := p.number[name]
 		if !validName(name) || taken { // format only on error: a fleet may be large
 			field := fmt.Sprintf("members[%d]", i)
-			errs.refuse(!validName(name), field, name, "1..%d bytes of UTF-8, all printable", wire.MaxName)
-			errs.refuse(taken, field, name, "another name than members[%d] has", j)
+			errs.refuse(!validName(name), field, name, "1..%d bytes of printable UTF-8", wire.MaxName)
+			errs.refuse(taken, field, name, "a name other than that of members[%d]", j)
 		}
 		p.number[name] = i
 	}

@@ -47,7 +47,7 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 		}
 	}
 	if err != nil {
-		r.log.Warn("a neighbor's checkpoint is not kept", "neighbor", peer.Name, "err", err)
+		r.log.Warn("a neighbor's checkpoint is discarded", "neighbor", peer.Name, "err", err)
 	}
 }
 
@@ -117,13 +117,13 @@ func (r *run) inherit() error {
 		cost, limit := lost.Spent(but)
 		cost.Unit = max(cost.Unit, lost.Unit)
 		if err := l.Inherit(lost.LedgerID(), lost.By, cost, limit); err != nil {
-			return fmt.Errorf("sdk: %q shows what a lost ledger of this member had spent: %w", lost.By, err)
+			return fmt.Errorf("sdk: %q proves what a lost ledger of this member had spent, but it cannot be charged: %w", lost.By, err)
 		}
-		r.log.Warn("the ledger begins with what a lost one of this member had spent", "lost_ledger", lost.LedgerID(), "proved_by",
+		r.log.Warn("this ledger now includes what a lost ledger of this member had spent", "lost_ledger", lost.LedgerID(), "proved_by",
 			lost.By, "rho", cost.Rho, "rho_all", cost.All)
 	}
 	if err := r.account.covers(); err != nil {
-		return fmt.Errorf("sdk: with what lost ledgers of this member had spent, such as %s, as %q proves: %w", list[0].LedgerID(),
+		return fmt.Errorf("sdk: the ledger now includes what lost ledgers of this member had spent, such as %s, as %q proves: %w", list[0].LedgerID(),
 			list[0].By, err)
 	}
 	if err := r.checkpoint(); err != nil {
@@ -139,9 +139,9 @@ func (r *run) inherit() error {
 
 // beside records, for certificates, that one of this member's ledgers is not counted.
 func (r *run) beside(id, by string) {
-	why := "may count the same data and is not counted here: this ledger was at work before it was heard of"
+	why := "may count the same data and is not counted here: this ledger was in use before a neighbor reported the other one"
 	if r.cfg.Ledger.NeverUsed() {
-		why = "counts other data: the operator has declared that no run had used these before"
+		why = "counts other data: the operator has declared that no earlier run used the data of this ledger"
 	}
 	text := fmt.Sprintf("ledger %s of this member, of which %q holds a checkpoint, %s", id, by, why)
 	r.mu.Lock()

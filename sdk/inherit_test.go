@@ -62,7 +62,7 @@ func TestLostLedgerIsInherited(t *testing.T) {
 		two.Rho < 2*one.Rho || two.Rho > 2*one.Rho*(1+1e-12) || len(two.Runs) != 1 {
 		t.Errorf("after one run with %v: %+v", one.Rho, two)
 	}
-	if !strings.Contains(conditions, "is counted what \"a\" could prove") {
+	if !strings.Contains(conditions, "what \"a\" could prove is counted") {
 		t.Errorf("conditional on %q", conditions)
 	}
 	three, _ := run("three")
@@ -86,7 +86,7 @@ func TestInheritedCountsInTheLimit(t *testing.T) {
 	limit := &dpmech.Limit{Epsilon: one.EpsilonGDP * 1.01, Delta: one.Delta, Accounting: dpmech.GDP}
 	renewLedger(t, dir, limit)
 	nodes, errs = runOfTwo(t, dir, "two", true, func(int, *sdk.Config) {})
-	if !errors.Is(errs[1], dpmech.ErrBudget) || !strings.Contains(errs[1].Error(), "with what lost ledgers of this member had spent, such as "+one.Ledger.ID) ||
+	if !errors.Is(errs[1], dpmech.ErrBudget) || !strings.Contains(errs[1].Error(), "includes what lost ledgers of this member had spent, such as "+one.Ledger.ID) ||
 		nodes[1].Status().Round != 0 {
 		t.Errorf("%d releases, %v", nodes[1].Status().Round, errs[1])
 	}

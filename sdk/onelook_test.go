@@ -194,7 +194,7 @@ func TestReservationWithoutStore(t *testing.T) {
 		ledger.Marked(f.Run, f.Hash(), "a"); last != 8 || marked != 8 || ledger.Head().Seq != 8 {
 		t.Errorf("%d releases, %d marked, in %d lines", last, marked, ledger.Head().Seq)
 	}
-	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "there is no Store") {
+	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "without a Store its state is lost") {
 		t.Errorf("once more: %v", err)
 	}
 }

@@ -135,7 +135,7 @@ func (r *run) relayOn(from int) {
 func (r *run) takeRelay(m *admm.Message) error {
 	members := r.cfg.Fleet.Members
 	if r.relays == nil || r.outbox[m.From] == nil {
-		return errors.New("sdk: the sender relays offers, and it is no neighbor, or only neighbors share noise in this fleet")
+		return errors.New("sdk: unexpected offers: the sender is not a neighbor, or only neighbors share noise in this fleet")
 	}
 	theirs, err := trust.ParseDevices(m.Signed.Known, len(members))
 	if err != nil || r.secrets.Kept == nil {
@@ -147,7 +147,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 		o, wrong := signed.ParseRelayed(b, signed.Offer)
 		switch {
 		case wrong == nil && o.Member >= len(members):
-			wrong = fmt.Errorf("sdk: an offer is by member %d, want 0..%d", o.Member, len(members)-1)
+			wrong = fmt.Errorf("sdk: found an offer of member %d, want 0..%d", o.Member, len(members)-1)
 		case wrong == nil:
 			var fresh bool
 			fresh, wrong = r.secrets.Relayed(r.claims, members[o.Member], o.Statement, r.cfg.Fleet.Method.Last())
@@ -156,7 +156,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 		if errors.As(wrong, new(trust.Fork)) { // not the sender's error
 			if !r.relays.doubles[o.Member] {
 				r.relays.doubles[o.Member] = true
-				r.log.Error("a second key of one device", "member", members[o.Member], "err", wrong)
+				r.log.Error("one device offered two keys", "member", members[o.Member], "err", wrong)
 			}
 			continue
 		}

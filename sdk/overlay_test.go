@@ -181,18 +181,18 @@ func TestLiesOfARelay(t *testing.T) {
 		lie  func(m admm.Message) []admm.Message
 		want string
 	}{
-		"altered":        {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Value[0] ^= 1 }) }, "by none of the member's keys"},
-		"of a later one": {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Epoch = 1 }) }, "by none of the member's keys"},
+		"altered":        {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Value[0] ^= 1 }) }, "none of the member's keys"},
+		"of a later one": {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Epoch = 1 }) }, "none of the member's keys"},
 		"of another": {func(m admm.Message) []admm.Message {
 			return each(m, func(o *signed.Relayed) { o.Member = (o.Member + 1) % 6 })
-		}, "by none of the member's keys"},
-		"of nobody": {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Member = 6 }) }, "an offer is by member 6, want 0..5"},
+		}, "none of the member's keys"},
+		"of nobody": {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Member = 6 }) }, "found an offer of member 6, want 0..5"},
 		"of another run": {func(m admm.Message) []admm.Message {
 			return each(m, func(o *signed.Relayed) {
 				b := offering(f, "before", f.Members[o.Member], func(*signed.Statement) {})
 				o.Statement, _ = signed.Parse(b, signed.Offer)
 			})
-		}, "by none of the member's keys"},
+		}, "none of the member's keys"},
 		"withheld": {func(m admm.Message) []admm.Message { m.Signed.Relayed = nil; return []admm.Message{m} }, ""},
 		"repeated": {func(m admm.Message) []admm.Message { return []admm.Message{m, m, m} }, ""},
 		"nothing held": {func(m admm.Message) []admm.Message {

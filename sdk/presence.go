@@ -103,7 +103,7 @@ func (r *run) logSilent(now time.Time) {
 		}
 	}
 	if len(names) > 0 && r.cfg.Observer.Waiting == nil {
-		r.log.Warn("waiting for neighbors: nothing has come", "for", longest.Round(time.Second), "from", transport.Ways(r.cfg.Transport, names))
+		r.log.Warn("waiting for neighbors: nothing received", "for", longest.Round(time.Second), "from", transport.Ways(r.cfg.Transport, names))
 	}
 }
 
@@ -143,6 +143,6 @@ func (r *run) arrive(from string, frame []byte) bool {
 func (r *run) loses(name string) {
 	if left := len(r.neighbors) - len(r.cases); r.joining == nil && left > 1 && !r.machine.Status().Complete {
 		r.quarantine(r.number[name], state.Quarantine{
-			Why: fmt.Sprintf("nothing has come from it for longer than the patience of this node, %v", r.cfg.Patience)})
+			Why: fmt.Sprintf("no message arrived from it for longer than the patience of this node, %v", r.cfg.Patience)})
 	}
 }

@@ -215,7 +215,7 @@ func TestWhoWasGivenUpComesBack(t *testing.T) {
 				leave(day(t), all[3:], 2, 0)
 				time.Sleep(20 * time.Minute)
 				if err := all[3].Run(day(t)); !errors.Is(err, sdk.ErrQuarantine) ||
-					!strings.Contains(err.Error(), "nothing has come from it for longer than the patience") {
+					!strings.Contains(err.Error(), "no message arrived from it for longer than the patience") {
 					t.Errorf("back again: %v", err)
 				}
 				rest.Wait()
@@ -357,7 +357,7 @@ func TestPatienceIsChecked(t *testing.T) {
 	f := ring()
 	for patience, good := range map[time.Duration]bool{0: true, -time.Hour: false, time.Minute: false, 2 * time.Minute: true} {
 		_, err := sdk.New(sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: oracle(0), Transport: inMemory(t, f)[0], Patience: patience})
-		if (err == nil) != good || err != nil && !strings.Contains(err.Error(), "want 0 (wait for everybody) or at least 2m0s") {
+		if (err == nil) != good || err != nil && !strings.Contains(err.Error(), "want 0 (wait indefinitely) or at least 2m0s") {
 			t.Errorf("patience %v: %v", patience, err)
 		}
 	}

@@ -115,18 +115,18 @@ func (f *Fleet) wrongRecords(member, samples int) error {
 			f.Members[member])
 	}
 	return &FieldError{Package: "sdk", Field: "Samples", Found: fmt.Sprint(samples), Want: want + ": in a run that protects each " +
-		"record this number is public and fixed; leave an invalid record in its place"}
+		"record this number is public and fixed, so invalid records must not be removed"}
 }
 
 func (f *Fleet) checkPrivacy(errs *faults) {
 	pr, w := f.Privacy, f.wire()
 	errs.refuse(pr.NonPrivate && (pr != Privacy{NonPrivate: true}), "privacy.non_private", true,
-		"false, or no other setting of privacy: choose one of %+v", pr)
+		"false, or no other privacy setting; found %+v", pr)
 	errs.refuse(pr == Privacy{}, "privacy", struct{}{}, "clip, sigma and delta, or non_private")
 	errs.refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit), "privacy.epsilon_limit_all",
-		pr.LimitAll, "0 (no limit), or at least epsilon_limit (%v), which is needed with it", pr.EpsilonLimit)
+		pr.LimitAll, "0 (no limit), or at least epsilon_limit (%v), which must be set too", pr.EpsilonLimit)
 	if pr.PairSigma == 0 {
-		const want = "0, as pair_sigma is 0: it is for noise that neighbors share"
+		const want = "0, as pair_sigma is 0 and members share no noise"
 		errs.refuse(pr.EffectiveSigma != 0, "privacy.effective_sigma", pr.EffectiveSigma, want)
 		errs.refuse(pr.Colluders != 0, "privacy.colluders", pr.Colluders, want)
 		errs.refuse(pr.Absent != 0, "privacy.absent", pr.Absent, want)
@@ -134,7 +134,7 @@ func (f *Fleet) checkPrivacy(errs *faults) {
 		errs.refuse(pr.LimitAll != 0, "privacy.epsilon_limit_all", pr.LimitAll, want)
 	}
 	errs.refuse(w.GridBits != 0 && pr.NonPrivate, "wire.grid_bits", w.GridBits,
-		"0: a fleet that is not private has no noise for a grid to hide in")
+		"0: a fleet that is not private has no noise that would hide the rounding")
 }
 
 // checkShared returns an error if the graph of pairwise noise does not yield the configured effective sigma.
@@ -150,7 +150,7 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 		return fmt.Errorf("sdk: fleet: %w", err)
 	}
 	if most := p.Sigma * math.Sqrt(c.Least); !(p.EffectiveSigma >= p.Sigma && p.EffectiveSigma <= most) {
-		want := fmt.Sprintf("at most %v (a proved bound; the exact figure takes too long): so much noise is left to %v", most,
+		want := fmt.Sprintf("at most %v, a lower bound on the noise that remains against %v (the exact value takes too long)", most,
 			p.Gaussian().Shared.Adversary())
 		if c.Exact {
 			var without []string
@@ -161,11 +161,11 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 			if p.Absent > 0 {
 				do = "collude or vanish"
 			}
-			want = fmt.Sprintf("at most %v: so much noise is left to %v; the worst is %q if %q %s", most,
+			want = fmt.Sprintf("at most %v, the noise that remains against %v; the worst case is %q if %q %s", most,
 				p.Gaussian().Shared.Adversary(), f.Members[c.Node], without, do)
 		}
 		return &FieldError{Package: "sdk: fleet", Field: "privacy.effective_sigma", Found: fmt.Sprint(p.EffectiveSigma),
-			Want: fmt.Sprintf("sigma (%v) or more, and %s", p.Sigma, want)}
+			Want: fmt.Sprintf("at least sigma (%v), and %s", p.Sigma, want)}
 	}
 	return nil
 }

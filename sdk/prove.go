@@ -78,7 +78,7 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	}
 	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // it works with the lost device, which has returned
 		r.correct(m.From, peer)
-		return fmt.Errorf("sdk: the sender holds release %d of a device that this one has replaced", m.Held)
+		return fmt.Errorf("sdk: the sender holds release %d of a device that this device has replaced", m.Held)
 	}
 	return nil
 }
@@ -89,8 +89,8 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
 			r.dropSecrets()
 		}
-		return ending{fmt.Errorf("sdk: %q holds a release that epoch %d of this node's name has signed, and this is "+
-			"epoch %d: %w, another device has taken its place", by, shown.Epoch, r.claims.Epoch, state.ErrRollback)}
+		return ending{fmt.Errorf("sdk: %q holds a release that this member signed in epoch %d, and this device is "+
+			"of epoch %d: %w, another device has taken its place", by, shown.Epoch, r.claims.Epoch, state.ErrRollback)}
 	}
 	for i := range r.claims.Own {
 		if own := &r.claims.Own[i]; own.Contradicts(shown) {
@@ -129,11 +129,11 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 		return err
 	}
 	if shown == nil || shown.Round < m.Round {
-		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another",
+		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another release",
 			m.Round)
 	}
 	if shown.Epoch < r.claims.Epoch && r.machine.Status().Round < m.Round {
-		return fmt.Errorf("sdk: the sender is done after release %d of a device that this one has replaced", m.Round)
+		return fmt.Errorf("sdk: the sender is done after release %d of a device that this device has replaced", m.Round)
 	}
 	if err := r.verifyHeld(m.From, peer.Name, shown); err != nil {
 		return err
@@ -162,12 +162,12 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 		r.expose(e)
 		return nil
 	case e.First.Epoch < r.claims.Epoch:
-		return errors.New("sdk: evidence of equivocation of a device that this one has replaced")
+		return errors.New("sdk: evidence of equivocation by a device that this device has replaced")
 	}
 	return r.exposed(e, by)
 }
 
-const findOther = "find the other one, and start the fleet anew under another run id, with another key"
+const findOther = "find the other device, then start the fleet again under a new run id and with a new key"
 
 // exposed ends this node, because its key signed two releases of one round.
 func (r *run) exposed(e signed.Evidence, by string) error {
@@ -237,7 +237,7 @@ func (r *run) query(m *admm.Message) error {
 		peer.Ahead, peer.Times = next, 0
 	}
 	if peer.Times++; r.claims.Epoch > 0 && peer.Times > 3 && !r.machine.Holds(m.From, r.status.Round) {
-		err := fmt.Errorf("sdk: %q has made release %d, and this device, which has replaced another, release %d: it has gone on "+
+		err := fmt.Errorf("sdk: %q has made release %d, but this replacement device is at release %d: the neighbor continued "+
 			"with another device", peer.Name, m.Round, r.status.Round)
 		r.quarantine(m.From, state.Quarantine{Why: err.Error()})
 		return err
@@ -274,6 +274,6 @@ func (n *Node) rememberHeads() {
 
 func (n *Node) saveHeads() {
 	if err := n.claims.Heads.Save(); err != nil {
-		n.log.Error("the signed ledger heads of neighbors cannot be stored", "err", err)
+		n.log.Error("the signed checkpoints of neighbors cannot be stored", "err", err)
 	}
 }

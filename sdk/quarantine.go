@@ -37,7 +37,7 @@ func (n *Node) loadQuarantine() error {
 	for _, j := range n.neighbors {
 		if from := n.machine.Quarantined(j); from > 0 && n.cases[j] == nil {
 			n.cases[j] = &state.Quarantine{Neighbor: n.cfg.Fleet.Members[j], Release: from,
-				Why: "the stored state says so, and what there was to show is gone"}
+				Why: "the stored state records it, but the evidence is lost"}
 		}
 	}
 	return nil
@@ -76,7 +76,7 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	notice, err := r.claims.CheckNotice(peer, m, r.cfg.Fleet.Method.Last())
 	if err == nil && r.joining == nil && notice.Epoch < r.machine.Epoch(m.From) {
 		r.correct(m.From, peer)
-		err = errors.New("sdk: a quarantine by a device that another has replaced")
+		err = errors.New("sdk: the notice of quarantine comes from a replaced device")
 	}
 	if err != nil {
 		return err
@@ -217,7 +217,7 @@ func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) er
 		return err
 	}
 	if m.Kind != admm.Release || len(m.Signed.Own) == 0 {
-		return fmt.Errorf("sdk: a frame of kind %v, want a signed release", m.Kind)
+		return fmt.Errorf("sdk: found a frame of kind %v, want a signed release", m.Kind)
 	}
 	own, err := signed.Parse(m.Signed.Own, signed.Release)
 	if err == nil {
@@ -227,7 +227,7 @@ func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) er
 		return err
 	}
 	if own.Round != m.Round || own.Value != signed.Digest(m.Vector, m.Grid) {
-		return fmt.Errorf("sdk: the numbers of the frame are not those of release %d that %q has signed", own.Round, member)
+		return fmt.Errorf("sdk: the numbers of the frame differ from those of release %d that %q signed", own.Round, member)
 	}
 	cfg := f.machine(p, i, f.units(i, 1), nil)
 	if cfg.Impossible(m.Round, m.Payload()) == nil {

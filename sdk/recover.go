@@ -43,7 +43,7 @@ func (r *run) recover() error {
 		}
 	}
 	r.stopEarly()
-	r.log.Info("asking the neighbors where they stand, to take the place of the lost device")
+	r.log.Info("asking the neighbors for their progress, to replace the lost device")
 	tick := time.NewTicker(r.cfg.ResendAfter)
 	defer tick.Stop()
 	said := ""
@@ -96,7 +96,7 @@ func (r *run) awaited() (names []string, text string) {
 		}
 		text := fmt.Sprintf("%q has not answered", name)
 		if fault := r.joining.faults[j]; fault != nil {
-			text = fmt.Sprintf("%q gives no answer that counts: %v", name, fault)
+			text = fmt.Sprintf("%q sent an invalid answer: %v", name, fault)
 		}
 		names, all = append(names, name), append(all, text)
 	}
@@ -133,8 +133,8 @@ func (r *run) takeOver() error {
 	n, cfg := r.Node, *r.toRecover
 	cfg.Epoch = r.joining.epoch + 1
 	if r.joining.epoch >= admm.MaxTakeovers {
-		return fmt.Errorf("sdk: %w: %d devices of %q were replaced in this run, which is the most; its data is back in the next "+
-			"run", ErrRecovery, r.joining.epoch, n.cfg.Name)
+		return fmt.Errorf("sdk: %w: %d devices of %q were already replaced in this run, the maximum; its data can take part in "+
+			"the next run", ErrRecovery, r.joining.epoch, n.cfg.Name)
 	}
 	var list []admm.Message
 	for _, j := range r.neighbors {
@@ -174,7 +174,7 @@ func (r *run) takeOver() error {
 	n.mu.Lock()
 	n.stops.blind, n.stops.fresh = false, true // the machine is new
 	n.mu.Unlock()
-	n.log.Warn("this device takes the place of the lost one", "after_release", m.Status().Round, "device", cfg.Epoch+1,
+	n.log.Warn("this device has replaced the lost one", "after_release", m.Status().Round, "device", cfg.Epoch+1,
 		"data", n.cfg.Fleet.Privacy.NonPrivate)
 	return nil
 }
@@ -183,16 +183,16 @@ func (r *run) takeOver() error {
 func (r *run) respond(request *admm.Message, name string) error {
 	switch {
 	case r.outbox[request.From] == nil:
-		return errors.New("sdk: the sender asks where this node stands, and is not a neighbor")
+		return errors.New("sdk: the sender asks to replace a device, but it is not a neighbor")
 	case !r.releases:
-		return fmt.Errorf("sdk: the sender asks where this node stands, and the fleet's payload is not %q", PayloadRelease)
+		return fmt.Errorf("sdk: the sender asks to replace a device, but the fleet's payload is not %q", PayloadRelease)
 	case r.joining != nil:
 		return nil // the device asks again
 	}
 	peer := r.claims.Peers[request.From]
 	if peer.Request != request.Incarnation {
 		peer.Request = request.Incarnation
-		r.log.Warn("another device asks to take the place of a neighbor's lost one", "neighbor", name)
+		r.log.Warn("another device asks to replace a neighbor's lost device", "neighbor", name)
 	}
 	m := r.machine.Standing(request.From)
 	m.Incarnation = request.Incarnation

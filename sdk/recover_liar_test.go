@@ -162,17 +162,17 @@ func TestTakeoverFromLiars(t *testing.T) {
 				r.Sign(memberKey("b"), signed.NewScope("test", privateHash(), "a"))
 				f.Signed.Proof = r.Append(nil)
 			}
-		}, `"b" gives no answer that counts: trust: the sender says that it holds release 3 of this node: ` +
-			`signed: release 3: the signature is by none`, works, 4},
+		}, `"b" sent an invalid answer: trust: the sender says that it holds release 3 of this node: ` +
+			`signed: release 3: the signature matches none`, works, 4},
 		{"devices that never were", func(f *admm.Message) { f.Epoch = 65535 },
-			`speaks of release 3 and epoch 65535 of this member, and shows the signature of release 3 and epoch 0`,
-			`65535 devices of "a" were replaced`, 0},
+			`claims release 3 and epoch 65535 of this member, and shows the signature of release 3 and epoch 0`,
+			`65535 devices of "a" were already replaced`, 0},
 		{"a device that it cannot show", func(f *admm.Message) { f.Held, f.Epoch, f.Signed.Proof = 0, 1, nil },
 			`"b" says that this device was replaced 1 times, and shows no signature of it`, works, 4},
 		{"a release that it cannot show", func(f *admm.Message) { f.Held = 6 },
-			`"b" speaks of release 6 and epoch 0 of this member, and shows the signature of release 3`, works, 7},
+			`"b" claims release 6 and epoch 0 of this member, and shows the signature of release 3`, works, 7},
 		{"no signature", func(f *admm.Message) { f.Signed.Proof = nil },
-			`"b" gives no answer that counts: trust: the sender says that it holds release 3 of this node, and shows no signature`,
+			`"b" sent an invalid answer: trust: the sender says that it holds release 3 of this node, and shows no signature`,
 			works, 4},
 		{"it is far ahead itself", func(f *admm.Message) { f.Round = 7 },
 			`"b" says that it has made release 7, and has signed release 4`, works, 7},

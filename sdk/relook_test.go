@@ -91,7 +91,7 @@ func TestNoSecondLook(t *testing.T) {
 		!strings.Contains(err.Error(), "another node of this name") {
 		t.Errorf("a twin: %v", err)
 	}
-	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "there is no Store") {
+	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "without a Store its state is lost") {
 		t.Errorf("the next incarnation: %v", err)
 	}
 	if n := ledger.Head().Seq; n != 1 {

@@ -64,7 +64,7 @@ func (n *Node) keepStops(list ...signed.Relayed) error {
 		return nil
 	}
 	if err := n.keepJournal(func(j *state.Journal) { j.Stops = next.Known }); err != nil {
-		return fmt.Errorf("sdk: a stop after round %d counts once it can be stored: %w", list[0].Round, err)
+		return fmt.Errorf("sdk: a stop after round %d does not count until it can be stored: %w", list[0].Round, err)
 	}
 	next.fresh = true
 	n.stops = next
@@ -92,11 +92,11 @@ func (n *Node) Stop(last int) (int, error) {
 	defer n.mu.Unlock()
 	switch {
 	case n.stops.Enough == 0:
-		return refuse("the fleet does not say who may ask for that")
+		return refuse("the fleet does not say how many members must ask for it")
 	case !n.claims.Signing():
-		return refuse("its members have no keys, so a request proves nothing")
+		return refuse("its members have no keys to sign a request")
 	case n.stops.blind:
-		return refuse("the node takes the place of a lost device, and does not know yet where the others are")
+		return refuse("the node is replacing a lost device, and does not yet know the progress of the run")
 	}
 	self := n.number[n.cfg.Name]
 	for _, s := range n.stops.Known {
@@ -113,7 +113,7 @@ func (n *Node) Stop(last int) (int, error) {
 		return refuse("round %d is too early: the stop cannot reach all members in time, want %d or later", last, earliest)
 	}
 	if last >= m.Rounds {
-		return refuse("it ends with round %d as it is, and the earliest that can reach all members in time is %d", m.Rounds, earliest)
+		return refuse("it already ends with round %d, and the earliest round that can reach all members in time is %d", m.Rounds, earliest)
 	}
 	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.claims.Epoch, Kind: signed.Stop, Round: last}}
 	s.Sign(n.claims.Key, n.claims.Scope)
@@ -169,11 +169,11 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	case err != nil:
 		return nil, err
 	case f.Stop == nil || !r.claims.Signing():
-		return nil, errors.New("sdk: the sender passes on a stop, and nobody may end this run early")
+		return nil, errors.New("sdk: the sender relays a stop, but nobody may end this run early")
 	case s.Member >= len(f.Members):
-		return nil, fmt.Errorf("sdk: a stop is by member %d, want 0..%d", s.Member, len(f.Members)-1)
+		return nil, fmt.Errorf("sdk: found a stop of member %d, want 0..%d", s.Member, len(f.Members)-1)
 	case s.Round >= f.Method.Rounds:
-		return nil, fmt.Errorf("sdk: a stop is after round %d, want 1..%d", s.Round, f.Method.Rounds-1)
+		return nil, fmt.Errorf("sdk: found a stop after round %d, want 1..%d", s.Round, f.Method.Rounds-1)
 	}
 	r.mu.Lock()
 	next := r.stops
@@ -188,7 +188,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover missed earlier ones
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
-		return nil, fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too early: the stop cannot reach all members in time",
+		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d, which is too early: the stop cannot reach all members in time",
 			name, m.Round, s.Round)
 	}
 	return &s, nil

@@ -42,7 +42,7 @@ func (r *run) compare() {
 func (r *run) question(m *admm.Message) error {
 	g := r.claims.Gossip
 	if g == nil || r.outbox[m.From] == nil {
-		return errors.New("sdk: the sender asks what a member has signed, and is no neighbor, or nothing is compared")
+		return errors.New("sdk: unexpected question: the sender is not a neighbor, or this fleet does not compare releases")
 	}
 	send, double, err := g.Question(m)
 	r.ask(send)

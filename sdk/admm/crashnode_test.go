@@ -318,7 +318,7 @@ func (w *world) halt(n *node, err error) {
 	}
 	var back *RollbackError
 	switch {
-	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "of which the stored state was damaged"):
+	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "and the stored state of this release is damaged"):
 		// the previous slot was also lost
 	case w.plant == fatalEdge && strings.Contains(err.Error(), advice):
 	case !errors.As(err, &back):

@@ -248,7 +248,7 @@ func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 		{From: 3, Kind: Probe, Held: -1},
 		{From: 3, Kind: Probe, Held: 10},
 	} {
-		if err := m.Receive(msg); err == nil || !strings.Contains(err.Error(), "neighbor 3 speaks of releases") {
+		if err := m.Receive(msg); err == nil || !strings.Contains(err.Error(), "the probe of neighbor 3 names releases") {
 			t.Errorf("%+v: %v", msg, err)
 		}
 	}
@@ -329,7 +329,7 @@ func TestDamagedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := m.Ready()
-	if err == nil || !strings.Contains(err.Error(), "neighbor 3 lacks release 3, of which the stored state was damaged") {
+	if err == nil || !strings.Contains(err.Error(), "neighbor 3 lacks release 3, and the stored state of this release is damaged") {
 		t.Errorf("a neighbor that has not: %v", err)
 	}
 }

@@ -280,7 +280,7 @@ func (m *Machine) checkForm(release int, p Payload, from int) error {
 		return err
 	}
 	if c := beyond(p.Vector, limit); c >= 0 {
-		return impossible("admm: coordinate %d of %s is %v, want a number of size at most %v", c, what(), p.Vector[c], limit)
+		return impossible("admm: coordinate %d of %s is %v, want at most %v in absolute value", c, what(), p.Vector[c], limit)
 	}
 	return nil
 }

@@ -34,9 +34,9 @@ func (in *Influence) Suspicion() string {
 	case in.Outside > 0:
 		return fmt.Sprintf("release %d is farther from the start than any honest member goes", in.Outside)
 	case in.Still > 0:
-		return fmt.Sprintf("set aside, for its releases up to %d have less noise in them than a member's", in.Still)
+		return fmt.Sprintf("excluded: its releases up to %d have less noise than an honest member's", in.Still)
 	case in.Aside:
-		return fmt.Sprintf("set aside, for it does not give way: cut back in %d rounds", in.Clipped)
+		return fmt.Sprintf("excluded: it keeps exceeding its bound, and was clipped in %d rounds", in.Clipped)
 	}
 	return ""
 }

@@ -84,7 +84,7 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 			return nil, err
 		}
 		if before.Round != lost {
-			return nil, fmt.Errorf("admm: the stored states are of releases %d and %d, want one after the other", before.Round,
+			return nil, fmt.Errorf("admm: the stored states are of releases %d and %d, want consecutive releases", before.Round,
 				newest.Round)
 		}
 		m.load(*before)
@@ -144,10 +144,10 @@ func (m *Machine) check(s State) error {
 	}
 	grid := m.cfg.GridStep != 0
 	list := []bounds{
-		{"it is of release %d, want %d to %d", s.Round, 1, m.last()},
-		{"it took over after release %d, want %d to %d", s.Recovered, 0, max(0, s.Round)},
-		{"it ends with release %d, want 0, or %d to %d", s.Early, min(s.Early, s.Round), m.last()},
-		{"it has %d neighbors, want %d", len(s.Edges), len(m.edges), len(m.edges)},
+		{"found release %d, want %d to %d", s.Round, 1, m.last()},
+		{"found a takeover after release %d, want %d to %d", s.Recovered, 0, max(0, s.Round)},
+		{"found an early end with release %d, want 0, or %d to %d", s.Early, min(s.Early, s.Round), m.last()},
+		{"found %d neighbors, want %d", len(s.Edges), len(m.edges), len(m.edges)},
 	}
 	length := func(what string, n, want int, is bool) {
 		if !is {
@@ -157,21 +157,21 @@ func (m *Machine) check(s State) error {
 	}
 	length("the model", len(s.X), d, true)
 	length("the model on the grid", len(s.Grid), d, grid)
-	length("its change", len(s.Delta), d, grid && m.cfg.Releases && m.onGrid(s.Round))
+	length("the change on the grid", len(s.Delta), d, grid && m.cfg.Releases && m.onGrid(s.Round))
 	length("the running mean", len(s.Mean), d, m.cfg.Average)
-	length("the memory", len(s.Last), len(m.est.Memory()), true)
+	length("the estimator's memory", len(s.Last), len(m.est.Memory()), true)
 	for i, e := range s.Edges[:min(len(s.Edges), len(m.edges))] {
 		of := fmt.Sprintf("neighbor %d ", e.Peer)
 		list = append(list, bounds{fmt.Sprintf("neighbor %d is %%d, want %%d", i), e.Peer, m.edges[i].peer, m.edges[i].peer},
 			bounds{of + "has made release %d, want %d to %d", e.Heard, 0, m.last()},
 			bounds{of + "is in quarantine from release %d on, want %d to %d", e.Quarantine, 0, max(0, s.Round) + 3},
-			bounds{"the edge to " + of + "begins anew after release %d, want %d to %d", e.Since, 0, m.cfg.planned()})
+			bounds{"the edge to " + of + "restarts after release %d, want %d to %d", e.Since, 0, m.cfg.planned()})
 		length("z", len(e.Z), d, true)
 		length("the neighbor's z", len(e.PeerZ), d, m.cfg.Releases)
 		length("the flow", len(e.Flow), d, m.cfg.Consensus != nil)
-		length("the neighbor's place on the grid", len(e.Base), d, m.cfg.Releases && grid)
+		length("the neighbor's grid point", len(e.Base), d, m.cfg.Releases && grid)
 		if len(e.Moved) > 0 || m.robust != nil && s.Recovered == 0 {
-			length("what the neighbor has moved", len(e.Moved), d, m.robust != nil)
+			length("the neighbor's total move", len(e.Moved), d, m.robust != nil)
 		}
 	}
 	var errs []error
@@ -183,7 +183,7 @@ func (m *Machine) check(s State) error {
 		errs = append(errs, fmt.Errorf("admm: stored state: "+b.format, args[:strings.Count(b.format, "%d")]...))
 	}
 	if beyond(s.X, limit) >= 0 {
-		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is no number of size at most %v",
+		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is NaN, or above %v in absolute value",
 			limit))
 	}
 	return errors.Join(errs...)

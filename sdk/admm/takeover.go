@@ -85,10 +85,10 @@ func (m *Machine) arrived(e *edge) bool {
 func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 	switch {
 	case !cfg.Releases || cfg.Epoch < 1 || cfg.Epoch > MaxTakeovers:
-		return nil, fmt.Errorf("admm: a takeover as epoch %d with Releases %v, want 1..%d and true", cfg.Epoch,
+		return nil, fmt.Errorf("admm: takeover: Epoch is %d and Releases is %v, want 1..%d and true", cfg.Epoch,
 			cfg.Releases, MaxTakeovers)
 	case len(neighbors) == 0:
-		return nil, errors.New("admm: a takeover without a neighbor that has said where it stands")
+		return nil, errors.New("admm: takeover: found no Stand message, want at least one")
 	}
 	m, err := New(cfg)
 	if err != nil {
@@ -188,12 +188,12 @@ func (m *Machine) postStart(e *edge) {
 func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	switch {
 	case !m.cfg.Releases:
-		return fmt.Errorf("admm: %v from %d, want none in a run whose messages carry no releases", msg.Kind, msg.From)
+		return fmt.Errorf("admm: unexpected %v from %d: in this run messages carry no releases", msg.Kind, msg.From)
 	case msg.Epoch > MaxTakeovers:
-		return impossible("admm: neighbor %d starts as epoch %d, want at most %d replaced devices",
+		return impossible("admm: neighbor %d starts as epoch %d, want at most %d",
 			msg.From, msg.Epoch, MaxTakeovers)
 	case msg.Epoch < e.epoch:
-		return fmt.Errorf("admm: neighbor %d starts as epoch %d, and %d is known", msg.From, msg.Epoch, e.epoch)
+		return fmt.Errorf("admm: neighbor %d starts as epoch %d, but epoch %d is known", msg.From, msg.Epoch, e.epoch)
 	case msg.Round < 1 || msg.Round > m.farEnd():
 		return fmt.Errorf("admm: neighbor %d starts after release %d, want 1..%d", msg.From, msg.Round, m.farEnd())
 	}
@@ -209,9 +209,9 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 		m.answerStart(e)
 		return nil
 	case msg.Round > since && msg.Epoch == 0: // it answers a device that replaced this client's
-		return fmt.Errorf("admm: neighbor %d starts after release %d, and has replaced no device", msg.From, msg.Round)
+		return fmt.Errorf("admm: neighbor %d starts after release %d, but has replaced no device", msg.From, msg.Round)
 	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
-		return &LateError{fmt.Errorf("admm: neighbor %d starts after release %d, and this client has begun release %d with another "+
+		return &LateError{fmt.Errorf("admm: neighbor %d starts after release %d, but this client has begun release %d with another "+
 			"device of that name", e.peer, msg.Round, m.Begun())}
 	}
 	e.joining = 0

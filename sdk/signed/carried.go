@@ -56,7 +56,7 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	}
 	if e.Kind == Release {
 		if len(b) > text {
-			err = fmt.Errorf("signed: release: found %d bytes behind it, want none", len(b)-text)
+			err = fmt.Errorf("signed: release: found %d bytes after it, want none", len(b)-text)
 		}
 		return e, err
 	}

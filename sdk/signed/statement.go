@@ -175,7 +175,7 @@ func (r *Statement) Sign(key ed25519.PrivateKey, s Scope) {
 }
 
 // ErrSignature is wrapped by errors about signatures that match none of a member's keys.
-var ErrSignature = errors.New("the signature is by none of the member's keys")
+var ErrSignature = errors.New("the signature matches none of the member's keys")
 
 // Verify checks that one of keys signed the statement in a scope. The error wraps [ErrSignature].
 func (r *Statement) Verify(s Scope, keys []ed25519.PublicKey) error {
@@ -189,7 +189,7 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 			return nil
 		}
 	}
-	return fmt.Errorf("signed: "+format+": %w (of %d)", append(args, ErrSignature, len(keys))...)
+	return fmt.Errorf("signed: "+format+": %w (%d known)", append(args, ErrSignature, len(keys))...)
 }
 
 // ID returns the hash that the next release stores as Prev. It does not depend on the key, which may change.

@@ -55,7 +55,7 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	case n.Value != l.Scope:
 		err = errors.New("trust: a notice of quarantine for another member")
 	case n.Round > last+2:
-		err = fmt.Errorf("trust: a quarantine from release %d on, want at most %d", n.Round, last+2)
+		err = fmt.Errorf("trust: a notice of quarantine from release %d on, want at most %d", n.Round, last+2)
 	case l.Signing():
 		err = n.Verify(peer.Scope, l.Keys(peer.Name))
 	}

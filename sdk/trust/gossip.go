@@ -159,13 +159,13 @@ func (g *Gossip) about(m *admm.Message) int {
 
 func (g *Gossip) parseDigest(b []byte, release int) (s Slot, d digest, err error) {
 	if g == nil || len(b) != DigestSize {
-		return s, d, fmt.Errorf("trust: a digest of %d bytes, want %d, in a run whose releases are compared", len(b), DigestSize)
+		return s, d, fmt.Errorf("trust: found a digest of %d bytes, want %d bytes, and a run that compares releases", len(b), DigestSize)
 	}
 	at := binary.BigEndian.Uint16(b[2:])
 	s = Slot{int(binary.BigEndian.Uint16(b)), at >> lagBits, release - int(at&(1<<lagBits-1))}
 	copy(d[:], b[4:])
 	if s.Member >= len(g.members) || s.Epoch > admm.MaxTakeovers || s.Round < 1 {
-		err = fmt.Errorf("trust: a digest of release %d of member %d, epoch %d, want 1 or more, 0..%d and 0..%d", s.Round, s.Member,
+		err = fmt.Errorf("trust: found a digest of release %d, member %d, epoch %d, want release 1 or later, member 0..%d, epoch 0..%d", s.Round, s.Member,
 			s.Epoch, len(g.members)-1, admm.MaxTakeovers)
 	}
 	return s, d, err
@@ -180,7 +180,7 @@ func (g *Gossip) check(m *admm.Message) error {
 		if s, _, err := g.parseDigest(b, m.Round); err != nil {
 			return err
 		} else if s.Round == m.Round {
-			return fmt.Errorf("trust: release %d comes with a digest of that release", m.Round)
+			return fmt.Errorf("trust: release %d carries a digest of itself", m.Round)
 		}
 	}
 	return nil
@@ -329,7 +329,7 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 	case err != nil:
 		return nil, nil, err
 	case s.Round != m.Round || s.Round > g.begun+len(g.members): // a member n edges away is at most n releases ahead
-		return nil, nil, fmt.Errorf("trust: a question about release %d in one of release %d, want at most %d", s.Round, m.Round,
+		return nil, nil, fmt.Errorf("trust: found a question about release %d in a message of release %d, want the same release, at most %d", s.Round, m.Round,
 			g.begun+len(g.members))
 	case s.Member == g.self || s.Round < g.begun-g.window || !g.compared(s):
 		return nil, nil, nil
@@ -359,7 +359,7 @@ func (g *Gossip) shown(s Slot, b []byte) (*signed.Statement, error) {
 	}
 	st, err := signed.Parse(b, signed.Release)
 	if err == nil && (st.Round != s.Round || st.Epoch != s.Epoch) {
-		err = fmt.Errorf("trust: release %d of epoch %d in a question about release %d of epoch %d", st.Round, st.Epoch, s.Round, s.Epoch)
+		err = fmt.Errorf("trust: found release %d of epoch %d in a question about release %d of epoch %d", st.Round, st.Epoch, s.Round, s.Epoch)
 	}
 	if err == nil {
 		err = st.Verify(g.scopes[s.Member], g.log.Keys(g.members[s.Member]))

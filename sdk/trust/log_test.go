@@ -67,7 +67,7 @@ func TestReleasesThatCannotBe(t *testing.T) {
 		"another one": {func(_ *trust.Log, m *admm.Message) {
 			again, _ := members()
 			*m = *released(again, 1, 1, 5)
-		}, "it has a double"},
+		}, "was copied or rolled back"},
 		"another past": {func(_ *trust.Log, m *admm.Message) {
 			again, _ := members()
 			released(again, 1, 1, 5)
@@ -80,7 +80,7 @@ func TestReleasesThatCannotBe(t *testing.T) {
 			s := signed.Statement{Kind: signed.Release, Round: m.Round, Value: signed.Digest(m.Vector, nil)}
 			s.Sign(b.Key, b.Scope)
 			m.Signed.Own = s.Append(nil)
-		}, "by none of the member's keys"},
+		}, "none of the member's keys"},
 	} {
 		a, b := members()
 		if _, err := b.Release(b.Peers[0], released(a, 1, 1, 1)); err != nil {

@@ -49,7 +49,7 @@ func Offers(kind admm.Kind) bool {
 func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*signed.Statement, error) {
 	o, err := signed.Parse(m.Signed.Offer, signed.Offer)
 	if err != nil {
-		return nil, fmt.Errorf("trust: the members share noise, and %q offers no key for it: %w", peer.Name, err)
+		return nil, fmt.Errorf("trust: %q offers no valid key for pairwise noise: %w", peer.Name, err)
 	}
 	if l.Signing() {
 		if err := o.Verify(peer.Scope, l.Keys(peer.Name)); err != nil {
@@ -60,7 +60,7 @@ func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*sign
 		return nil, nil
 	}
 	if m.Kind != admm.ProbeReply && o.Epoch != m.Epoch {
-		return nil, fmt.Errorf("trust: the sender is epoch %d, and offers a key of epoch %d", m.Epoch, o.Epoch)
+		return nil, fmt.Errorf("trust: the sender is epoch %d, but offers a key of epoch %d", m.Epoch, o.Epoch)
 	}
 	if fresh, err := s.admit(l, peer.Name, o, m.Round+1, release > 0 || s.Relays); !fresh {
 		return nil, err
@@ -99,7 +99,7 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 		least, most = 1, 1
 	}
 	if o.Epoch > admm.MaxTakeovers || o.Round < least || o.Round > most {
-		return false, fmt.Errorf("trust: an offer of epoch %d of %q is from release %d on, want %d to %d, and at most epoch %d", o.Epoch,
+		return false, fmt.Errorf("trust: the offer of epoch %d of %q starts at release %d, want release %d to %d, and at most epoch %d", o.Epoch,
 			member, o.Round, least, most, admm.MaxTakeovers)
 	}
 	for i := range known {
@@ -110,7 +110,7 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 			old.Signature = o.Signature
 			return false, nil
 		case fixed:
-			return false, Fork{fmt.Errorf("trust: epoch %d of %q has offered two keys: its device has a copy, or has lost its secrets", o.Epoch,
+			return false, Fork{fmt.Errorf("trust: epoch %d of %q has offered two keys: its device was copied, or has lost its secrets", o.Epoch,
 				member)}
 		}
 	}

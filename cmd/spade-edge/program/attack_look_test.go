@@ -224,7 +224,7 @@ func TestAttackRecoveredState(t *testing.T) {
 		tr.remove(t, "b.state")
 		start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "the ledger has release", "let this device replace a lost one")
 		b = start(t, "run", tr.path("b.json"), "-json", "-recover")
-		b.log.await(t, "this device takes the place of the lost one")
+		b.log.await(t, "this device has replaced the lost one")
 	}
 	if r := b.outcome(t); !r.Done || r.Recovered < 6 {
 		t.Errorf("outcome %+v", r)

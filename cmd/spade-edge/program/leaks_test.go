@@ -212,7 +212,7 @@ func TestNewDeviceIsTold(t *testing.T) {
 	}
 	// The advice in the message works.
 	b = start(t, "run", of("b", "node.json"), "-recover")
-	b.log.await(t, "this device takes the place of the lost one")
+	b.log.await(t, "this device has replaced the lost one")
 	for _, p := range []*process{a, b, c} {
 		p.kill()
 	}
