@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Certificate bounds what the node's releases leaked, or, with Config.Ledger, all runs on its data. Config.Key signs it.
-// It fails without privacy.
+// Certificate returns an upper bound on what the node's releases leaked or, with Config.Ledger, on what all runs on the
+// node's data leaked. Config.Key, if set, signs it. Certificate fails if the run is not private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.account == nil {
 		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, so its members' messages may reveal their data")
@@ -64,7 +64,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	return c, err
 }
 
-// certified reports at the start of a run, rather than at its end, that no certificate can be made.
+// certified returns an error if no certificate can be made, so that a run fails at its start and not at its end.
 func (n *Node) certified() error {
 	if n.account == nil {
 		return nil

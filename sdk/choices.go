@@ -14,7 +14,7 @@ type Unit = dpmech.Unit
 // Consensus selects how members reach agreement in rounds without data.
 type Consensus = settings.Consensus
 
-// Payload selects what members send. It does not change one bit of the models.
+// Payload selects what members send. The models have the same bits with every payload.
 type Payload = settings.Payload
 
 // Values of settings.
@@ -26,7 +26,7 @@ const (
 	UnitClient = dpmech.Client // the whole data set of each client
 	UnitRecord = dpmech.Record // each record of each client
 
-	ConsensusADMM      = settings.ADMM      // the steps of the method, without an update
+	ConsensusADMM      = settings.ADMM      // the method's own steps, without an update from data
 	ConsensusChebyshev = settings.Chebyshev // [graph.Chebyshev]: far fewer rounds; needs PayloadRelease, excludes Robust
 
 	PayloadAuto    = settings.Auto    // PayloadRelease in a private run, with ConsensusChebyshev and with Robust, else PayloadMessage
@@ -39,7 +39,7 @@ const (
 // Wire selects what members send each other.
 type Wire struct {
 	Payload  Payload `json:"payload"`
-	GridBits int     `json:"grid_bits"` // W, 2 to 8: private releases on a grid of sigma/2^W; 0: none, or 4 with PayloadAuto
+	GridBits int     `json:"grid_bits"` // W, 2 to 8: private releases on a grid of sigma/2^W; 0: no grid, or W = 4 with PayloadAuto
 }
 
 func (f *Fleet) wire() Wire {

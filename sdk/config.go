@@ -47,14 +47,14 @@ type Config struct {
 	Key  ed25519.PrivateKey                      // signs every release
 	Keys func(member string) []ed25519.PublicKey // a member's valid keys: present, next and retired; may change
 
-	// Neighbors that the node stops waiting for. By default it waits for all of them indefinitely.
+	// Neighbors that the node stops waiting for. By default the node waits for all neighbors indefinitely.
 
-	// Without names neighbors, not all of them, that are in quarantine from the start of Run, whatever they send. With
-	// [Privacy].Partners it may name partners; the node then does not wait for their keys.
+	// Without names neighbors that are in quarantine from the start of Run, whatever they send; at least one neighbor
+	// must remain. With [Privacy].Partners it may also name partners; the node then does not wait for their keys.
 	Without []string
-	// Patience, if not 0, is how long a neighbor may be silent before the node gives it up like those in Without; at
-	// least 2 minutes. Every node sends heartbeats, however slow its oracle. The node never gives up its last neighbor,
-	// nor any neighbor while it hears none.
+	// Patience, if not 0, is how long a neighbor may be silent before the node gives it up, as if Without named it; at
+	// least 2 minutes. Every node sends heartbeats, however slow its oracle. The node never gives up its last neighbor.
+	// While it hears no neighbor at all, it gives up none.
 	Patience    time.Duration
 	ResendAfter time.Duration // time without progress before messages are sent again; 0 means 2 s
 	Linger      time.Duration // how long a finished node serves its neighbors; 0 means 30 s
@@ -62,8 +62,8 @@ type Config struct {
 	// Queries of the oracle.
 
 	Window      int   // queries per call of the oracle, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle
-	SeededTable bool  // a table of 8 bytes per sample instead of 4*Dim: same bits, more time; not with EstimatorTracking
-	MemoryLimit int64 // of EstimatorTracking's memory in a Store, 4*Samples*(Dim+1) bytes; 0 means DefaultMemoryLimit
+	SeededTable bool  // stores 8 bytes per sample instead of 4*Dim: same bits, more time; not with EstimatorTracking
+	MemoryLimit int64 // bytes that EstimatorTracking may add to a Store, 4*Samples*(Dim+1); 0 means DefaultMemoryLimit
 
 	// Reports.
 
@@ -81,15 +81,16 @@ type Config struct {
 // ErrWithout reports an invalid [Config].Without.
 var ErrWithout = errors.New("invalid list of neighbors to give up")
 
-// Window returns a Config.Window for a fast oracle: 1 to 16 queries, 64 KiB.
+// Window returns the Config.Window for a fast oracle: as many queries of 8*dim bytes as fit into 64 KiB, but 1 to 16.
 func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 
 // Observer holds callbacks. Run calls each that is not nil, and waits for it.
 type Observer struct {
 	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid only during the call.
 	Released func(round int, x []float32)
-	// Waiting is called at most once per round, if these neighbors sent nothing for ResendAfter. In a takeover round is
-	// 0. If Waiting is nil, the Logger reports silent neighbors and why, after 5 seconds and then rarely.
+	// Waiting is called at most once per round, if these neighbors sent nothing for ResendAfter. During a takeover,
+	// round is 0. If Waiting is nil, the Logger reports silent neighbors and the reason, first after 5 seconds and then
+	// rarely.
 	Waiting func(round int, neighbors []string)
 }
 

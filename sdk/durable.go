@@ -13,7 +13,8 @@ import (
 // build identifies the arithmetic that produced a stored state. A program with another build must not continue the run.
 const build = "spade-edge arithmetic 1"
 
-// resume sets the node's machine and filter: restored from the store if it holds a state, otherwise new.
+// resume sets the node's machine and filter. It restores them from the store if the store holds a state, and otherwise
+// makes new ones.
 func (n *Node) resume(mcfg admm.Config) error {
 	snaps, err := n.load()
 	if err != nil {
@@ -52,7 +53,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if n.machine, err = admm.Restore(mcfg, newest.State, before); err != nil {
 		return err
 	}
-	if err := n.account.mark(n.method().Data(round)); err != nil { // the crash may have come before that
+	if err := n.account.mark(n.method().Data(round)); err != nil { // the last process may have crashed before it marked the release
 		return err
 	}
 	n.disclose()
@@ -99,12 +100,12 @@ func (n *Node) disclose() {
 		shown := *own
 		n.claims.Seen = &shown
 	}
-	for _, peer := range n.claims.Peers { // neighbors countersigned the release before
+	for _, peer := range n.claims.Peers { // the countersignatures are of the previous release
 		peer.Countersign = peer.Countersign[:0]
 	}
 }
 
-// checkOwn returns an error if a state has another program, fleet or member than this node.
+// checkOwn returns an error if a state does not belong to this node: if its fleet, member or arithmetic differs.
 func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic string) error {
 	var errs []error
 	differ := func(format string, found, wanted any) { errs = append(errs, fmt.Errorf(format, found, wanted)) }

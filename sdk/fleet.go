@@ -41,7 +41,7 @@ type Fleet struct {
 	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil: nobody
 	Task json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
 
-	// Adapter maps the Dim numbers that members train and send to a model's parameters; nil: they are the parameters.
+	// Adapter maps the Dim numbers that members train and send to a model's parameters. If it is nil, they are the parameters.
 	Adapter *adapter.Spec `json:"adapter,omitempty"`
 }
 
@@ -53,7 +53,7 @@ type Method struct {
 	Mixing   int `json:"mixing,omitempty"` // consensus rounds after each round of learning; they cost no privacy
 	Cooldown int `json:"cooldown"`         // C, additional consensus rounds at the end
 	Tau      int `json:"tau"`              // local steps per round, at least 1
-	Batch    int `json:"batch"`            // queries per local step; 0 or more than a client's samples: one per sample
+	Batch    int `json:"batch"`            // queries per local step; 0, or more than the client has samples, means one per sample
 
 	Rho  float64       `json:"rho"`  // penalty parameter, > 0
 	Gain float64       `json:"gain"` // tau*beta*eta*mu as a fraction of the stability limit, in (0, 1); determines beta
@@ -67,14 +67,14 @@ type Method struct {
 	Seed       uint64             `json:"seed"`       // of directions and batches
 
 	Consensus Consensus `json:"consensus,omitempty"` // in mixing and cool-down rounds
-	Shrink    float64   `json:"shrink,omitempty"`    // standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
-	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1, or 0: see [admm.Config]
+	Shrink    float64   `json:"shrink,omitempty"`    // in standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
+	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1; 0: none; see [admm.Config]
 }
 
 // Last returns the number of a member's last release, K*(1+Mixing) + C.
 func (m Method) Last() int { return m.releases().Last() }
 
-// Data returns how many of the first releases use data, and cost privacy.
+// Data returns how many of the releases 1, ..., releases use data and therefore cost privacy.
 func (m Method) Data(releases int) int { return m.releases().Data(releases) }
 
 // Learning returns the last release before the cool-down, K*(1+Mixing).
@@ -106,7 +106,7 @@ func validName(s string) bool {
 // unbounded is the cost of releases without noise.
 var unbounded = dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 
-// Total returns the zCDP cost of rounds; infinite if the run is not private.
+// Total returns the zCDP cost of that many rounds of learning; infinite if the run is not private.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
 		return unbounded
@@ -229,7 +229,7 @@ type FieldError = setting.FieldError
 // records is the valid range of a member's number of records.
 var records = setting.Range{Min: 1, Max: setting.Batch.Max, Whole: true}
 
-// checkRecords reports settings that rule out record-level privacy.
+// checkRecords checks the settings that depend on the protected unit.
 func (f *Fleet) checkRecords(errs *faults) {
 	if f.Privacy.Unit != UnitRecord {
 		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, as privacy.unit is %v", f.Privacy.Unit)
@@ -284,7 +284,7 @@ func (f *Fleet) network(errs *faults) *plan {
 	return p
 }
 
-// plan holds what a valid fleet implies.
+// plan holds values that are derived from a valid fleet.
 type plan struct {
 	graph  *graph.Graph
 	noise  *graph.Graph   // pairs that share pairwise noise
@@ -344,8 +344,8 @@ func (f *Fleet) shrink() float64 {
 	return f.Method.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
 }
 
-// Model returns the model of a stored release: x, or for a last release a copy that Method.Shrink shrinks. end and
-// early come from the state.
+// Model returns the model of a stored release: x or, for the last release, a copy that is shrunk by Method.Shrink.
+// release, end and early are Round, End and Early of the stored [admm.State].
 func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	m := f.Method.EndedAt(end)
 	if f.Privacy.NonPrivate || m.Shrink == 0 || release != cmp.Or(early, m.Last()) {

@@ -12,8 +12,8 @@ import (
 )
 
 // At its start a node sends every neighbor a checkpoint of its lifetime ledger: what all runs have spent, and what open
-// runs may still spend. If device and ledger are lost, the neighbors send it to the replacement device, whose ledger
-// starts from it.
+// runs may still spend. If device and ledger are lost, the neighbors send the checkpoint to the replacement device,
+// whose ledger starts from it.
 
 func (n *Node) checkpoint() error {
 	l, f := n.cfg.Ledger, n.cfg.Fleet
@@ -51,8 +51,8 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	}
 }
 
-// checkLedgers checks the evidence about this member's ledgers in a Stand message m of neighbor by: the state of the
-// lost device's ledger in a release that it signed and, if present, a checkpoint.
+// checkLedgers checks what a Stand message m of neighbor by proves about this member's ledgers. The message has a
+// release, in which the lost device signed the state of its ledger, and may have a checkpoint.
 func (r *run) checkLedgers(by string, m *admm.Message) error {
 	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // checked before
 		if err := r.compareLedger(by, shown.Ledger); err != nil {
@@ -86,8 +86,8 @@ func (r *run) checkEarlier(by string, b []byte) error {
 	return nil
 }
 
-// inherit makes the ledger start from the total of the lost ledgers, once every neighbor in use has shown what it
-// stores.
+// inherit charges the ledger with the totals of the lost ledgers that neighbors have shown. Call it once every neighbor
+// in use has shown what it stores.
 func (r *run) inherit() error {
 	l, shown := r.cfg.Ledger, r.claims.Lost
 	if l == nil || len(shown) == 0 {

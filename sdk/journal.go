@@ -111,8 +111,8 @@ func (r *run) keepEvidence(e signed.Evidence) {
 	})
 }
 
-// convict deletes the secrets of a node if its present key signed evidence against it: such a node can never continue.
-// Evidence signed by a retired key counts until the fleet file drops the key.
+// convict deletes the node's secrets if its present key signed the evidence: such a node can never continue. If only a
+// retired key signed it, the node may continue once the fleet file drops that key.
 func (n *Node) convict(e signed.Evidence) {
 	if n.claims.Signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.Present()) == nil {
 		n.dropSecrets()

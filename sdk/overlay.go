@@ -11,17 +11,17 @@ import (
 )
 
 // Offers of partners. If members share pairwise noise with partners ([Privacy].Partners), each needs every member's
-// offer, which neighbors relay. A member signs its offer for one fleet, so a relay can withhold it but cannot alter or
-// use it.
+// offer, which neighbors relay. A member signs its offer for one fleet, so a relay can withhold the offer but cannot
+// alter it or use it elsewhere.
 //
-// A node reports to a neighbor which offers it holds, with up to [signed.MaxOffers] that the neighbor lacks: when the
-// neighbor starts, when the node learns an offer, in answer to offers or to a neighbor that holds more or fewer, and at
-// a tick. It sends no offer twice between two ticks.
+// A node reports to a neighbor which offers it holds, and sends up to [signed.MaxOffers] offers that the neighbor
+// lacks. It does so when the neighbor starts, when the node learns an offer, in answer to offers, when the neighbor
+// holds other offers than the node, and at a tick. It sends no offer twice between two ticks.
 //
 // Before its first noise, a node waits for the offers of all its partners. Only [Config].Without gives up a partner
-// that is no neighbor, because members in between might withhold its offer, so its silence proves nothing. From then on
-// the node shares noise with each partner in all releases, even if the partner is gone. Noise that no partner subtracts
-// protects the node equally well: see PROOF.md in dpmech, part 3, section 4.
+// that is no neighbor, because members between the two might withhold the partner's offer, so silence proves nothing.
+// Once the node has drawn noise, it shares noise with each partner in all releases, even if the partner is gone. Noise
+// that no partner subtracts protects the node equally well: see PROOF.md in dpmech, part 3, section 4.
 
 // relays records which offers each neighbor holds. It belongs to the goroutine of Run.
 type relays struct {
@@ -109,7 +109,7 @@ func (r *run) relayTo(m *admm.Message, fresh bool) {
 	switch m.Kind {
 	case admm.Probe:
 		now := signed.PackDevice(m.Epoch, m.Incarnation)
-		if before, known := r.relays.process[m.From]; known && before != now { // it may have lost its offers
+		if before, known := r.relays.process[m.From]; known && before != now { // the neighbor may have lost its offers
 			delete(r.relays.theirs, m.From)
 			delete(r.relays.sent, m.From)
 			delete(r.relays.asked, m.From)
@@ -170,7 +170,8 @@ func (r *run) takeRelay(m *admm.Message) error {
 	return err
 }
 
-// relayAgain repeats, at a tick, offers that may be lost. If the node makes no progress, it asks for missing offers.
+// relayAgain repeats, at a tick, offers that may have been lost. If the node makes no progress, it asks for missing
+// offers.
 func (r *run) relayAgain(still bool) {
 	if r.relays == nil || r.joining != nil {
 		return

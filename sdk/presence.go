@@ -12,9 +12,9 @@ import (
 )
 
 // With [Config].Patience a node gives up a neighbor whose frames stop arriving, as Config.Without does by hand. Every
-// node sends heartbeats, which neither an oracle nor a third node can delay. A neighbor's clock starts at its last
-// frame, or with Run. The decision is queued among its frames, so the node uses the same releases whether it was
-// working or waiting.
+// node sends heartbeats, which neither an oracle nor a third node can delay. The time of silence starts at the
+// neighbor's last frame, or with Run. The decision is queued among the neighbor's frames, so the node uses the same
+// releases whether it was working or waiting.
 
 const (
 	beat        = 30 * time.Second // the interval between heartbeats; the same for all nodes, so it reveals nothing
@@ -93,8 +93,8 @@ func (r *run) watch() {
 	}
 }
 
-// logSilent logs silent neighbors, unless an observer has Waiting. The log depends only on arriving frames, heartbeats
-// included, and on neither this node's oracle nor its data.
+// logSilent logs silent neighbors, unless an observer has Waiting. The log depends only on arriving frames, including
+// heartbeats, and not on this node's oracle or data.
 func (r *run) logSilent(now time.Time) {
 	names, longest := r.silence.Due(now)
 	for _, n := range r.Status().Neighbors {

@@ -18,7 +18,7 @@ type Privacy struct {
 	Sigma      float64 `json:"sigma"`       // standard deviation of the noise per coordinate of a release
 	Delta      float64 `json:"delta"`       // in (0, 1); epsilon is stated at this delta
 
-	EpsilonLimit float64           `json:"epsilon_limit"` // of the run at Delta; releases beyond it are refused; 0: none
+	EpsilonLimit float64           `json:"epsilon_limit"` // limit of the run at Delta; releases beyond it are refused; 0: no limit
 	Accounting   dpmech.Accounting `json:"accounting"`
 
 	Unit Unit `json:"unit,omitempty"` // UnitRecord needs Fleet.Records; Clip then applies to one record's share
@@ -26,28 +26,27 @@ type Privacy struct {
 	// the oracle's samples. Fleet.Records then counts persons. The loss of an empty place must be constant, such as 0.
 	Places int `json:"places,omitempty"`
 
-	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share, or every pair of
-	// Partners, and that cancels in the mean of all members: Sigma times a power of two.
+	// PairSigma, if not 0, is the standard deviation of pairwise noise: Sigma times a power of two. The two ends of
+	// every edge, or every pair of Partners, share this noise, and it cancels in the mean of all members.
 	// EffectiveSigma is the noise that remains against an adversary that sees all releases and knows what any Colluders
 	// members know; see [dpmech.Shared]. EpsilonLimit holds against this adversary, and LimitAll, if not 0, against all
-	// other members together.
-	// While at most Absent members vanish, the others' noise still cancels; this takes as much noise as Absent
-	// additional Colluders. A member that loses more neighbors adds only local noise, and what they shared with it
-	// stays in the mean.
+	// other members together. While at most Absent members vanish, the noise of the others still cancels; this takes as
+	// much noise as Absent additional Colluders. A member that loses more neighbors adds only local noise, and the
+	// noise that those neighbors shared with it stays in the mean.
 	PairSigma      float64 `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
 	Colluders      int     `json:"colluders,omitempty"`
 	Absent         int     `json:"absent,omitempty"`
-	// Partners, if not 0, is the number of members with which each shares pairwise noise instead of with its neighbors,
-	// on a regular graph that follows from Method.Seed. Neighbors relay the keys. A member keeps sharing noise with
-	// partners that are gone, which costs no privacy but leaves noise in the mean. Absent is how many partners a member
-	// may lack from the start.
+	// Partners, if not 0, is the number of members with which each member shares pairwise noise instead of with its
+	// neighbors. The pairs are the edges of a regular graph that Method.Seed determines. Neighbors relay the keys. A
+	// member keeps sharing noise with partners that are gone, which costs no privacy but leaves noise in the mean.
+	// Absent is then the number of partners that a member may lack from the start.
 	Partners int     `json:"partners,omitempty"`
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance is [graph.Graph.Conductance] without Colluders and Absent: what is left of local noise of variance 1
-// and noise of an edge of variance ratio^2, up to 4096^2.
+// Conductance returns [graph.Graph.Conductance] without Colluders and Absent: the variance that remains if local noise
+// has variance 1 and the noise of an edge has variance ratio^2, at most 4096^2.
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
@@ -91,7 +90,8 @@ func (p Privacy) Limit() *dpmech.Limit {
 		Unit: p.Unit}
 }
 
-// units returns the required number of a member's samples: with UnitRecord the fleet's number, otherwise samples.
+// units returns the required number of a member's samples: with UnitRecord the number that the fleet states, otherwise
+// samples.
 func (f *Fleet) units(member, samples int) int {
 	if f.Privacy.Unit == UnitRecord && member < len(f.Records) {
 		return f.Records[member] * max(1, f.Privacy.Places)

@@ -15,8 +15,8 @@ type ending struct{ error }
 
 func (e ending) Unwrap() error { return e.error }
 
-// check refuses a message about releases that the member that made them did not sign, and handles evidence of
-// equivocation. outdated reports a release of a replaced device.
+// check refuses a message about releases if the member that made them did not sign them. It handles evidence of
+// equivocation. outdated is true for a release of a replaced device.
 func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	from, peer := m.From, r.claims.Peers[m.From]
 	if !r.claims.Signing() || peer == nil {
@@ -76,7 +76,7 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d",
 			m.Held, shown.Round)
 	}
-	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // it works with the lost device, which has returned
+	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // the sender works with the lost device, which has returned
 		r.correct(m.From, peer)
 		return fmt.Errorf("sdk: the sender holds release %d of a device that this device has replaced", m.Held)
 	}
@@ -97,8 +97,8 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	// The takeover charged all releases of the lost device. A release signed by this device was sent, and counts in any
-	// ledger of the device.
+	// The takeover charged all releases of the lost device. A later release that this device signed was sent, so it is
+	// charged.
 	err := r.compareLedger(by, shown.Ledger)
 	if at := r.machine.Status().Round; shown.Epoch == r.claims.Epoch && shown.Round > at {
 		err = errors.Join(r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at}), err)
@@ -200,11 +200,12 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 		Other: e.Second.Append(nil), Digests: trust.About(r.number[e.Member], e.First.Epoch)}})
 }
 
-// correct makes an outdated device end: it sends a device that was replaced, or has a copy, what the other device
-// signed. A device that was only silent does not probe, and would otherwise release the same data as its replacement.
+// correct makes an outdated device end: it sends a device that was replaced, or that has a copy, the statements of the
+// other device. A device that was only silent does not probe; without correct it would release data beside its
+// replacement.
 //
-// A node calls correct first when a connection opens to a neighbor with several epochs, and when the neighbor sends a
-// fork or anything signed by a replaced device. It sends a probe, which does not disturb a replacement device, at most
+// A node calls correct when a connection to a neighbor with several epochs opens, and when the neighbor sends a fork or
+// anything signed by a replaced device. correct sends a probe, which does not disturb a replacement device, at most
 // once between two ticks.
 func (r *run) correct(to int, peer *trust.Peer) {
 	if !peer.First(trust.SayReplaced) {
@@ -224,9 +225,10 @@ func (r *run) probe(to, held int) {
 	_ = r.post(to, &m) // always within limits
 }
 
-// query asks a neighbor what it holds of this node if its release depends on one that this node has not made: another
-// device uses this node's name, or the neighbor lies. The answer decides: see [run.verifyHeld]. query asks at most once
-// between two ticks. A replacement device drops the edge to a neighbor that continued with another device.
+// query asks a neighbor which release of this node it holds, if the neighbor's release depends on one that this node
+// has not made: either another device uses this node's name, or the neighbor lies. The answer decides: see
+// [run.verifyHeld]. query asks at most once between two ticks. A replacement device drops the edge to a neighbor that
+// continued with another device.
 func (r *run) query(m *admm.Message) error {
 	peer, next := r.claims.Peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage

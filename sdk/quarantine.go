@@ -18,10 +18,10 @@ import (
 // ErrQuarantine ends a node if all its edges are in quarantine.
 var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
-// Quarantine. A node stops working with a neighbor that sent what no honest member sends, whatever it received: an
-// impossible release ([admm.Config.Impossible]), or two signed releases of one round. It refuses and counts other
-// invalid frames. Without keys, only a release counts that the node would otherwise use. Every decision is a function
-// of the received frames and their order, see [admm.Machine.Quarantine].
+// Quarantine. A node stops working with a neighbor that sent what no honest member sends, whatever that member
+// received: an impossible release ([admm.Config.Impossible]), or two signed releases of one round. Other invalid frames
+// are only refused and counted. Without keys, an impossible release counts only if the node would otherwise use it.
+// Every decision is a function of the received frames and their order, see [admm.Machine.Quarantine].
 
 const dropped = "the edge is in quarantine, and the run goes on without it"
 
@@ -134,7 +134,7 @@ func (r *run) quarantineSender(in received, err error) {
 	switch newest := peer.Held.Last(); {
 	case errors.As(err, &two):
 		if newest != nil && two.Second.Epoch < newest.Epoch {
-			return // a replacement device does not answer for a copy of the lost device
+			return // a replacement device is not responsible for a copy of the lost device
 		}
 		q.Frames = append(q.Frames, state.NewFrame(two.First.Append(nil)))
 	case errors.As(err, &late):
@@ -144,7 +144,7 @@ func (r *run) quarantineSender(in received, err error) {
 	r.quarantine(j, q)
 }
 
-// judged drops the edges that the machine dropped.
+// judged drops the edges to neighbors that the machine put in quarantine.
 func (r *run) judged() {
 	for _, v := range r.machine.Verdicts() {
 		own := r.claims.Peers[v.From].Held.Of(v.Round)
@@ -158,8 +158,8 @@ func (r *run) judged() {
 	}
 }
 
-// alone ends a node without neighbors before its next release. It first serves outsiders for Config.Linger, so that a
-// copy of the node learns of the quarantine.
+// alone ends a node whose neighbors are all in quarantine, before its next release. It first answers those neighbors
+// for Config.Linger, so that a copy of the node learns of the quarantine.
 func (r *run) alone() error {
 	if err := r.serveOutsiders(r.cfg.Linger); err != nil {
 		return err

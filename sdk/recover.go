@@ -13,10 +13,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Takeover, see [Config].Recover. The replacement device asks every neighbor where it stands (Join, Stand). It enters
-// the run after a release that no neighbor has passed, and restarts the edge to each neighbor (Start), see
-// [admm.TakeOver]. In a private run it makes no release with data and charges the whole run at once, which covers all
-// releases of the lost device.
+// Takeover, see [Config].Recover. The replacement device asks every neighbor for its progress and its model (Join,
+// Stand). It enters the run after a release that no neighbor has passed, and restarts the edge to each neighbor
+// (Start), see [admm.TakeOver]. In a private run it makes no release with data and charges the whole run at once, which
+// covers all releases of the lost device.
 
 // ErrRecovery reports a failed takeover, which the device may try again.
 var ErrRecovery = errors.New("the lost device cannot be replaced")
@@ -25,7 +25,7 @@ var ErrRecovery = errors.New("the lost device cannot be replaced")
 type joining struct {
 	incarnation uint64               // distinguishes the answers to this takeover from others
 	standing    map[int]admm.Message // by neighbor
-	epoch       uint16               // the latest that a neighbor showed
+	epoch       uint16               // the latest epoch that a neighbor showed
 	faults      map[int]error        // by neighbor: why its last answer does not count
 	absent      map[int]state.Quarantine
 }
@@ -76,7 +76,7 @@ func (r *run) recover() error {
 	}
 }
 
-// join asks neighbors where they stand. It asks again those that answered, so that they wait.
+// join asks neighbors for their progress and models. It also asks those that answered again, so that they keep waiting.
 func (r *run) join(neighbors ...int) {
 	for _, j := range neighbors {
 		if _, absent := r.joining.absent[j]; !absent {
@@ -103,7 +103,7 @@ func (r *run) awaited() (names []string, text string) {
 	return names, strings.Join(all, "; ")
 }
 
-// receiveStanding takes a neighbor's answer, which the neighbor and the lost device signed.
+// receiveStanding takes a neighbor's answer. With keys it must have signatures of the neighbor and of the lost device.
 func (r *run) receiveStanding(m *admm.Message) error {
 	peer := r.claims.Peers[m.From]
 	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {
@@ -202,7 +202,7 @@ func (r *run) respond(request *admm.Message, name string) error {
 			m.Signed.Other = e.Append(nil)
 		}
 	}
-	if shown := peer.Held.Last(); shown != nil { // claims only what it can prove
+	if shown := peer.Held.Last(); shown != nil { // claim only what this node can prove
 		m.Held, m.Epoch = max(m.Held, shown.Round), shown.Epoch
 	}
 	r.attachStops(&m)

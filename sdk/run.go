@@ -67,7 +67,7 @@ func (r *run) loop() error {
 		duties, err := r.machine.Ready()
 		r.judged()
 		r.compare()
-		if r.machine.Alone() && duties.Reserve > 0 { // a release that reaches nobody costs nothing
+		if r.machine.Alone() && duties.Reserve > 0 { // do not charge for a release that would reach nobody
 			continue
 		}
 		if err == nil {
@@ -79,7 +79,7 @@ func (r *run) loop() error {
 		switch {
 		case duties.Finished:
 			r.dropSecrets()
-			if again && len(r.cases) > 0 { // the neighbor may not know of the quarantine
+			if again && len(r.cases) > 0 { // a neighbor may not know of its quarantine
 				return r.serveOutsiders(min(2*r.cfg.ResendAfter, r.cfg.Linger))
 			}
 			return nil

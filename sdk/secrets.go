@@ -56,7 +56,7 @@ func (n *Node) loadSecrets() error {
 		}
 	}
 	switch {
-	case n.machine.Alone() || release == n.method().Last(): // they were deleted
+	case n.machine.Alone() || release == n.method().Last(): // the secrets were deleted
 		return nil
 	case release == 0:
 		return n.newSecrets(1)

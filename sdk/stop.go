@@ -18,7 +18,7 @@ type Stop struct {
 	Members int `json:"members"` // that must ask, 1 to 8: the run ends with the earliest round that this many asked for
 }
 
-// EndedAt returns the method of a run that ends with round last, if not 0.
+// EndedAt returns the method of a run that ends with round last; 0 means no early end.
 func (m Method) EndedAt(last int) Method {
 	if last > 0 {
 		m.Rounds = min(m.Rounds, last)
@@ -38,7 +38,8 @@ type Wish struct {
 // All members end with the same round. A member that has made r releases asks for a round whose last release is at
 // least r + its largest distance from a member + 1. Every message from its release r+1 on carries the stop. To make
 // release s+1, a node needs release s of each neighbor. So a member h edges away knows of the stop before it makes
-// release r+1+h: before any later round begins. The round that [Stop.Members] asked for is the largest of theirs.
+// release r+1+h, and thus before any later round begins. If the [Stop.Members] members asked for different rounds, the
+// latest of these rounds is the last.
 type stops struct {
 	trust.Stops
 	fresh bool // the machine does not know the new stop yet
@@ -80,9 +81,10 @@ func (n *Node) showStops() {
 	}
 }
 
-// Stop requests, in this member's name, that last or an earlier round be the run's last with data; 0 is the earliest
-// that can reach every member in time. The request is final, and takes effect once [Stop.Members] have asked. The privacy
-// guarantee does not cover an end that depends on private data.
+// Stop requests, in this member's name, that the run's last round with data be round last or an earlier one. If last is
+// 0, Stop requests the earliest round that can reach every member in time. It returns the requested round. The request
+// is final, and takes effect once [Stop.Members] members have asked. The privacy guarantee does not cover an end that
+// depends on private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {
@@ -185,7 +187,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil {
 		return nil, err
 	}
-	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover missed earlier ones
+	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover misses earlier messages
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
 		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d, which is too early: the stop cannot reach all members in time",
@@ -207,7 +209,7 @@ func (r *run) stopEarly() {
 	switch {
 	case !fresh || last == 0:
 	case r.joining != nil:
-		r.machine.Stop(last) // the machine checks where neighbors may be
+		r.machine.Stop(last) // CheckStanding must accept neighbors that passed the end
 		r.toRecover.End, r.end = last, last
 	default:
 		if r.end = r.machine.Stop(last); r.end >= r.cfg.Fleet.Method.Rounds {

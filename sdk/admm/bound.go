@@ -4,7 +4,7 @@ import "math"
 
 // The public bound. Every release lies in a box around the start that follows from public numbers alone. A member clips
 // its own releases to the box and treats a neighbor's releases as if they were clipped too. So a distant release ends
-// no run, and no honest release is outside. See dpmech/PROOF.md, "No honest member is accused".
+// no run, and no honest release is outside the box. See dpmech/PROOF.md, "No honest member is accused".
 
 // box is the set of possible releases: each coordinate is at most most from the start, and in range.
 type box struct {
@@ -156,7 +156,7 @@ func (c *Config) keepIn(b box, x, otherwise []float32) (outside bool) {
 	return outside
 }
 
-// outgrow records that this client clipped a release of its own.
+// outgrow records that this client clipped a release of its own, if outside is true.
 func (m *Machine) outgrow(outside bool) {
 	if outside && m.outgrown == 0 {
 		m.outgrown = m.round + 1

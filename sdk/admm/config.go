@@ -42,8 +42,8 @@ type Config struct {
 	// neighbors, regardless of its edges. If more keys are missing than [dpmech.Shared].Absent, the release has only
 	// local noise.
 	Partners []int
-	// Paired, if not nil, reports whether the keys of a release are agreed. After each start the client waits for it
-	// before the first release with pairwise noise.
+	// Paired, if not nil, reports whether the keys of a release are agreed. After each start the client waits until it
+	// returns true before it makes the first release with pairwise noise.
 	Paired func(release int) bool
 
 	// Releases makes messages carry the released state, the same for all neighbors, instead of m_ij of eq. (9). Each
@@ -69,8 +69,8 @@ type Config struct {
 
 	// Robust, if not 0, is at least 1 and bounds a neighbor's total influence over the run: the neighbor moves this
 	// client no farther from the median of all neighbors than Robust times the median of their distances from it. If no
-	// neighbor exceeds that, no bit changes. With b malicious of n neighbors, 2b < n+1, the influence of the honest
-	// ones bounds theirs. See sdk/ROBUST.md.
+	// neighbor exceeds that, no bit changes. If b of n neighbors are malicious and 2b < n+1, the influence of the
+	// honest neighbors bounds that of the malicious ones. See sdk/ROBUST.md.
 	Robust  float64
 	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
 }
@@ -85,7 +85,7 @@ func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
 // Last returns the number of the last release: Learning() + C.
 func (c *Config) Last() int { return c.Learning() + c.Cooldown }
 
-// Data returns how many of the first releases use data. In a private run only these have noise and a cost.
+// Data returns how many of the releases 1, ..., releases use data. In a private run only these have noise and a cost.
 func (c *Config) Data(releases int) int { return min(c.rounds(), (releases+c.Mixing)/(1+c.Mixing)) }
 
 // Schedule gives a parameter per round: one value for all rounds, or one value per round.

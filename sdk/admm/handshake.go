@@ -2,9 +2,9 @@ package admm
 
 import "fmt"
 
-// RollbackError ends a machine if a neighbor holds a later release than the machine knows. Its state was rolled back,
-// by a disk that lost confirmed writes, a backup, or a second device of the same name. Another release of that round
-// would use the data again. The releases up to Held count as spent.
+// RollbackError ends a machine if a neighbor holds a later release than the machine knows. The machine's state was
+// rolled back by a disk that lost confirmed writes, by a restored backup, or by a second device of the same name.
+// Another release of that round would use the data again. The releases up to Held count as spent.
 type RollbackError struct {
 	Client, Peer int // client numbers of this client and the neighbor
 	Held         int // the release that the neighbor holds
@@ -93,7 +93,8 @@ func (m *Machine) rolledBack(e *edge, held int) error {
 	return m.endUnless(e.probed, &RollbackError{Client: m.client(), Peer: e.peer, Held: held, Round: m.round})
 }
 
-// endUnless ends the machine, or refuses the message if the neighbor's earlier answer contradicts it.
+// endUnless ends the machine. If the neighbor has already answered a probe, its message contradicts that answer, and
+// endUnless only refuses the message.
 func (m *Machine) endUnless(probed bool, err error) error {
 	if probed {
 		return err
@@ -102,6 +103,6 @@ func (m *Machine) endUnless(probed bool, err error) error {
 	return nil
 }
 
-// suppressed reports whether a neighbor receives only probes. Until it answers, this device may have been replaced, and
-// its unsent releases may not be those of their rounds.
+// suppressed reports whether a neighbor receives only probes. Until the neighbor answers, this device may have been
+// replaced, and another device may have made the releases of the same rounds.
 func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && !e.probed }

@@ -14,8 +14,8 @@ import (
 // Machine is one client. It is not safe for concurrent use.
 //
 // It stores the numbers of its estimator (see [zoest.Estimator]), 4d of its own, and 5d per neighbor. With Releases it
-// stores 4d per neighbor and 2d once more, on a grid d more per neighbor, and with Robust d more per neighbor and once.
-// A private run adds d 64-bit integers.
+// stores 4d per neighbor instead, and 2d more of its own. A grid adds d per neighbor. Robust adds d per neighbor and d
+// of its own. A private run adds d 64-bit integers.
 type Machine struct {
 	cfg    Config
 	est    *zoest.Estimator
@@ -51,9 +51,9 @@ type Machine struct {
 	verdicts  []Verdict       // not yet returned
 	recovered int             // the release after which this device replaced a lost one, or 0
 	since     map[int]int     // by edge: the release after which both ends restart it, or restarted it; or 0
-	starts    map[int]Message // by edge: where the neighbor stands after that release, until the edge restarts
+	starts    map[int]Message // by edge: the neighbor's model after that release, until the edge restarts
 	stop      int             // the smallest round passed to Stop, or 0
-	early     int             // the last release, if a neighbor's end makes it earlier; or 0
+	early     int             // the last release, if it is earlier because a neighbor ended; or 0
 	endings   map[int]int     // by edge: the release with which a neighbor ended before this client's last one, or 0
 
 	outgrown       int // the first release that was clipped to the public bound, or 0
@@ -73,8 +73,8 @@ type Machine struct {
 // Ready lists a driver's duties, in the order of the fields.
 type Ready struct {
 	// Reserve is the number, among the K releases with data, of the next private release, or 0. Durably charge its cost
-	// before the next call of Ready, which draws the noise. Without the budget, never call the machine again. From here
-	// to Released only the noise source can fail.
+	// before the next call of Ready, which draws the noise. If the budget does not cover the cost, never call the
+	// machine again. From here to Released only the noise source can fail.
 	Reserve int
 	// Released is the number of the release that was just made (Model returns it), or 0. Durably store State, then mark
 	// the release. Only then send or show it.
@@ -91,7 +91,7 @@ type Ready struct {
 // Status describes a machine's progress.
 type Status struct {
 	Round int // releases made so far, including the cool-down
-	// Waiting lists the neighbors whose message, or answer to a probe, is missing.
+	// Waiting lists the neighbors whose message is missing, or whose answer to a probe.
 	Waiting   []int
 	Queries   int64 // losses requested
 	Failed    int64 // those that were unavailable and replaced (private runs only)

@@ -114,7 +114,8 @@ func (p *Payload) set(q Payload) {
 // errConflict marks a message that contradicts an earlier message of the same sender and round.
 var errConflict = errors.New("contradicts an earlier message")
 
-// edge is one neighbor j. It takes 56 bytes, as a network may have millions. Its vectors are in the machine, see part.
+// edge is one neighbor j. It takes only 56 bytes, because a network may have millions of edges. Its vectors are in the
+// machine, see part.
 type edge struct {
 	peer  int
 	index int    // position among the edges
@@ -259,8 +260,9 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	return nil
 }
 
-// checkForm returns an error if a payload of a release is invalid: that of a neighbor's message or, if from is -1, of a
-// model. A member that learned of an early end in time may send a vector instead of grid steps.
+// checkForm returns an error if the payload of a release is invalid. The payload is that of a message from neighbor
+// from or, if from is -1, a model. A member that learned of an early end in time may send a vector instead of grid
+// steps.
 func (m *Machine) checkForm(release int, p Payload, from int) error {
 	what := func() string {
 		if from < 0 {

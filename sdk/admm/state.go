@@ -21,7 +21,7 @@ type State struct {
 	// Mean is the mean of the releases from then on, and after release Recovered, Delta is where the device started.
 	Recovered int
 	End       int // the last round that uses data, if the run ends early, see [Machine.Stop]; or 0
-	Early     int // the last release, if a neighbor's end makes it earlier; or 0
+	Early     int // the last release, if it is earlier because a neighbor ended; or 0
 }
 
 // EdgeState is what a client stores about a neighbor.
@@ -62,7 +62,7 @@ func (m *Machine) State() State {
 
 // Restore returns a machine that continues after the release of a stored state, with the same bits as without
 // interruption. before is the previous release's state, which a neighbor may still need. It may be nil if a crash
-// damaged it while newest was being stored, because then every neighbor has that release. Restore copies both.
+// damaged it while newest was being stored, because then every neighbor has the previous release. Restore copies both.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	if newest.End > 0 {
 		cfg.End = newest.End
@@ -76,7 +76,7 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 		return nil, err
 	}
 	lost := newest.Round - 1
-	if newest.Round == newest.Recovered { // this device did not make it
+	if newest.Round == newest.Recovered { // this device did not make the previous release
 		lost = 0
 	}
 	if before != nil && newest.Round > 1 {
@@ -114,7 +114,7 @@ func (m *Machine) load(s State) {
 		e.heard, e.epoch = from.Heard, from.Epoch
 		if from.Quarantine > 0 {
 			m.Quarantine(e.peer)
-			m.cut[i] = min(from.Quarantine, s.Round+1) // unused releases are lost
+			m.cut[i] = min(from.Quarantine, s.Round+1) // releases that arrived but were not used are lost
 		}
 		copy(part(m.z, i, len(m.x)), from.Z)
 		copy(part(m.peerZ, i, len(m.x)), from.PeerZ)

@@ -12,8 +12,8 @@ import (
 //   - It starts from a public point, the median of its neighbors' models ([TakeOver]).
 //   - Both ends restart each of its edges after release S, with z_ij = z_ji = rho*(x_i + x_j)/2, computed from the same
 //     two vectors in Start messages: z_ij + z_ji = rho*(x_i + x_j) holds to the bit, and sum_i p_i = 0 again.
-//   - Until then a neighbor uses the lost device's releases that have arrived, in order, and waits for none.
-//   - In a private run the replacement device's updates are zero, plus the noise of any member.
+//   - Until then a neighbor uses the lost device's releases that have arrived, in order, and does not wait for others.
+//   - In a private run the replacement device's updates are zero, plus the same noise as any member's.
 //
 // The releases before S depend on when the device was lost. Those after S depend only on the releases before S.
 
@@ -203,12 +203,12 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	}
 	since := m.since[e.index]
 	switch {
-	case msg.Round < since: // it will restart after the later of the two releases
+	case msg.Round < since: // the edge restarts after the later of the two releases
 		return nil
-	case msg.Round == since && (m.round > since || m.local || m.due): // it may lack this client's Start
+	case msg.Round == since && (m.round > since || m.local || m.due): // the neighbor may lack this client's Start
 		m.answerStart(e)
 		return nil
-	case msg.Round > since && msg.Epoch == 0: // it answers a device that replaced this client's
+	case msg.Round > since && msg.Epoch == 0: // the neighbor answers a device that replaced this one
 		return fmt.Errorf("admm: neighbor %d starts after release %d, but has replaced no device", msg.From, msg.Round)
 	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
 		return &LateError{fmt.Errorf("admm: neighbor %d starts after release %d, but this client has begun release %d with another "+
@@ -261,6 +261,6 @@ func (m *Machine) begin(e *edge) {
 	e.heard = max(e.heard, m.round)
 }
 
-// LateError drops an edge: the neighbor's replacement device starts after a release that this client has passed with
-// another device.
+// LateError refuses a Start and makes the driver drop the edge: the neighbor's replacement device starts after a
+// release that this client has already passed with another device.
 type LateError struct{ error }

@@ -25,7 +25,7 @@ func NewHead(h dpmech.Head) (Head, error) {
 	return s, nil
 }
 
-// Ledger converts the head back. A Seq that no ledger can have becomes 2^31-1, which no ledger has either.
+// Ledger is the inverse of [NewHead]. It turns a Seq above the maximum of a ledger into 2^31-1, which no ledger has.
 func (h Head) Ledger() dpmech.Head {
 	seq := int(min(h.Seq, math.MaxInt32))
 	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: seq, Hash: hex.EncodeToString(h.Hash[:])}

@@ -102,8 +102,8 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Stands checks the sender's number of releases, its epoch if epoch is set, and its model if it is off the grid: on the
-// grid the sender signs its change (PROOF.md, "One story"). It returns the proof.
+// Stands checks the sender's number of releases, its epoch if epoch is set, and its model if the model is off the grid;
+// on the grid the sender signs only the change (PROOF.md, "One story"). Stands returns the proof.
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
 		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, and shows no signature as proof", peer.Name,

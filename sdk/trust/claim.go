@@ -21,14 +21,14 @@ const (
 	All           Once = 1<<iota - 1
 )
 
-// First reports whether what was not sent since the last tick, and marks it as sent.
+// First reports whether a message has not been sent since the last tick, and marks it as sent.
 func (p *Peer) First(what Once) bool {
 	first := p.said&what == 0
 	p.said |= what
 	return first
 }
 
-// Again permits sending what once more.
+// Again permits sending the given messages once more.
 func (p *Peer) Again(what Once) { p.said &^= what }
 
 // Notice returns a message of kind Conflict: this member continues without the neighbor from a release on.

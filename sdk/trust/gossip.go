@@ -18,9 +18,9 @@ import (
 //
 // Let members a and b use different statements of one slot, of release q, and let dist be their distance in the graph
 // of honest members. Each member on the path between them sends its first digest of that slot by release q+dist. The
-// digests at the two ends differ, so two neighbors on the path differ, and one of them detects it once it has its
-// neighbors' releases q+dist. Each statement names its predecessor, so all later slots differ as well. See PROOF.md,
-// "One story".
+// digests at the two ends differ, so those of two neighbors on the path differ, and one of the two detects this once it
+// has its neighbors' releases q+dist. Each statement names its predecessor, so all later slots differ as well. See
+// PROOF.md, "One story".
 //
 // What a member compares, sends and answers depends only on questions and on the releases with which its work started.
 // Later arrivals wait until the next work begins, because their time depends on data.
@@ -49,7 +49,7 @@ type claim struct {
 	digest       digest
 	known        bool              // a digest was received or the statement used
 	held         *signed.Statement // nil if never received
-	asked        bool              // members differ, or a neighbor says so
+	asked        bool              // two digests differ, or a neighbor asks
 	passed, told bool              // question and statement, respectively, were sent to all neighbors
 }
 
@@ -75,7 +75,8 @@ const (
 	mostMembers = 1 << 16
 )
 
-// Digests returns the average number of digests with a release in a fleet of so many members: 0 with fewer than three.
+// Digests returns the average number of digests with a release in a fleet of that many members; 0 for fewer than three
+// or more than mostMembers.
 func Digests(members int) float64 {
 	if members < 3 || members > mostMembers {
 		return 0
@@ -143,7 +144,7 @@ func appendDigest(dst []byte, s Slot, release int, d digest) []byte {
 	return append(binary.BigEndian.AppendUint16(dst, s.Epoch<<lagBits|uint16(release-s.Round)), d[:]...)
 }
 
-// About returns what a message about a member carries: see [admm.Signed].
+// About returns the Digests of a message about a member: see [admm.Signed].
 func About(member int, epoch uint16) []byte {
 	return appendDigest(nil, Slot{Member: member, Epoch: epoch}, 0, digest{})
 }
@@ -221,7 +222,7 @@ func (p *Peer) Taken(round int) *Used {
 
 // Found is the result of [Gossip.Begin].
 type Found struct {
-	Ask     []Question        // of all neighbors
+	Ask     []Question        // to send to all neighbors
 	Doubles []signed.Evidence // against members
 	Unaware []Unaware
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Secrets holds what a member agreed on with others to draw the same noise. Store it whenever Changed is set.
+// Secrets holds a member's key pair and the offers of others, from which both ends draw the same noise. Store it
+// whenever Changed is set.
 type Secrets struct {
 	Kept    *pair.Kept // nil before a takeover, and once the run is over
 	Offer   []byte     // member's own; set exactly if Kept is
@@ -44,8 +45,8 @@ func Offers(kind admm.Kind) bool {
 }
 
 // Check returns a neighbor's offer, or nil if it is not new. m is a probe or start of the neighbor's present epoch, or
-// an answer to this incarnation. release is the last release that either end knows of the other, 0 for none. If it is
-// above 0, or with Relays, a second key of one device is a [Fork].
+// an answer to this incarnation. release is the last release that either end knows of the other, 0 for none. If release
+// is above 0, or with Relays, a second key of one device is a [Fork].
 func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*signed.Statement, error) {
 	o, err := signed.Parse(m.Signed.Offer, signed.Offer)
 	if err != nil {
