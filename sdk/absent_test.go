@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Planning for absent members requires as much noise as that many additional colluders, and requires pairwise noise.
+// A plan for absent members needs pairwise noise, and as much noise as a plan for that many additional colluders.
 func TestAbsentIsPlannedFor(t *testing.T) {
 	var edges [][2]int
 	for i := range 10 {

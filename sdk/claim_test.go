@@ -59,9 +59,9 @@ func forge(f *sdk.Fleet, member, by string, round int) []byte {
 	return r.Append(nil)
 }
 
-// A neighbor with a key claims in every possible way to hold what it does not hold, in three consecutive runs on one
-// ledger. The node refuses each lie and names what is missing. No lie is charged, blocks a later run, or affects a run
-// that also gets the neighbor's honest frames.
+// A neighbor with a key claims, in every possible way, to hold releases that it does not hold, in three consecutive
+// runs on one ledger. The node refuses each lie, and its error names what is missing. No lie is charged, blocks a later
+// run, or affects a run that also gets the neighbor's honest frames.
 func TestLiesCostNothing(t *testing.T) {
 	t.Parallel()
 	const rounds = 8
@@ -231,8 +231,8 @@ func TestLiesCostNothing(t *testing.T) {
 	}
 }
 
-// Either all members of a fleet have keys, or none: a node with a key refuses unsigned messages, a node without accepts
-// them.
+// Either all members of a fleet have keys, or none: a node with a key refuses unsigned messages, and a node without a
+// key accepts them.
 func TestKeysOrNone(t *testing.T) {
 	t.Parallel()
 	f := privateRing()

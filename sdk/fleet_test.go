@@ -85,7 +85,7 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
-// The resulting gain is the requested gain: a*rho*lambda_N = gain*8/3. With schedules this holds at the largest eta*mu.
+// The fleet has the requested gain: a*rho*lambda_N = gain*8/3. With schedules this holds at the largest eta*mu.
 func TestFleetGain(t *testing.T) {
 	for _, m := range []sdk.Method{
 		{Eta: []float64{0.5}, Mu: []float64{0.3}},

@@ -23,7 +23,7 @@ import (
 )
 
 // The tests in this file have three members: "victim" in the middle of a path, "honest", and "villain", a member with a
-// known key that also sends other frames.
+// valid key that also sends invalid frames.
 
 // path returns the fleet. It is private with releases on a grid, or not private with edge messages.
 func path(private bool) *sdk.Fleet {
@@ -41,13 +41,13 @@ type villain struct {
 	t     *testing.T
 	codec *wire.Codec
 
-	// after is called after each frame of an honest member, once the villain has answered the victim's initial probe.
-	// ctx is that of Send.
+	// after is called after each frame that the villain sends as an honest member would, once it has answered the
+	// victim's initial probe. ctx is the context of Send.
 	after func(ctx context.Context, v *villain, frame []byte, f *admm.Message)
-	mu    sync.Mutex // of Send: all frames leave in one order
+	mu    sync.Mutex // held by Send, so that all frames leave in one order
 	open  bool
-	round int      // of the highest release sent
-	kept  [][]byte // frames of all releases sent
+	round int      // the highest release sent
+	kept  [][]byte // the frames of all releases sent
 }
 
 func (v *villain) Send(ctx context.Context, to string, frame []byte) error {
@@ -123,7 +123,7 @@ func (g *gate) Send(ctx context.Context, to string, frame []byte) error {
 	return g.Transport.Send(ctx, to, frame)
 }
 
-// Frames encoded by hand.
+// The following functions encode frames by hand.
 
 // item is a CBOR head with a number, followed by body.
 func item(major byte, n uint64, body ...byte) []byte {
@@ -167,7 +167,8 @@ const (
 	keyGrid   = 7
 )
 
-// charge is one frame and the error that the victim must log; empty if the victim ignores the frame silently.
+// charge is one frame and the error that the victim must log. The error is empty if the victim ignores the frame
+// silently.
 type charge struct {
 	name  string
 	frame []byte
@@ -193,7 +194,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 	if private {
 		kind, other = other, kind
 	}
-	release := func(dim, round int, first float32) []byte { // a well-formed one
+	release := func(dim, round int, first float32) []byte { // returns a well-formed release
 		if !private {
 			return enc(dim, admm.Message{Kind: kind, Round: round, Vector: append([]float32{first}, make([]float32, dim-1)...)})
 		}
@@ -276,7 +277,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 	return all
 }
 
-// The victim refuses each invalid frame with a specific error, and the run has the bits of a run of honest members.
+// The victim refuses each invalid frame with a specific error, and the models have the bits of a run of honest members.
 func TestVillain(t *testing.T) {
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
 		t.Run(name, func(t *testing.T) {
@@ -397,7 +398,7 @@ func (r *taped) Recv(ctx context.Context) (string, []byte, error) {
 	if err := r.codec.Decode(frame, &f); err != nil {
 		return "", nil, err
 	}
-	f.Epoch, f.Incarnation = 0, 0 // random in every run
+	f.Epoch, f.Incarnation = 0, 0 // these are random in every run
 	plain, err := r.codec.Append(nil, &f)
 	r.frames = append(r.frames, fmt.Sprintf("%s %v %d: %d bytes, %x", from, f.Kind, f.Round, len(plain), plain))
 	return from, frame, err
@@ -421,8 +422,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 			tape := &taped{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec}
 			trs[0] = tape
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-				// A signature adds nothing to what is compared here, except the number of an incarnation, which
-				// differs.
+				// Signatures would only add the numbers of incarnations, which differ between runs.
 				c.Key, c.Keys = nil, nil
 				c.ResendAfter = time.Minute
 				if i == 1 {

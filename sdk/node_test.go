@@ -88,7 +88,7 @@ func nodes(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i 
 	for i, name := range f.Members {
 		cfg := sdk.Config{
 			Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-			ResendAfter: 20 * time.Millisecond, Linger: 30 * time.Second, // no node leaves a slow neighbor
+			ResendAfter: 20 * time.Millisecond, Linger: 30 * time.Second, // no node exits while a slow neighbor needs it
 		}
 		if !f.Privacy.NonPrivate {
 			cfg.Noise = noise(i)

@@ -29,8 +29,8 @@ func offering(f *sdk.Fleet, run, by string, change func(o *signed.Statement)) []
 	return o.Append(nil)
 }
 
-// A neighbor offers invalid keys beside its own or in place of it. The node refuses each with a specific error and uses
-// only the right one, and the run is undisturbed.
+// A neighbor offers invalid keys in addition to its own key or instead of it. The node refuses each invalid key with a
+// specific error and uses only the valid one, and the run is undisturbed.
 func TestFalseOffersAreRefused(t *testing.T) {
 	nothing := func(*signed.Statement) {}
 	for _, c := range []struct {

@@ -47,8 +47,8 @@ func (o brittle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return o.OracleFunc(ctx, x, sample)
 }
 
-// Nodes with record-level privacy compute the same as their simulation. A failed batch is repeated record by record, so
-// an invalid record costs no other record its loss.
+// Nodes with record-level privacy compute the same bits as their simulation. A failed batch is repeated record by
+// record, so that an invalid record does not cost other records their losses.
 func TestNodesProtectRecords(t *testing.T) {
 	f := recordRing()
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {

@@ -45,8 +45,8 @@ func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
 	return errors.Join(err, v.Transport.Send(ctx, to, frame))
 }
 
-// triangle is a private fleet whose members are all neighbors, stopped because the first is lost with its disk. left
-// returns a configuration for the replacement device; stop ends the others.
+// triangle runs a private fleet of three neighbors until the first member's device is lost with its disk. left returns
+// a configuration for the replacement device, and stop ends the others.
 func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (
 	left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
 	f := privateRing()
@@ -143,16 +143,16 @@ func spareLedger(t *testing.T) string {
 }
 
 // A neighbor makes unproven claims about itself or the lost device, or claims an impossible position. The replacement
-// device waits for it by name, and stores and charges nothing. It believes what only that neighbor can know. This
-// decides only when it enters the run, because the whole run is charged and no release has data.
+// device waits for it by name, and stores and charges nothing. It believes what only that neighbor can know. Such a
+// claim decides only when the device enters the run, because the whole run is charged and no release has data.
 func TestTakeoverFromLiars(t *testing.T) {
 	t.Parallel()
 	const works = "it works"
 	for _, c := range []struct {
 		name        string
 		lie         func(f *admm.Message)
-		keys, plain string // what the device waits for, or the error: with and without keys
-		entry       int    // the release after which the device then enters; without keys
+		keys, plain string // what the device waits for, or its error, with and without keys
+		entry       int    // the release after which the device then enters the run, without keys
 	}{
 		{"truth", func(f *admm.Message) {}, works, works, 4},
 		{"another place", func(f *admm.Message) { f.Grid[0] += 100 }, works, works, 4},

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// A member that a neighbor has driven to the edge of the public bound shows full noise there, so no check for missing
-// noise mistakes it for still. None of its releases is impossible.
+// A member that a neighbor has driven to the edge of the public bound shows full noise there, so the checks for missing
+// noise do not exclude it. None of its releases is impossible.
 func TestRoomForNoise(t *testing.T) {
 	for _, members := range []int{0, 2} { // without a number of members the bound is the end of the grid
 		roomForNoise(t, members)

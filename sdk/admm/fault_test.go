@@ -21,8 +21,8 @@ func quiet(t *testing.T, change func(i int, c *Config)) [][]float32 {
 	return net.models()
 }
 
-// The network loses, repeats, delays and reorders messages, and machines run at random speeds. All finish, and the
-// models have the bits of the undisturbed run.
+// The network loses, repeats, delays and reorders messages, and machines run at random speeds. All machines finish, and
+// the models have the bits of the undisturbed run.
 func TestLossyDelivery(t *testing.T) {
 	change := private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})
 	want := quiet(t, change)
@@ -80,7 +80,7 @@ func TestLossyDelivery(t *testing.T) {
 	}
 }
 
-// The messages that client 2 accepts and refuses from a neighbor in round 2.
+// Client 2, in round 2, accepts valid messages of a neighbor and refuses invalid ones.
 func TestReceiveRules(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, nil))
 	for range 2 {
@@ -94,7 +94,7 @@ func TestReceiveRules(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		msg  Message
-		want string // part of the error; empty: no error
+		want string // part of the error; empty if there is none
 	}{
 		{"a repeat", Message{Kind: EdgeMessage, From: 3, Round: 2, Vector: mine(2)}, ""},
 		{"a straggler", Message{Kind: EdgeMessage, From: 3, Round: 1, Vector: mine(1)}, ""},
@@ -130,8 +130,8 @@ func TestReceiveRules(t *testing.T) {
 	}
 }
 
-// Without privacy, an unavailable loss is refused with its sample, and the query stays open. After a good answer the
-// run is undisturbed.
+// Without privacy, an unavailable loss is refused with an error that names its sample, and the query stays open. After
+// a valid answer the run is undisturbed.
 func TestBadLossNonPrivate(t *testing.T) {
 	want := quiet(t, nil)
 	net := newNetwork(t, configs(4, kite, nil))
@@ -153,7 +153,7 @@ func TestBadLossNonPrivate(t *testing.T) {
 	}
 }
 
-// In a private run nobody outside may notice, so the public constant replaces the loss.
+// In a private run nobody outside may notice an unavailable loss, so the public constant replaces it.
 func TestBadLossPrivate(t *testing.T) {
 	run := func(loss float64) (*network, Status) {
 		net := newNetwork(t, configs(4, kite, private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})))
@@ -202,8 +202,8 @@ func TestNoiseSource(t *testing.T) {
 		t.Error("the machine went on after its source of noise had failed")
 	}
 
-	// The clip leaves nothing of the update: a release moves the model only by its noise and the penalty. After the
-	// last private round only the penalty remains.
+	// The clip removes practically the whole update: a release moves the model only by its noise and the penalty. After
+	// the last private round only the penalty remains.
 	count := 0
 	net = newNetwork(t, configs(2, [][2]int{{0, 1}}, func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 1e-6, Sigma: 0.1})(i, c)
@@ -227,7 +227,7 @@ func TestNoiseSource(t *testing.T) {
 	}
 }
 
-// A step size that is far too large is reported, and sends no infinities.
+// With a step size that is far too large, the machine reports the error and sends no infinities.
 func TestDivergence(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, func(_ int, c *Config) {
 		c.Rounds, c.Beta = 500, 1e6
@@ -294,7 +294,7 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// After warm-up, a whole round of a private machine, messages included, allocates nothing.
+// After warm-up, a whole round of a private machine allocates nothing, including its messages.
 func TestRoundDoesNotAllocate(t *testing.T) {
 	for _, robust := range []float64{0, 1} {
 		testRoundAllocates(t, robust)
@@ -338,8 +338,8 @@ func testRoundAllocates(t *testing.T, robust float64) {
 	}
 }
 
-// A neighbor's message of the previous round arrives again when the next release is due. The obsolete answer must not
-// be sent with the new vector.
+// A neighbor's message of the previous round arrives again when the next release is due. The answer, which is now
+// obsolete, must not be sent with the new vector.
 func TestLateRepeat(t *testing.T) {
 	net := newNetwork(t, configs(2, [][2]int{{0, 1}}, func(_ int, c *Config) { c.Rounds, c.Cooldown = 1, 6 }))
 	for range 3 {

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// perRecord makes a private fleet with record-level privacy and m_j of 4, 5 and 6.
+// perRecord makes a private fleet with record-level privacy, whose members have 4, 5 and 6 records.
 func perRecord(g dpmech.Gaussian, change func(i int, c *Config)) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		g.Unit = dpmech.Record
@@ -52,7 +52,8 @@ func clippedSum(m *Machine) []float64 {
 	return sum
 }
 
-// A release is the public centre, the sum of clipped rows and noise, on a grid and off it. All queries are at x.
+// A release is the public centre plus the sum of clipped rows plus noise, on a grid and off it. All queries are made
+// around x.
 func TestRecordsReleaseTheSum(t *testing.T) {
 	for _, step := range []float64{0, 1.0 / 16} {
 		recordForms(func(name string, change func(c *Config)) {

@@ -22,7 +22,7 @@ func (s State) copied() State {
 	return s
 }
 
-// byRound is noise that depends only on client and round, so a release that is made again is the same. Only for tests.
+// byRound is noise that depends only on client and round, so that a release that is made again has the same bits.
 type byRound struct {
 	client  int
 	machine *Machine
@@ -55,8 +55,8 @@ func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
 	return m
 }
 
-// Every client dies after each of its releases and restarts from its store. Every other time the newest state is half
-// written, so the client restarts one release earlier, without the one before that. The models are those of the
+// Every client dies after each of its releases and restarts from its store. Every other time the newest state is only
+// half written, so that the client restarts from the state before, without an older one. The models are those of the
 // undisturbed run, for every payload.
 func TestRestoreAfterEveryRelease(t *testing.T) {
 	for _, c := range []struct {
