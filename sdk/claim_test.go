@@ -88,14 +88,14 @@ func TestLiesCostNothing(t *testing.T) {
 		lie  func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message
 		want string
 	}{
-		{"a last word in the middle",
+		{"a Done in the middle",
 			beside(2, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Done, Round: 12} }),
 			"the sender says that it holds release 12 of this node, and shows no signature of it"},
-		{"a last word with its own signature", beside(2, func(f *sdk.Fleet) admm.Message {
+		{"a Done with its own signature", beside(2, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Done, Round: 12,
 				Signed: admm.Signed{Proof: forge(f, "a", "b", 12), Countersign: make([]byte, 64)}}
 		}), "release 12: the signature matches none of the member's keys"},
-		{"a last word with the signature of an earlier release", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
+		{"a Done with the signature of an earlier release", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if (frame.Kind == admm.Probe || frame.Kind == admm.ProbeReply) && len(frame.Signed.Proof) > 0 ||
 				frame.Kind == admm.Done {
 				return nil

@@ -15,7 +15,7 @@ func TestOutbox(t *testing.T) {
 		"in order":                      {[]string{"a", "b"}, "[a b]"},
 		"repeats":                       {[]string{"a", "b", "a", "b", "c", "b", "d"}, "[a b c d]"},
 		"no room":                       {[]string{"a", "b", "c", "d", "e", "a"}, "[a b c d]"},
-		"a last word":                   {[]string{"a", "b", "c", "d", "!", "e"}, "[a b c d !]"},
+		"a last frame":                  {[]string{"a", "b", "c", "d", "!", "e"}, "[a b c d !]"},
 		"one that has room":             {[]string{"a", "!", "b", "!"}, "[a ! b]"},
 		"one that was said after all":   {[]string{"a", "b", "c", "d", "!", "", "!", "e"}, "[a b c d !]"},
 		"none":                          {nil, "[]"},

@@ -155,7 +155,7 @@ func TestQuarantine(t *testing.T) {
 			return []admm.Message{m}
 		}, "", []int{0, 1, 3, 4}},
 		{"robust", robust, false, true, jump(3, far), "of release 3 moves by", others},
-		{"shared noise", sharing(), false, true, jump(3, far), "of release 3 moves by", others},
+		{"pairwise noise", sharing(), false, true, jump(3, far), "of release 3 moves by", others},
 		{"not private", plain, false, true, huge, "of release 3 is 9e+29", others},
 		{"contradiction", onGrid(), false, true, contradict(3), "was copied or rolled back", others},
 		{"contradiction over TLS", onGrid(), true, true, contradict(3), "was copied or rolled back", others},

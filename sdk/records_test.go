@@ -102,7 +102,7 @@ func TestPersonsFleet(t *testing.T) {
 	}
 	f.Privacy.Unit, f.Records = sdk.UnitClient, nil
 	if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "privacy.places is 2, want 0") {
-		t.Errorf("places without unit record: %v", err)
+		t.Errorf("places without record-level privacy: %v", err)
 	}
 }
 

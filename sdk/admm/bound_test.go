@@ -59,7 +59,7 @@ func roomForNoise(t *testing.T, members int) {
 		}
 	}
 	if in := m.robust.seen[0]; in.Still != 0 {
-		t.Errorf("%d members: set aside at release %d, for want of noise", members, in.Still)
+		t.Errorf("%d members: excluded at release %d for lack of noise", members, in.Still)
 	}
 	if out == 0 || out > 40 {
 		t.Errorf("%d members: at the edge from release %d on: nothing was tested", members, out)

@@ -312,7 +312,7 @@ func (w *world) rage() {
 const linger = 10
 
 // calmDown runs a world without faults to its end. Every node must leave after a Done from each neighbor. If another
-// node has left before, a node with its final model may also leave without them, after a while.
+// node has left before, a node with its final model may also leave after a while, before the Done messages arrive.
 func (w *world) calmDown() {
 	w.calm = true
 	someLeft := slices.ContainsFunc(w.nodes, func(n node) bool { return n.gone })

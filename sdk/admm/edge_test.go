@@ -251,7 +251,7 @@ func TestNothingReceivedEnds(t *testing.T) {
 			}
 		}
 		if out := m.Outgrown(); out != c.want || !m.Status().Complete {
-			t.Errorf("%s: cut back in release %d, want %d: %+v", name, out, c.want, m.Status())
+			t.Errorf("%s: clipped in release %d, want %d: %+v", name, out, c.want, m.Status())
 		}
 	}
 }
@@ -323,7 +323,7 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d releases, %d of them clamped, %d runs cut back", made, clamped, outgrown)
+	t.Logf("%d releases, %d of them clamped, %d runs clipped", made, clamped, outgrown)
 	if min(clamped, outgrown) < 100 {
 		t.Error("hardly anything came to its limit: nothing was tested")
 	}

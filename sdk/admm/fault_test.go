@@ -234,7 +234,7 @@ func TestDivergence(t *testing.T) {
 	}))
 	net.loss = func(int, []float32, int) float64 { return 0.5 }
 	if err := net.run(); err != nil || net.machines[1].Outgrown() == 0 {
-		t.Errorf("error %v, cut back in release %d, want some", err, net.machines[1].Outgrown())
+		t.Errorf("error %v, clipped in release %d, want some", err, net.machines[1].Outgrown())
 	}
 	for i, x := range net.models() {
 		if beyond(x, limit) >= 0 {

@@ -85,7 +85,7 @@ func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	}
 	net.must(t, 2)
 	if st := m.Status(); st.Round != 1 {
-		t.Errorf("after the last word: %+v, want release 1", st)
+		t.Errorf("after the last message: %+v, want release 1", st)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestRollback(t *testing.T) {
 		{"empty disk", nil, Message{Kind: ProbeReply, Round: 9, Held: 8}, 0},
 		{"a probe", nil, Message{Kind: Probe, Round: 9, Held: 1}, 0},
 		{"an old state", kept[2][4:6], Message{Kind: ProbeReply, Round: 7, Held: 6}, 5},
-		{"a last word", kept[2][2:4], Message{Kind: Done, Round: 9}, 7},
+		{"a Done", kept[2][2:4], Message{Kind: Done, Round: 9}, 7},
 	} {
 		m := reborn(t, cfg, c.from...)
 		c.msg.From, c.msg.To = 3, 2

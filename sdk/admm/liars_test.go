@@ -310,7 +310,7 @@ func TestLiars(t *testing.T) {
 		caught[w.plan] += w.caught
 		outgrown[w.plan] += w.outgrown
 	}
-	t.Logf("%d worlds: edges to bad members dropped %v, honest members cut back %v, by plan", count, caught, outgrown)
+	t.Logf("%d worlds: edges to malicious members dropped %v, honest members clipped %v, by plan", count, caught, outgrown)
 	if count >= 300 && (caught[jumps] == 0 || caught[fuzz] == 0 || caught[apart] > 0 || outgrown[apart] == 0 || outgrown[corners] == 0) {
 		t.Error("some of it never happened: nothing was tested")
 	}

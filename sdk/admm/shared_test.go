@@ -65,7 +65,7 @@ func TestSharedNoiseLeavesTheSum(t *testing.T) {
 			}
 		}
 		if far < 2*near {
-			t.Errorf("mixing %d: releases are up to %v steps apart, and %v without shared noise", mixing, far, near)
+			t.Errorf("mixing %d: releases are up to %v steps apart, and %v without pairwise noise", mixing, far, near)
 		}
 		for _, e := range kite {
 			for release := 1; release <= 9*(1+mixing); release++ {
