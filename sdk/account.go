@@ -11,12 +11,12 @@ import (
 // account charges a run's releases with data to the run's filter and to the ledger. It is nil if the run is not
 // private.
 type account struct {
-	ledger *state.Ledger // nil: only this run counts
+	ledger *state.Ledger // nil: only this run's releases are counted
 	run    string
 	fleet  [32]byte
 	member string
-	cost   dpmech.Gaussian // of each release
-	rounds int             // planned
+	cost   dpmech.Gaussian // of each release with data
+	rounds int             // planned rounds with data
 	whole  bool            // true once all rounds are charged, because this device replaced a lost one
 
 	reserved, marked int // the last reserved and marked rounds of this run in the ledger when newAccount ran

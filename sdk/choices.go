@@ -17,7 +17,7 @@ type Consensus = settings.Consensus
 // Payload selects what members send. The models have the same bits with every payload.
 type Payload = settings.Payload
 
-// Values of settings.
+// Values of settings, and defaults.
 const (
 	EstimatorPaper    = zoest.Paper    // the estimator of the paper
 	EstimatorCentered = zoest.Centered // subtracts from each loss the last loss of the same sample
@@ -33,7 +33,7 @@ const (
 	PayloadMessage = settings.Message // m_ij of eq. (message), one per neighbor
 	PayloadRelease = settings.Release // the released state itself, the same for all neighbors
 
-	DefaultMemoryLimit = 64 << 20 // bytes, of Config.MemoryLimit
+	DefaultMemoryLimit = 64 << 20 // default of Config.MemoryLimit, in bytes
 )
 
 // Wire selects what members send each other.

@@ -26,7 +26,7 @@ type OracleFunc = zoest.OracleFunc
 // Config describes a [Node]. Its first five fields are required.
 type Config struct {
 	Fleet     *Fleet              // the run; the same for all members
-	Name      string              // of this member
+	Name      string              // the name of this member
 	Oracle    Oracle              // the loss; Run calls it, with up to Window queries if it is a zoest.BatchOracle
 	Transport transport.Transport // reaches neighbors by name; the caller closes it
 	Samples   int                 // m, the number of the oracle's samples, at least 1

@@ -38,9 +38,9 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	}
 	form, privacy, wire := sorted(c), sorted(f.Privacy), sorted(f.wire())
 	if f.Privacy.NonPrivate {
-		privacy["accounting"] = json.RawMessage(`""`) // keeps the form stable
+		privacy["accounting"] = json.RawMessage(`""`) // a fixed value, so that hashes do not change
 	}
-	wire["lossy"] = json.RawMessage("0") // keeps the form stable
+	wire["lossy"] = json.RawMessage("0") // a former setting, kept so that hashes do not change
 	for key, value := range map[string]any{"x0": start, "method": sorted(f.Method), "privacy": privacy, "wire": wire} {
 		form[key], _ = json.Marshal(value)
 	}

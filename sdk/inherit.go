@@ -54,7 +54,7 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 // checkLedgers checks what a Stand message m of neighbor by proves about this member's ledgers. The message has a
 // release, in which the lost device signed the state of its ledger, and may have a checkpoint.
 func (r *run) checkLedgers(by string, m *admm.Message) error {
-	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // checked before
+	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // its signature is already checked
 		if err := r.compareLedger(by, shown.Ledger); err != nil {
 			return ending{err}
 		}

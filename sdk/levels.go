@@ -39,7 +39,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	if others/2 < bare {
 		some[4] = 0
 	}
-	if p.Colluders > 1 { // the few
+	if p.Colluders > 1 { // Colluders replaces the default of a few
 		some[2] = 0
 	}
 	slices.Sort(some)

@@ -30,7 +30,7 @@ type relays struct {
 	sent     map[int][]uint8 // by neighbor and member: the offers sent since the last tick
 	asked    map[int]bool    // neighbors that already have this node's report
 	process  map[int]uint64  // by neighbor: the process of its last probe
-	doubles  map[int]bool    // members whose two signed offers were logged
+	doubles  map[int]bool    // members whose second offer was logged
 }
 
 func newRelays(partners []int) *relays {
@@ -153,7 +153,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 			fresh, wrong = r.secrets.Relayed(r.claims, members[o.Member], o.Statement, r.cfg.Fleet.Method.Last())
 			learned = learned || fresh
 		}
-		if errors.As(wrong, new(trust.Fork)) { // not the sender's error
+		if errors.As(wrong, new(trust.Fork)) { // the sender is not to blame
 			if !r.relays.doubles[o.Member] {
 				r.relays.doubles[o.Member] = true
 				r.log.Error("one device offered two keys", "member", members[o.Member], "err", wrong)

@@ -52,7 +52,7 @@ func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, 
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
 }
 
-// Effective returns the EffectiveSigma on a graph of pairwise noise.
+// Effective returns the largest valid EffectiveSigma on a graph of pairwise noise.
 func (p Privacy) Effective(g *graph.Graph) (float64, error) {
 	c, err := p.Conductance(g, p.PairSigma/p.Sigma)
 	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err

@@ -59,7 +59,8 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 	r.sendNotice(j)
 }
 
-// sendNotice tells a neighbor that it is in quarantine, after the journal stored it, at most once between two ticks.
+// sendNotice tells a neighbor that it is in quarantine, at most once between two ticks. It sends nothing before the
+// journal has stored the quarantine.
 func (r *run) sendNotice(j int) {
 	q, peer := r.cases[j], r.claims.Peers[j]
 	if q != nil && r.keepNotes("quarantine of "+q.Neighbor) && peer.First(trust.SayQuarantine) {

@@ -24,7 +24,7 @@ var ErrRecovery = errors.New("the lost device cannot be replaced")
 // joining holds the answers to a takeover. It belongs to the goroutine of Run.
 type joining struct {
 	incarnation uint64               // distinguishes the answers to this takeover from others
-	standing    map[int]admm.Message // by neighbor
+	standing    map[int]admm.Message // the valid answers by neighbor
 	epoch       uint16               // the latest epoch that a neighbor showed
 	faults      map[int]error        // by neighbor: why its last answer does not count
 	absent      map[int]state.Quarantine
@@ -172,7 +172,7 @@ func (r *run) takeOver() error {
 	}
 	n.publish()
 	n.mu.Lock()
-	n.stops.blind, n.stops.fresh = false, true // the machine is new
+	n.stops.blind, n.stops.fresh = false, true // the new machine does not know the stops
 	n.mu.Unlock()
 	n.log.Warn("this device has replaced the lost one", "after_release", m.Status().Round, "device", cfg.Epoch+1,
 		"data", n.cfg.Fleet.Privacy.NonPrivate)

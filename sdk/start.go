@@ -19,7 +19,7 @@ type run struct {
 	releases   bool // the fleet's payload is the release
 	inbox      chan received
 	presence   *presence          // nil without Config.Patience
-	silence    *transport.Silence // of neighbors
+	silence    *transport.Silence // tracks which neighbors are silent
 	outbox     map[int]*outbox    // by neighbor
 	opened     <-chan string      // neighbors whose connection just opened; nil if the transport does not report it
 	workers    sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 
 // Stop configures early-stop requests.
 type Stop struct {
-	Members int `json:"members"` // that must ask, 1 to 8: the run ends with the earliest round that this many asked for
+	Members int `json:"members"` // number that must ask, 1 to 8; the run ends with the earliest round that this many have asked for
 }
 
 // EndedAt returns the method of a run that ends with round last; 0 means no early end.

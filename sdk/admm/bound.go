@@ -6,11 +6,11 @@ import "math"
 // its own releases to the box and treats a neighbor's releases as if they were clipped too. So a distant release ends
 // no run, and no honest release is outside the box. See dpmech/PROOF.md, "No honest member is accused".
 
-// box is the set of possible releases: each coordinate is at most most from the start, and in range.
+// box is the set of possible releases: each coordinate is in range, and its distance from the start is at most most.
 type box struct {
 	most, ulps float64 // the largest distance, and the rounding error of float32 as a fraction of the start
-	step       float64 // of the grid, or 0
-	reach      float64 // most in whole steps
+	step       float64 // the grid step, or 0
+	reach      float64 // most in whole grid steps
 	last       float64 // index of the outermost grid point
 }
 

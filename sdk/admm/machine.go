@@ -41,7 +41,7 @@ type Machine struct {
 	p      []float32     // the frozen penalty p_i,k
 	centre []float32     // the public part of the release, after the local work
 	local  bool          // the round's local work is in progress
-	stage  int           // of the local work: 0 fills the table, t is local step t
+	stage  int           // stage of the local work: 0 fills the table, t > 0 is local step t
 	due    bool          // the local work is done, and the release is due
 	begun  bool          // this process made a release
 	lost   int           // the second-last release, if its message was lost with a damaged state; otherwise 0
@@ -91,7 +91,7 @@ type Ready struct {
 // Status describes a machine's progress.
 type Status struct {
 	Round int // releases made so far, including the cool-down
-	// Waiting lists the neighbors whose message is missing, or whose answer to a probe.
+	// Waiting lists the neighbors from which a message, or the answer to a probe, is missing.
 	Waiting   []int
 	Queries   int64 // losses requested
 	Failed    int64 // those that were unavailable and replaced (private runs only)
@@ -267,8 +267,8 @@ func Shrink(x, x0 []float32, shrink float64, rounds int) {
 	}
 }
 
-// Posted returns the message of one of the last two releases to the i-th neighbor. Its slices stay valid, and other
-// goroutines may call Posted, until the second release after it begins.
+// Posted returns the message of one of the last two releases to the i-th neighbor. Until the machine begins the second
+// release after it, the slices stay valid, and other goroutines may call Posted.
 func (m *Machine) Posted(i, round int) Message {
 	out := m.out[round%2]
 	if !m.cfg.Releases {

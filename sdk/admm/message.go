@@ -16,7 +16,7 @@ const (
 	Done        Kind = 2  // the sender needs nothing more and is about to exit
 	Release     Kind = 3  // the release of a round, the same for all neighbors, in Vector or Grid
 	Probe       Kind = 4  // the sender just started: its round, and what it holds of the receiver
-	Join        Kind = 5  // the sender replaces a lost device and asks where the receiver stands
+	Join        Kind = 5  // the sender replaces a lost device and asks for the receiver's progress and model
 	Stand       Kind = 6  // the answer to a Join, see [Machine.Standing]
 	Conflict    Kind = 7  // evidence of equivocation, or a notice of quarantine; only for drivers
 	ProbeReply  Kind = 8  // the answer to a Probe; encoded as a Probe marked as resent
@@ -126,7 +126,7 @@ type edge struct {
 	probed   bool   // j reported which release of this client it holds
 	grid     uint8  // bit n: release have[n] is a change on the grid
 	epoch    uint16 // the latest known epoch of j
-	joining  uint8  // ticks left to wait for a device that replaces j's and asked where this client stands
+	joining  uint8  // ticks left to wait for a replacement of j's device that has sent a Join
 	announce bool   // j restarted, and is probed until it answers
 
 	answered int // the round (last+1 for Done) that was resent since the last tick; 0: none

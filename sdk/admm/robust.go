@@ -149,7 +149,7 @@ func (m *Machine) pull(z []float32, c int) float32 { return z[c] - float32(float
 // absent reports whether the next release is made as if the i-th edge had never existed.
 func (m *Machine) absent(i int) bool { return m.gone(i) || m.robust.cut[i] >= limit }
 
-// bound adds this round's share to each neighbor's moved. If a neighbor exceeds its bound, it recomputes the penalty.
+// bound adds this round's move to each neighbor's total. If a neighbor exceeds its bound, bound recomputes the penalty.
 func (m *Machine) bound() {
 	d, gain := len(m.x), m.gain()
 	radius := m.spreadOut(gain)

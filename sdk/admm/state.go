@@ -34,7 +34,7 @@ type EdgeState struct {
 	Base       []int32   // the release to which the neighbor's next grid change applies; nil without Releases on a grid
 	Epoch      uint16    // the latest known epoch of the neighbor
 	Moved      []float32 // how far the neighbor moved the client in total; nil without Config.Robust and after a takeover
-	Cut        float32   // the total of what was clipped of that; 0 or more
+	Cut        float32   // the total distance that was clipped from Moved; 0 or more
 	Quiet      float32   // bits of evidence that the neighbor's releases have too little noise; 0 or more
 	Quarantine int       // the first release made without the neighbor; 0 while the edge is in use
 	Since      int       // the release after which both ends restart the edge, or restarted it; 0: never

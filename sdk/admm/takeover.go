@@ -145,7 +145,7 @@ func (m *Machine) checkPlace(round int, at Payload) error {
 	return nil
 }
 
-// stand puts the client at the coordinate-wise median of its neighbors, which no single liar can choose.
+// stand puts the client at the coordinate-wise median of its neighbors' models, which no single liar can choose.
 func (m *Machine) stand(neighbors []Message) {
 	values := make([]float64, len(neighbors))
 	for c := range m.x {

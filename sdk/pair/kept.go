@@ -63,7 +63,7 @@ type keptFields struct {
 	Own     signed.Statement              `json:"own"`
 	Private []byte                        `json:"private,omitempty"`
 	Offered map[string][]signed.Statement `json:"offered,omitempty"`
-	Sum     []byte                        `json:"sha256,omitempty"` // of the form without Sum
+	Sum     []byte                        `json:"sha256,omitempty"` // of the encoding without Sum
 }
 
 // Encode returns the canonical JSON form, one line.

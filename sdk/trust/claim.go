@@ -62,8 +62,8 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	return n, err
 }
 
-// Double parses evidence of equivocation. of is the guilty member: a neighbor unless releases are compared, -1 for this
-// member.
+// Double parses evidence of equivocation. of is the number of the guilty member, or -1 for this member. It is a
+// neighbor unless releases are compared.
 func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	first, err1 := signed.Parse(m.Signed.Proof, signed.Release)
 	second, err2 := signed.Parse(m.Signed.Other, signed.Release)
