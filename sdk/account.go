@@ -83,7 +83,7 @@ func (a *account) check(stored bool, round int) error {
 			a.marked, state.ErrLost, advice)
 	}
 	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and the stored state ends with %d: %w; %s (%w)",
+		return fmt.Errorf("sdk: the ledger has release %d of this run, but the stored state ends with release %d: %w; %s (%w)",
 			a.reserved, round, state.ErrLost, advice, err)
 	}
 	return nil

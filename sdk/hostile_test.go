@@ -210,13 +210,13 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"five numbers", handmade(kind, 4, keyVector, floats(0, 0, 0, 0, 0)), "vector: "},
 		{"seven numbers", release(7, 4, 1), "wire: frame: "},
 		{"no vector", append([]byte{0xa3}, handmade(kind, 4, 0, nil)[1:7]...), "vector: found "},
-		{"another of round 3", release(6, 3, 99), "message of round 3 from 2 contradicts an earlier message"},
+		{"another of round 3", release(6, 3, 99), "message of round 3 from client 2 contradicts an earlier message"},
 		{"another of round 4, as of another run", release(6, 4, 99),
-			"message of round 4 from 2 contradicts an earlier message"},
-		{"two rounds early", release(6, 5, 1), "message of round 5 from 2, want 1 to 4 (this client is in round 3)"},
-		{"in the far future", release(6, math.MaxInt32, 1), "message of round 2147483647 from 2"},
+			"message of round 4 from client 2 contradicts an earlier message"},
+		{"two rounds early", release(6, 5, 1), "message of round 5 from client 2, want 1 to 4 (this client is in round 3)"},
+		{"in the far future", release(6, math.MaxInt32, 1), "message of round 2147483647 from client 2"},
 		{"beyond counting", handmade(kind, math.MaxInt32+1, keyVector, floats(zero...)), "round: found 2147483648"},
-		{"round 0", release(6, 0, 1), "message of round 0 from 2"},
+		{"round 0", release(6, 0, 1), "message of round 0 from client 2"},
 		{"a replay of round 1", v.kept[0], ""},
 		{"a replay of round 2", v.kept[1], ""},
 		{"a repeat of round 3", v.kept[2], ""},
@@ -270,7 +270,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 	} else {
 		all = append(all,
 			charge{"a giant", handmade(kind, 4, keyVector, floats(0, 0, 0, 3e38, 0, 0)),
-				"coordinate 3 of the message of round 4 from 2 is 3e+38"},
+				"coordinate 3 of the message of round 4 from client 2 is 3e+38"},
 			charge{"a grid", handmade(kind, 4, keyGrid, item(2, 20, make([]byte, 20)...)), "wanted none with kind message"},
 		)
 	}

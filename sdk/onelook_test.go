@@ -51,7 +51,7 @@ func TestDeletedStates(t *testing.T) {
 			release()
 		}
 		if !errors.Is(err, state.ErrRollback) ||
-			!strings.Contains(err.Error(), "the ledger has release 1 of this run, and the stored state ends with 0") {
+			!strings.Contains(err.Error(), "the ledger has release 1 of this run, but the stored state ends with release 0") {
 			t.Errorf("%s begins again: %v", name, err)
 		}
 	}

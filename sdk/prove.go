@@ -73,7 +73,7 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 		return err
 	}
 	if shown.Round < m.Held {
-		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d",
+		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, but shows the signature of release %d",
 			m.Held, shown.Round)
 	}
 	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // the sender works with the lost device, which has returned
@@ -129,7 +129,7 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 		return err
 	}
 	if shown == nil || shown.Round < m.Round {
-		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another release",
+		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, but shows the signature of another release",
 			m.Round)
 	}
 	if shown.Epoch < r.claims.Epoch && r.machine.Status().Round < m.Round {

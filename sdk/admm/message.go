@@ -184,7 +184,7 @@ func (m *Machine) hold(e *edge, at, round int, p Payload) {
 func (m *Machine) Receive(msg Message) error {
 	e := m.edge(msg.From)
 	if e == nil {
-		return fmt.Errorf("admm: message from %d, want one of the neighbors %v", msg.From, m.cfg.Neighbors)
+		return fmt.Errorf("admm: message from client %d, want one of the neighbors %v", msg.From, m.cfg.Neighbors)
 	}
 	if m.dropped(e.index) {
 		return ErrQuarantine
@@ -199,7 +199,7 @@ func (m *Machine) Receive(msg Message) error {
 	case m.payloadKind():
 		return m.receiveRelease(e, &msg)
 	}
-	return fmt.Errorf("admm: message of kind %v from %d, want a %v", msg.Kind, msg.From, m.payloadKind())
+	return fmt.Errorf("admm: message of kind %v from client %d, want a %v", msg.Kind, msg.From, m.payloadKind())
 }
 
 func (m *Machine) payloadKind() Kind {
@@ -227,7 +227,7 @@ func (m *Machine) receiveDone(e *edge, msg Message) error {
 func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	newest := min(m.round+1, m.last())
 	if msg.Round < 1 || msg.Round > newest {
-		return fmt.Errorf("admm: message of round %d from %d, want 1 to %d (this client is in round %d)",
+		return fmt.Errorf("admm: message of round %d from client %d, want 1 to %d (this client is in round %d)",
 			msg.Round, msg.From, newest, m.round)
 	}
 	if err := m.checkForm(msg.Round, msg.Payload(), msg.From); err != nil {
@@ -244,7 +244,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	}
 	if at := e.at(msg.Round); at >= 0 {
 		if !m.held(e, at).Equal(msg.Payload()) {
-			return fmt.Errorf("admm: message of round %d from %d %w", msg.Round, msg.From, errConflict)
+			return fmt.Errorf("admm: message of round %d from client %d %w", msg.Round, msg.From, errConflict)
 		}
 		// j restarted after its Done and lost this client's message of the round.
 		if e.done && msg.Round == m.round && !msg.Resent {
@@ -268,7 +268,7 @@ func (m *Machine) checkForm(release int, p Payload, from int) error {
 		if from < 0 {
 			return fmt.Sprintf("the model after release %d", release)
 		}
-		return fmt.Sprintf("the message of round %d from %d", release, from)
+		return fmt.Sprintf("the message of round %d from client %d", release, from)
 	}
 	vector, grid := len(m.x), 0
 	if either := m.eitherForm(release); m.cfg.Releases && (either && len(p.Grid) > 0 || !either && m.onGrid(release)) {

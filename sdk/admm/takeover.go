@@ -188,7 +188,7 @@ func (m *Machine) postStart(e *edge) {
 func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	switch {
 	case !m.cfg.Releases:
-		return fmt.Errorf("admm: unexpected %v from %d: in this run messages carry no releases", msg.Kind, msg.From)
+		return fmt.Errorf("admm: unexpected %v from client %d: in this run messages carry no releases", msg.Kind, msg.From)
 	case msg.Epoch > MaxTakeovers:
 		return impossible("admm: neighbor %d starts as epoch %d, want at most %d",
 			msg.From, msg.Epoch, MaxTakeovers)
@@ -227,7 +227,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 		}
 	}
 	if old, there := m.starts[e.index]; there && old.Epoch == msg.Epoch && since == msg.Round && !old.Payload().Equal(at) {
-		return fmt.Errorf("admm: start after release %d from %d %w", msg.Round, msg.From, errConflict)
+		return fmt.Errorf("admm: start after release %d from client %d %w", msg.Round, msg.From, errConflict)
 	}
 	m.starts[e.index] = Message{Epoch: msg.Epoch, Vector: slices.Clone(at.Vector), Grid: slices.Clone(at.Grid)}
 	m.answerStart(e)

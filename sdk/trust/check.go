@@ -89,7 +89,7 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 		if held == 0 {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node, and shows no signature of it",
+		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node, but shows no signature of it",
 			held)
 	}
 	r, err := signed.Parse(m.Signed.Proof, signed.Release)
@@ -106,18 +106,18 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 // on the grid the sender signs only the change (PROOF.md, "One story"). Stands returns the proof.
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
-		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, and shows no signature as proof", peer.Name,
+		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, but shows no signature of it", peer.Name,
 			m.Epoch, m.Round)
 	}
 	own, err := l.theirs(peer, m.Signed.Own)
 	switch {
 	case err != nil:
 	case own.Round != m.Round:
-		err = fmt.Errorf("trust: %q says that it has made release %d, and has signed release %d", peer.Name, m.Round, own.Round)
+		err = fmt.Errorf("trust: %q says that it has made release %d, but has signed release %d", peer.Name, m.Round, own.Round)
 	case len(m.Vector) > 0 && own.Value != signed.Digest(m.Vector, nil):
 		err = fmt.Errorf("trust: the model of %q after release %d is not the one that it has signed", peer.Name, m.Round)
 	case epoch && own.Epoch != m.Epoch:
-		err = fmt.Errorf("trust: %q says that it is epoch %d, and has signed release %d as epoch %d", peer.Name, m.Epoch, own.Round,
+		err = fmt.Errorf("trust: %q says that it is epoch %d, but has signed release %d as epoch %d", peer.Name, m.Epoch, own.Round,
 			own.Epoch)
 	}
 	return own, err
@@ -135,9 +135,9 @@ func (l *Log) Standing(peer *Peer, m *admm.Message) error {
 	case err != nil:
 		return err
 	case shown == nil && m.Epoch > 0:
-		return fmt.Errorf("trust: %q says that this device was replaced %d times, and shows no signature as proof", peer.Name, m.Epoch)
+		return fmt.Errorf("trust: %q says that this device was replaced %d times, but shows no signature of it", peer.Name, m.Epoch)
 	case shown != nil && (shown.Round < m.Held || shown.Epoch < m.Epoch):
-		return fmt.Errorf("trust: %q claims release %d and epoch %d of this member, and shows the signature of release %d and "+
+		return fmt.Errorf("trust: %q claims release %d and epoch %d of this member, but shows the signature of release %d and "+
 			"epoch %d", peer.Name, m.Held, m.Epoch, shown.Round, shown.Epoch)
 	}
 	return nil

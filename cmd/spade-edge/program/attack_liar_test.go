@@ -82,12 +82,12 @@ func (in *insider) lies(to string, past *signed.Statement) []*admm.Message {
 
 // called has words of the node's log line for each kind of lie.
 var called = []string{
-	"of this node, and shows no signature of it",
+	"of this node, but shows no signature of it",
 	"the signature matches none of the member's keys",
-	"and shows the signature of another",
-	"and shows the signature of release",
-	"says that it is epoch 0 and has made release 14, and shows no signature of it",
-	"says that it is epoch 65535 and has made release 0, and shows no signature of it",
+	"but shows the signature of another",
+	"but shows the signature of release",
+	"says that it is epoch 0 and has made release 14, but shows no signature of it",
+	"says that it is epoch 65535 and has made release 0, but shows no signature of it",
 	"signed release 0 is of epoch 65535, want at most 2 replaced devices",
 	"release 1 is not signed, want the signature of",
 	"a frame of release 1 carries the signature of release 2",
@@ -200,11 +200,11 @@ func TestAttackRecovery(t *testing.T) {
 		want string
 	}{
 		"held far ahead": {func(in *insider, f *admm.Message) { f.Held = 14 },
-			"claims release 14 and epoch 0 of this member, and shows the signature of release"},
+			"claims release 14 and epoch 0 of this member, but shows the signature of release"},
 		"held without proof": {func(in *insider, f *admm.Message) { f.Held, f.Signed.Proof = 14, nil },
-			"of this node, and shows no signature of it"},
+			"of this node, but shows no signature of it"},
 		"epoch 65535": {func(in *insider, f *admm.Message) { f.Epoch = 65535 },
-			"and epoch 65535 of this member, and shows the signature of release"},
+			"and epoch 65535 of this member, but shows the signature of release"},
 		"off the grid": {func(in *insider, f *admm.Message) {
 			if len(f.Grid) > 0 {
 				f.Grid[0] = 1<<31 - 1

@@ -68,7 +68,7 @@ func ended(p *process) (int, string) {
 }
 
 var claimTroubles = map[string]provocation{
-	"the sender says that ..., and shows no signature of it": func(t *testing.T, _ *bench) (int, string) {
+	"the sender says that ..., but shows no signature of it": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		a := tr.hearing(t, tr.claim(t, 1, nil))
 		a.log.await(t, "frame refused", "shows no signature of it")

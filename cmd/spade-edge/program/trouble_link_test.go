@@ -217,7 +217,7 @@ var stateTroubles = map[string]provocation{
 		b.lone.write(t, "torn.state/slot-1", "torn")
 		return said("run", b.lone.variant(t, "a.json", "a.state", "torn.state"))
 	},
-	"the ledger has release ... of this run, and the stored state ends with ...: the state was set back; ...": func(t *testing.T, b *bench) (int, string) {
+	"the ledger has release ... of this run, but the stored state ends with release ...: the state was set back; ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		return said("run", b.lone.variant(t, "a.json", "a.state", "lost.state"))
 	},
