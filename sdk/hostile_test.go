@@ -222,7 +222,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"a repeat of round 3", v.kept[2], ""},
 		{"a repeat of round 4", v.kept[3], ""},
 		{"the other payload", enc(6, admm.Message{Kind: other, Round: 4, Vector: zero}),
-			"admm: message of kind " + other.String() + " from 2, want a "},
+			"admm: message of kind " + other.String() + " from client 2, want a "},
 		{"done in the middle", enc(6, admm.Message{Kind: admm.Done, Round: 12}),
 			"neighbor 2 holds release 12 of client 1, whose own state ends with 3"},
 		{"done after another round", enc(6, admm.Message{Kind: admm.Done, Round: 4}),
