@@ -224,7 +224,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"the other payload", enc(6, admm.Message{Kind: other, Round: 4, Vector: zero}),
 			"admm: message of kind " + other.String() + " from client 2, want a "},
 		{"done in the middle", enc(6, admm.Message{Kind: admm.Done, Round: 12}),
-			"neighbor 2 holds release 12 of client 1, whose own state ends with 3"},
+			"neighbor 2 holds release 12 of client 1, whose own state ends with release 3"},
 		{"done after another round", enc(6, admm.Message{Kind: admm.Done, Round: 4}),
 			"neighbor 2 is done after round 4, want 12"},
 		{"a lie about the past", enc(6, admm.Message{Kind: admm.Probe, Round: 4, Held: 4}),

@@ -200,11 +200,11 @@ func TestLiesOfARelay(t *testing.T) {
 			m.Signed.Known = make([]byte, len(m.Signed.Known))
 			return []admm.Message{m}
 		}, ""},
-		"more held": {func(m admm.Message) []admm.Message { m.Signed.Known = []byte{0, 0x10}; return []admm.Message{m} }, "of more than 6 members"},
+		"more held": {func(m admm.Message) []admm.Message { m.Signed.Known = []byte{0, 0x10}; return []admm.Message{m} }, "names more than 6 members"},
 		"too long": {func(m admm.Message) []admm.Message {
 			m.Signed.Known = append(m.Signed.Known, 0)
 			return []admm.Message{m}
-		}, "in 3 bytes, want 2"},
+		}, "has 3 bytes, want 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			book, log := newKeyBook(), new(journal)

@@ -107,7 +107,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 			p.EffectiveSigma = 4
 		},
 		"(zcdp) against the weakest adversary that a run names, and 40 against all other members together, want epsilon 12": func(p *sdk.Privacy) { p.LimitAll = 41 },
-		"effective_sigma is 7, want sigma (4) or more, and at most":                                                         func(p *sdk.Privacy) { p.EffectiveSigma = 7 },
+		"effective_sigma is 7, want at least sigma (4), and at most":                                                        func(p *sdk.Privacy) { p.EffectiveSigma = 7 },
 	} {
 		other := *w.fleet
 		change(&other.Privacy)
@@ -351,7 +351,7 @@ func TestSealCertificateRefuses(t *testing.T) {
 		want string
 	}{
 		"half a key":        {memberKey("b")[:32], w.last(), nil, "the key has 32 bytes, want 64"},
-		"held without head": {memberKey("b"), nil, w.held(w.last(), "a"), "there are 1 countersignatures, and no release"},
+		"held without head": {memberKey("b"), nil, w.held(w.last(), "a"), "found 1 countersignatures but no release"},
 		"half a signature":  {memberKey("b"), w.last(), map[string][]byte{"a": {1, 2}}, "countersigned[0]: signature is"},
 		"a name on no paper": {memberKey("b"), w.last(), map[string][]byte{"a\n": make([]byte, 64)},
 			"countersigned[0]: member is"},

@@ -85,13 +85,13 @@ func TestFleetFaults(t *testing.T) {
 		one(`"version": 1,`, "", "version is missing, want 1"),
 		// run and dim
 		one(`"run": "ward-study <2>"`, `"run": ""`,
-			`run is "", want 1..64 bytes of UTF-8, all printable`),
+			`run is "", want 1..64 bytes of printable UTF-8`),
 		one(`"run": "ward-study <2>"`, `"run": "`+strings.Repeat("x", 65)+`"`,
-			`run is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", want 1..64 bytes of UTF-8, all pri`),
+			`run is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", want 1..64 bytes of printable UTF-8`),
 		one(`"run": "ward-study <2>"`, `"run": 7`,
 			`run: found number, want a string`),
 		one(`"run": "ward-study <2>",`, "",
-			`run is "", want 1..64 bytes of UTF-8, all printable`),
+			`run is "", want 1..64 bytes of printable UTF-8`),
 		one(`"dim": 3`, `"dim": 0`, "dim is 0, want a whole number, 1..268435456"),
 		one(`"dim": 3`, `"dim": 3.0`,
 			`dim: found number 3.0, want a whole number`),
@@ -155,10 +155,10 @@ func TestFleetFaults(t *testing.T) {
 		one(members, `"members": ["a", "b", "c"],`,
 			`members: found string, want an object`),
 		one(`{"name": "a"`, `{"name": "b"`,
-			`members[1] is "b", want another name than members[0] has`).
+			`members[1] is "b", want a name other than that of members[0]`).
 			and(`edges[0][1] is "a", want the name of a member`),
 		one(`{"name": "a"`, `{"name": ""`,
-			`members[0] is "", want 1..64 bytes of UTF-8, all printable`).
+			`members[0] is "", want 1..64 bytes of printable UTF-8`).
 			and(`edges[0][1] is "a", want the name of a member`),
 		one(`{"name": "a", `, `{"name": "a", "role": "boss", `,
 			`unknown field "role"`),
@@ -310,13 +310,13 @@ func TestSharingFaults(t *testing.T) {
 			`privacy.effective_sigma is 1, want 0, as pair_sigma is 0 and members share no noise`).
 			and(`privacy.colluders is 1, want 0, as pair_sigma is 0 and members share no noise`).
 			and(`privacy.epsilon_limit_all is 40, want 0, as pair_sigma is 0 and members share no noise`),
-		one("    \"effective_sigma\": 1,\n", "", "privacy.effective_sigma is 0, want sigma (0.75) or more, and at most 1.006"),
-		one(`"effective_sigma": 1`, `"effective_sigma": 1.01`, "privacy.effective_sigma is 1.01, want sigma (0.75) or more, and at "+
+		one("    \"effective_sigma\": 1,\n", "", "privacy.effective_sigma is 0, want at least sigma (0.75), and at most 1.006"),
+		one(`"effective_sigma": 1`, `"effective_sigma": 1.01`, "privacy.effective_sigma is 1.01, want at least sigma (0.75), and at "+
 			"most 1.006"),
-		one(`"effective_sigma": 1`, `"effective_sigma": 0.7`, "privacy.effective_sigma is 0.7, want sigma (0.75) or more"),
+		one(`"effective_sigma": 1`, `"effective_sigma": 0.7`, "privacy.effective_sigma is 0.7, want at least sigma (0.75)"),
 		one(`"effective_sigma": 1`, `"effective_sigma": "1"`,
 			`privacy.effective_sigma: found string, want a number`),
-		one(`"colluders": 1`, `"colluders": 2`, "left to whoever sees all releases, together with any 2 members"),
+		one(`"colluders": 1`, `"colluders": 2`, "remains against whoever sees all releases, together with any 2 members"),
 		one(`"colluders": 1`, `"colluders": -1`, "privacy.colluders is -1, want a whole number, 0..2147483647"),
 		one(`"epsilon_limit_all": 40`, `"epsilon_limit_all": 1e7`,
 			`privacy.epsilon_limit_all is 1e+07, want 0 (no limit), or more than 0 and at most 1e6`),

@@ -205,7 +205,7 @@ func TestNewDeviceIsTold(t *testing.T) {
 	}
 	b = start(t, "run", of("b", "node.json"))
 	b.wait(t, cli.ExitMismatch)
-	for _, want := range []string{" holds release ", "of this node, whose own state ends with 0", "restore the newest state and ledger", "spade-edge run -recover"} {
+	for _, want := range []string{" holds release ", "of this node, whose own state ends with release 0", "restore the newest state and ledger", "spade-edge run -recover"} {
 		if !strings.Contains(b.log.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.log.String())
 		}

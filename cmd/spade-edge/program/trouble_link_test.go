@@ -221,7 +221,7 @@ var stateTroubles = map[string]provocation{
 		b.done(t)
 		return said("run", b.lone.variant(t, "a.json", "a.state", "lost.state"))
 	},
-	"... holds release ... of this node, whose own state ends with ...: the state was set back; ...": func(t *testing.T, _ *bench) (int, string) {
+	"... holds release ... of this node, whose own state ends with release ...: the state was set back; ...": func(t *testing.T, _ *bench) (int, string) {
 		tr, _ := broken(t)
 		tr.remove(t, "b.state")
 		tr.copyLedger(t, tr.path("saved"), tr.dir)
