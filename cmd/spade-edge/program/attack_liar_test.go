@@ -88,7 +88,7 @@ var called = []string{
 	"but shows the signature of release",
 	"says that it is epoch 0 and has made release 14, but shows no signature of it",
 	"says that it is epoch 65535 and has made release 0, but shows no signature of it",
-	"signed release 0 is of epoch 65535, want at most 2 replaced devices",
+	"signed release 0 is of epoch 65535, want at most 2",
 	"release 1 is not signed, want the signature of",
 	"a frame of release 1 carries the signature of release 2",
 	"release 1 is not the one that the sender has signed",

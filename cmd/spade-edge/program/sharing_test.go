@@ -194,7 +194,7 @@ func TestSharingFleet(t *testing.T) {
 		if err := os.WriteFile(bad, []byte(strings.Replace(text, from, to, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, text := said("privacy", "-verify", a.Certificate, "-fleet", bad); code != cli.ExitUsage || !strings.Contains(text, "privacy.effective_sigma is") || !strings.Contains(text, "the worst is") {
+		if code, text := said("privacy", "-verify", a.Certificate, "-fleet", bad); code != cli.ExitUsage || !strings.Contains(text, "privacy.effective_sigma is") || !strings.Contains(text, "the worst case is") {
 			t.Errorf("%s: exit code %d, %s", to, code, text)
 		}
 	}
