@@ -149,7 +149,7 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 	for name, c := range map[string]struct{ lines, want string }{
 		"no JSON":        {good + "{\"member\":", "line 3"},
 		"another field":  {good + strings.Replace(good, `"round"`, `"turn"`, 1), `unknown field "turn"`},
-		"another round":  {strings.Replace(good, `"round":3`, `"round":4`, 1), "round is 4, and release 3 was signed"},
+		"another round":  {strings.Replace(good, `"round":3`, `"round":4`, 1), "want two releases of round 4"},
 		"cut off":        {strings.Replace(good, `","second":"`, `00","second":"`, 1), "found 192 bytes, want 191"},
 		"an endless one": {good + strings.Repeat("x", 2<<20), "line 3: column 1: invalid character"},
 	} {
