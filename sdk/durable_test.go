@@ -301,8 +301,8 @@ func TestReleaseIsKeptBeforeItIsSent(t *testing.T) {
 	}
 }
 
-// A run that exceeds its limit is refused before it begins. A run that exceeds the ledger's limit is refused before the
-// release.
+// A run that would exceed its own limit is refused before it begins. If a release would exceed the ledger's limit, it
+// is not made.
 func TestBudgets(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil

@@ -218,7 +218,7 @@ func (z *fuzzer) chatter(ctx context.Context) {
 // A member with a valid key sends messages of every kind and content to a node that works, recovers, and restarts. In
 // half of the worlds (seeds 3 to 5, 9 to 11, and so on) the members use pairwise noise. Nothing panics, no run ends
 // because of these messages, every stored state starts again, only releases are charged, and the log does not grow with
-// the number of frames. Plays 6 worlds, or SPADE_EXCHANGES; SPADE_EXCHANGE_SEED plays a single one.
+// the number of frames. The test plays 6 worlds, or SPADE_EXCHANGES; SPADE_EXCHANGE_SEED plays a single world.
 func TestFuzzedExchanges(t *testing.T) {
 	t.Parallel()
 	count, first := 6, 0

@@ -74,7 +74,7 @@ type Method struct {
 // Last returns the number of a member's last release, K*(1+Mixing) + C.
 func (m Method) Last() int { return m.releases().Last() }
 
-// Data returns how many of the releases 1, ..., releases use data and therefore cost privacy.
+// Data returns, for n = releases, how many of the releases 1 to n use data and therefore cost privacy.
 func (m Method) Data(releases int) int { return m.releases().Data(releases) }
 
 // Learning returns the last release before the cool-down, K*(1+Mixing).

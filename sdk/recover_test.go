@@ -338,8 +338,8 @@ func (w *wreck) checkCertificate(out outcome) {
 
 // A device is lost with its disk in any round, and another replaces it. The run finishes, no member receives two
 // releases of one round, both ends of every edge have the same bits, and the lost device ends when it returns. In a
-// private run the replacement device makes no release with data and charges the whole run. Plays 15 seeds, 60 with
-// SPADE_LONG, or SPADE_RECOVERIES. SPADE_RECOVERY_SEED plays that seed, or SPADE_RECOVERIES seeds from there on.
+// private run the replacement device makes no release with data and charges the whole run. The test plays 15 seeds, 60
+// with SPADE_LONG, or SPADE_RECOVERIES. SPADE_RECOVERY_SEED plays that seed, or SPADE_RECOVERIES seeds from there on.
 func TestRecoveries(t *testing.T) {
 	t.Parallel()
 	testRecoveries(t, false)

@@ -79,8 +79,8 @@ func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 	return l
 }
 
-// left returns the least variance of the noise that hides a member's update from an adversary that knows everything
-// known of the others' noise. It follows from the machines' own choices of noise in a round.
+// left returns the least variance of the noise that hides a member's update, given everything that the adversary knows
+// of the others' noise. It uses the machines' own choices of noise in a round.
 func left(t *testing.T, machines []*Machine, l losses) float64 {
 	t.Helper()
 	var honest []int

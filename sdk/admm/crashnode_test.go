@@ -15,11 +15,11 @@ type duty int
 const (
 	rest    duty = iota // call the machine, or give it input
 	reserve             // write the ledger entry of a release
-	enter               // its fsync
+	enter               // sync the ledger entry
 	keep                // write the state after the release
-	force               // its fsync
+	force               // sync the state
 	mark                // write the mark of the stored state
-	settle              // its fsync
+	settle              // sync the mark
 	send                // a message
 	query               // ask the oracle
 )

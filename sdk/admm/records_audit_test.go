@@ -47,8 +47,8 @@ func (g recordGame) privacy() dpmech.Gaussian {
 }
 
 // claimed returns the mu charged for all releases. After a takeover it is the mu that the test can show if the later
-// releases have no data: the test adds up the releases of the lost device and all others, except the release that
-// nobody makes.
+// releases have no data: the test adds up the releases of the lost device and all others, except the one that neither
+// device makes.
 func (g recordGame) claimed() float64 {
 	if g.lost > 0 {
 		return float64(g.lost) / math.Sqrt(float64(auditRounds-1)) * math.Sqrt(2*g.privacy().Total(1).Rho)

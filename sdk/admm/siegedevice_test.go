@@ -303,7 +303,7 @@ func (d *device) mark(release int) error {
 	return d.write(func() { l.marked = max(l.marked, round) }, nil)
 }
 
-// takeOver makes this device the next of its member, once all neighbors have answered.
+// takeOver makes this device the next device of its member, once all neighbors have answered.
 func (d *device) takeOver() {
 	w, cfg := d.w, d.w.cfg
 	cfg.Epoch, cfg.Incarnation, cfg.End = d.said+1, d.m.cfg.Incarnation, d.told

@@ -15,7 +15,7 @@ type Secrets struct {
 	Kept    *pair.Kept // nil before a takeover, and once the run is over
 	Offer   []byte     // member's own; set exactly if Kept is
 	Changed bool       // since it was last stored
-	Relays  bool       // members relay offers: a device's first one is final, because others may have used it
+	Relays  bool       // members relay offers: a device's first offer is final, because others may have used it
 }
 
 // Set restores stored secrets, and signs the offer with the member's present key.

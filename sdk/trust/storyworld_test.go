@@ -172,7 +172,7 @@ func (w *world) deliver() {
 	}
 }
 
-// release returns the message that a member sends to a neighbor in a round, which its log signed.
+// release returns the message that a member sends to a neighbor in a round. The member's log has signed the release.
 func (w *world) release(i, to, round int, x []float32) *admm.Message {
 	l := w.logs[i]
 	m := &admm.Message{Kind: admm.Release, From: i, To: to, Round: round, Vector: x}
@@ -295,7 +295,7 @@ func (w *world) round(round int, churn bool) {
 	}
 }
 
-// graphOf returns the graph of a world by its seed, of 5 to 12 members.
+// graphOf returns the graph, of 5 to 12 members, that belongs to a world's seed.
 func graphOf(t testing.TB, seed uint64) (*graph.Graph, string) {
 	n := 5 + int(seed/4%8)
 	var g *graph.Graph
