@@ -76,7 +76,8 @@ func (r *run) recover() error {
 	}
 }
 
-// join asks neighbors for their progress and models. It also asks those that answered again, so that they keep waiting.
+// join asks neighbors for their progress and models. It asks even neighbors that have answered, so that they keep
+// waiting.
 func (r *run) join(neighbors ...int) {
 	for _, j := range neighbors {
 		if _, absent := r.joining.absent[j]; !absent {

@@ -30,7 +30,7 @@ type device struct {
 
 	asked  bool         // whether it requested a loss since the last release
 	drawn  map[int]bool // releases that were drawn, stored or not
-	looked map[int]bool // whether it has data, by the release stored last
+	looked map[int]bool // by release: whether the last stored release of this number has data
 	shown  map[place]content
 }
 
