@@ -65,7 +65,7 @@ func (n *Node) keepStops(list ...signed.Relayed) error {
 		return nil
 	}
 	if err := n.keepJournal(func(j *state.Journal) { j.Stops = next.Known }); err != nil {
-		return fmt.Errorf("sdk: a stop after round %d does not count until it can be stored: %w", list[0].Round, err)
+		return fmt.Errorf("sdk: an early-stop request for round %d does not count until it can be stored: %w", list[0].Round, err)
 	}
 	next.fresh = true
 	n.stops = next
@@ -112,7 +112,7 @@ func (n *Node) Stop(last int) (int, error) {
 		last = earliest
 	}
 	if last < earliest {
-		return refuse("round %d is too early: the stop cannot reach all members in time, want %d or later", last, earliest)
+		return refuse("round %d is too early: the request cannot reach all members in time, want %d or later", last, earliest)
 	}
 	if last >= m.Rounds {
 		return refuse("it already ends with round %d, and the earliest round that can reach all members in time is %d", m.Rounds, earliest)
@@ -171,11 +171,11 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	case err != nil:
 		return nil, err
 	case f.Stop == nil || !r.claims.Signing():
-		return nil, errors.New("sdk: the sender relays a stop, but nobody may end this run early")
+		return nil, errors.New("sdk: the sender relays an early-stop request, but nobody may end this run early")
 	case s.Member >= len(f.Members):
-		return nil, fmt.Errorf("sdk: found a stop of member %d, want 0..%d", s.Member, len(f.Members)-1)
+		return nil, fmt.Errorf("sdk: found an early-stop request of member %d, want 0..%d", s.Member, len(f.Members)-1)
 	case s.Round >= f.Method.Rounds:
-		return nil, fmt.Errorf("sdk: found a stop after round %d, want 1..%d", s.Round, f.Method.Rounds-1)
+		return nil, fmt.Errorf("sdk: found an early-stop request for round %d, want 1..%d", s.Round, f.Method.Rounds-1)
 	}
 	r.mu.Lock()
 	next := r.stops
@@ -190,7 +190,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover misses earlier messages
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
-		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d, which is too early: the stop cannot reach all members in time",
+		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d, which is too early: the request cannot reach all members in time",
 			name, m.Round, s.Round)
 	}
 	return &s, nil
