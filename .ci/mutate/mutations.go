@@ -318,7 +318,7 @@ var mutations = []mutation{
 	{"a release that is not marked", "sdk/durable.go",
 		"	if err := n.account.mark(n.method().Data(s.Round)); err != nil {\n		return err\n	}\n", "", order},
 	{"a kept release that is sent again without a mark", "sdk/durable.go",
-		"	if err := n.account.mark(n.method().Data(round)); err != nil { // the crash may have come before that\n		return err\n	}\n", "", order},
+		"	if err := n.account.mark(n.method().Data(round)); err != nil { // the last process may have crashed before it marked the release\n		return err\n	}\n", "", order},
 	{"a lost release that is charged and not marked", "sdk/durable.go",
 		"errors.Join(err, n.account.mark(m.Data(e.Held)))", "err", order},
 

@@ -107,7 +107,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 			p.EffectiveSigma = 4
 		},
 		"(zcdp) against the weakest adversary that a run names, and 40 against all other members together, want epsilon 12": func(p *sdk.Privacy) { p.LimitAll = 41 },
-		"effective_sigma is 7, want sigma (4) or more, and at most":                                                         func(p *sdk.Privacy) { p.EffectiveSigma = 7 },
+		"effective_sigma is 7, want at least sigma (4), and at most":                                                        func(p *sdk.Privacy) { p.EffectiveSigma = 7 },
 	} {
 		other := *w.fleet
 		change(&other.Privacy)
@@ -224,7 +224,7 @@ func TestRefusesForgeries(t *testing.T) {
 		"a stranger": {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "x", "x" },
 			"member: is x, want [a b c d]"},
 		"another member": {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "c", "c" },
-			"signature: signed: certificate: the signature is by none of the member's keys (of 2)"},
+			"signature: signed: certificate: the signature matches none of the member's keys (2 known)"},
 		"another delta": {func(c *dpmech.Certificate) { c.Delta = 1e-3; c.Lifetime.Delta = 1e-3; recost(c) },
 			"delta: is 0.001, want 1e-05"},
 		"another limit": {func(c *dpmech.Certificate) { c.Limit.Epsilon = 13 },
@@ -254,16 +254,16 @@ func TestRefusesForgeries(t *testing.T) {
 		"a head of before": {func(c *dpmech.Certificate) { put(c, w.heads[2]) },
 			"head: is release 3, the last of 3 releases, want the last of 5"},
 		"a changed head": {func(c *dpmech.Certificate) { r := *w.last(); r.Round--; put(c, r) },
-			"head: signed: release 6: the signature is by none of the member's keys (of 2)"},
+			"head: signed: release 6: the signature matches none of the member's keys (2 known)"},
 		"a head of somebody else": {func(c *dpmech.Certificate) { r := *w.last(); r.Sign(memberKey("a"), scope); put(c, r) },
-			"head: signed: release 7: the signature is by none"},
+			"head: signed: release 7: the signature matches none"},
 		"a head of another run": {func(c *dpmech.Certificate) {
 			r := *w.last()
 			r.Sign(memberKey("b"), signed.NewScope("x", w.fleet.Hash(), "b"))
 			put(c, r)
-		}, "head: signed: release 7: the signature is by none"},
+		}, "head: signed: release 7: the signature matches none"},
 		"another head": {func(c *dpmech.Certificate) { put(c, other) },
-			`countersigned[0]: by "a": signed: countersignature of release 7: the signature is by none`},
+			`countersigned[0]: by "a": signed: countersignature of release 7: the signature matches none`},
 		"countersigned before": {func(c *dpmech.Certificate) {
 			c.Countersigned[0].Signature = hex.EncodeToString(w.held(&w.heads[3], "a")["a"])
 		}, `countersigned[0]: by "a": signed: countersignature of release 7`},
@@ -299,18 +299,18 @@ func TestRefusesOtherSignatures(t *testing.T) {
 		want   string
 	}{
 		"changed since": {func(c *dpmech.Certificate) { c.ConditionalOn[0] = "nothing" },
-			"signature: signed: certificate: the signature is by none of the member's keys (of 2)"},
+			"signature: signed: certificate: the signature matches none of the member's keys (2 known)"},
 		"by a neighbor": {func(c *dpmech.Certificate) {
 			message, err := c.SignedBytes()
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.Signature = hex.EncodeToString(ed25519.Sign(memberKey("a"), message))
-		}, "signature: signed: certificate: the signature is by none"},
+		}, "signature: signed: certificate: the signature matches none"},
 		"of another certificate": {func(c *dpmech.Certificate) { c.Signature = otherOne.Signature },
-			"signature: signed: certificate: the signature is by none"},
+			"signature: signed: certificate: the signature matches none"},
 		"of a release": {func(c *dpmech.Certificate) { c.Signature = hex.EncodeToString(w.last().Signature[:]) },
-			"signature: signed: certificate: the signature is by none"},
+			"signature: signed: certificate: the signature matches none"},
 		"none": {func(c *dpmech.Certificate) {
 			c.Head, c.Countersigned, c.Signature, c.NotCovered = "", nil, "", append(c.NotCovered, dpmech.NotSigned)
 		}, `signature: is empty, want one by "b"`},
@@ -324,7 +324,7 @@ func TestRefusesOtherSignatures(t *testing.T) {
 	}
 	good := w.sealed(t, "a")
 	if _, err := Certificate(w.fleet, good, func(string) []ed25519.PublicKey { return nil }); err == nil ||
-		!strings.Contains(err.Error(), "(of 0)") {
+		!strings.Contains(err.Error(), "(0 known)") {
 		t.Errorf("without keys: %v", err)
 	}
 	old := *good
@@ -352,7 +352,7 @@ func TestSealCertificateRefuses(t *testing.T) {
 		want string
 	}{
 		"half a key":        {memberKey("b")[:32], w.last(), nil, "the key has 32 bytes, want 64"},
-		"held without head": {memberKey("b"), nil, w.held(w.last(), "a"), "there are 1 countersignatures, and no release"},
+		"held without head": {memberKey("b"), nil, w.held(w.last(), "a"), "found 1 countersignatures but no release"},
 		"half a signature":  {memberKey("b"), w.last(), map[string][]byte{"a": {1, 2}}, "countersigned[0]: signature is"},
 		"a name on no paper": {memberKey("b"), w.last(), map[string][]byte{"a\n": make([]byte, 64)},
 			"countersigned[0]: member is"},

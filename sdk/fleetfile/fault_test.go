@@ -85,13 +85,13 @@ func TestFleetFaults(t *testing.T) {
 		one(`"version": 1,`, "", "version is missing, want 1"),
 		// run and dim
 		one(`"run": "ward-study <2>"`, `"run": ""`,
-			`run is "", want 1..64 bytes of UTF-8, all printable`),
+			`run is "", want 1..64 bytes of printable UTF-8`),
 		one(`"run": "ward-study <2>"`, `"run": "`+strings.Repeat("x", 65)+`"`,
-			`run is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", want 1..64 bytes of UTF-8, all pri`),
+			`run is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", want 1..64 bytes of printable UTF-8`),
 		one(`"run": "ward-study <2>"`, `"run": 7`,
 			`run: found number, want a string`),
 		one(`"run": "ward-study <2>",`, "",
-			`run is "", want 1..64 bytes of UTF-8, all printable`),
+			`run is "", want 1..64 bytes of printable UTF-8`),
 		one(`"dim": 3`, `"dim": 0`, "dim is 0, want a whole number, 1..268435456"),
 		one(`"dim": 3`, `"dim": 3.0`,
 			`dim: found number 3.0, want a whole number`),
@@ -155,10 +155,10 @@ func TestFleetFaults(t *testing.T) {
 		one(members, `"members": ["a", "b", "c"],`,
 			`members: found string, want an object`),
 		one(`{"name": "a"`, `{"name": "b"`,
-			`members[1] is "b", want another name than members[0] has`).
+			`members[1] is "b", want a name other than that of members[0]`).
 			and(`edges[0][1] is "a", want the name of a member`),
 		one(`{"name": "a"`, `{"name": ""`,
-			`members[0] is "", want 1..64 bytes of UTF-8, all printable`).
+			`members[0] is "", want 1..64 bytes of printable UTF-8`).
 			and(`edges[0][1] is "a", want the name of a member`),
 		one(`{"name": "a", `, `{"name": "a", "role": "boss", `,
 			`unknown field "role"`),
@@ -216,13 +216,13 @@ func TestFleetFaults(t *testing.T) {
 		one(`"gain": 0.75`, `"gain": "NaN"`,
 			`method.gain: found string, want a number`),
 		one(`[0.4, 0.3, 0.2, 0.1]`, `[0.4, 0, 0.2, "x"]`,
-			`eta or mu is not a number, nor an array of one number for each round`),
+			`eta and mu must be a number, or an array with one number per round`),
 		one(`[0.4, 0.3, 0.2, 0.1]`, `[]`,
 			`method.eta is a list of 0 values, want one number, or one for each of 4 rounds`),
 		one(`"mu": [0.5]`, `"mu": 1e39`,
 			`method.mu is 1e+39, want 1.2e-38..3.4e38`),
 		one(`"mu": [0.5]`, `"mu": {"from": 1}`,
-			`eta or mu is not a number, nor an array of one number for each round`),
+			`eta and mu must be a number, or an array with one number per round`),
 		one(`"estimator": "centered"`, `"estimator": "best"`,
 			`zoest: estimator "best", want paper, centered or tracking`),
 		one(`"directions": "walsh"`, `"directions": "cube"`,
@@ -256,8 +256,8 @@ func TestFleetFaults(t *testing.T) {
 		one(privacy, `"privacy": {},`,
 			`privacy is {}, want clip, sigma and delta, or non_private`),
 		one(privacy, `"privacy": {"non_private": true, "clip": 0.1},`,
-			`privacy.non_private is true, want false, or no other setting of privacy: choose one of {NonPrivate:true Clip:0`).
-			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise for a grid to hide in`),
+			`privacy.non_private is true, want false, or no other privacy setting; found {NonPrivate:true Clip:0`).
+			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise that would hide the rounding`),
 		one(privacy, `"privacy": {"non_private": false},`,
 			`privacy is {}, want clip, sigma and delta, or non_private`),
 		// wire
@@ -307,25 +307,25 @@ func TestSharingFaults(t *testing.T) {
 		one(`"pair_sigma": 1.5`, `"pair_sigma": 1536`,
 			"shared sigma is 1536, want sigma (0.75) times a power of two, 2^-4..2^10"),
 		one(shared, "",
-			`privacy.effective_sigma is 1, want 0, as pair_sigma is 0: it is for noise that neighbors share`).
-			and(`privacy.colluders is 1, want 0, as pair_sigma is 0: it is for noise that neighbors share`).
-			and(`privacy.epsilon_limit_all is 40, want 0, as pair_sigma is 0: it is for noise that neighbors share`),
-		one("    \"effective_sigma\": 1,\n", "", "privacy.effective_sigma is 0, want sigma (0.75) or more, and at most 1.006"),
-		one(`"effective_sigma": 1`, `"effective_sigma": 1.01`, "privacy.effective_sigma is 1.01, want sigma (0.75) or more, and at "+
+			`privacy.effective_sigma is 1, want 0, as pair_sigma is 0 and members share no noise`).
+			and(`privacy.colluders is 1, want 0, as pair_sigma is 0 and members share no noise`).
+			and(`privacy.epsilon_limit_all is 40, want 0, as pair_sigma is 0 and members share no noise`),
+		one("    \"effective_sigma\": 1,\n", "", "privacy.effective_sigma is 0, want at least sigma (0.75), and at most 1.006"),
+		one(`"effective_sigma": 1`, `"effective_sigma": 1.01`, "privacy.effective_sigma is 1.01, want at least sigma (0.75), and at "+
 			"most 1.006"),
-		one(`"effective_sigma": 1`, `"effective_sigma": 0.7`, "privacy.effective_sigma is 0.7, want sigma (0.75) or more"),
+		one(`"effective_sigma": 1`, `"effective_sigma": 0.7`, "privacy.effective_sigma is 0.7, want at least sigma (0.75)"),
 		one(`"effective_sigma": 1`, `"effective_sigma": "1"`,
 			`privacy.effective_sigma: found string, want a number`),
-		one(`"colluders": 1`, `"colluders": 2`, "left to whoever sees all releases, together with any 2 members"),
+		one(`"colluders": 1`, `"colluders": 2`, "remains against whoever sees all releases, together with any 2 members"),
 		one(`"colluders": 1`, `"colluders": -1`, "privacy.colluders is -1, want a whole number, 0..2147483647"),
 		one(`"epsilon_limit_all": 40`, `"epsilon_limit_all": 1e7`,
 			`privacy.epsilon_limit_all is 1e+07, want 0 (no limit), or more than 0 and at most 1e6`),
 		one(`"epsilon_limit_all": 40`, `"epsilon_limit_all": 7`,
-			"privacy.epsilon_limit_all is 7, want 0 (no limit), or at least epsilon_limit (8), which is needed with it"),
+			"privacy.epsilon_limit_all is 7, want 0 (no limit), or at least epsilon_limit (8), which must be set too"),
 		one("    \"epsilon_limit\": 8,\n", "", "privacy.epsilon_limit_all is 40, want 0 (no limit), or at least epsilon_limit (0)"),
 		one(`"clip": 0.1`, `"clip": 0.1, "non_private": true`,
-			`privacy.non_private is true, want false, or no other setting of privacy: choose one of {NonPrivate:true Clip:0`).
-			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise for a grid to hide in`),
+			`privacy.non_private is true, want false, or no other privacy setting; found {NonPrivate:true Clip:0`).
+			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise that would hide the rounding`),
 		one(`"sigma": 0.75`, `"sigma": 0`,
 			`privacy.sigma is 0, want more than 0`), // consequences are not reported
 		one(`["a", "c"]`, `["a", "z"]`,

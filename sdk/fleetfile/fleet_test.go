@@ -174,7 +174,7 @@ func TestMarshalRefuses(t *testing.T) {
 		`x0.file is "../x0", want the name`:     func(f *File) { f.X0File = "../x0" },
 		"method.eta is a list of 0 values":      func(f *File) { f.Fleet.Method.Eta = nil },
 		`estimator is "7", want`:                func(f *File) { f.Fleet.Method.Estimator = 7 },
-		"choose one of {NonPrivate":             func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
+		"found {NonPrivate":                     func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
 	} {
 		f := sample()
 		change(f)

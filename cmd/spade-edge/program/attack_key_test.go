@@ -164,7 +164,7 @@ func TestAttackRetiredDevice(t *testing.T) {
 	k.edit(t, "fleet.json", fmt.Sprintf("[%q]", k.old), fmt.Sprintf("[%q]", k.next))
 	k.hangup(t)
 	b := k.start(t, "b", "-recover")
-	b.log.await(t, "frame refused", "the signature is by none of the member's keys")
+	b.log.await(t, "frame refused", "the signature matches none of the member's keys")
 	if n := k.spent(t, "spare"); n != 0 {
 		t.Errorf("%d releases are charged", n)
 	}

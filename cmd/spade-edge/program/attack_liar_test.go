@@ -82,13 +82,13 @@ func (in *insider) lies(to string, past *signed.Statement) []*admm.Message {
 
 // called has words of the node's log line for each kind of lie.
 var called = []string{
-	"of this node, and shows no signature of it",
-	"the signature is by none of the member's keys",
-	"and shows the signature of another",
-	"and shows the signature of release",
-	"says that it is epoch 0 and has made release 14, and shows no signature of it",
-	"says that it is epoch 65535 and has made release 0, and shows no signature of it",
-	"signed release 0 is of epoch 65535, want at most 2 replaced devices",
+	"of this node, but shows no signature of it",
+	"the signature matches none of the member's keys",
+	"but shows the signature of another",
+	"but shows the signature of release",
+	"says that it is epoch 0 and has made release 14, but shows no signature of it",
+	"says that it is epoch 65535 and has made release 0, but shows no signature of it",
+	"signed release 0 is of epoch 65535, want at most 2",
 	"release 1 is not signed, want the signature of",
 	"a frame of release 1 carries the signature of release 2",
 	"release 1 is not the one that the sender has signed",
@@ -185,7 +185,7 @@ func TestAttackChatter(t *testing.T) {
 	}
 	in.end()
 	b.log.await(t, "about this node's ledger in another run has no valid signature")
-	b.log.await(t, "another device asks to take the place of a neighbor's lost one")
+	b.log.await(t, "another device asks to replace a neighbor's lost device")
 	if lines := strings.Count(b.log.String(), "\n"); in.lied < 2000 || lines > 400 {
 		t.Errorf("%d lies made %d lines", in.lied, lines)
 	}
@@ -200,11 +200,11 @@ func TestAttackRecovery(t *testing.T) {
 		want string
 	}{
 		"held far ahead": {func(in *insider, f *admm.Message) { f.Held = 14 },
-			"speaks of release 14 and epoch 0 of this member, and shows the signature of release"},
+			"claims release 14 and epoch 0 of this member, but shows the signature of release"},
 		"held without proof": {func(in *insider, f *admm.Message) { f.Held, f.Signed.Proof = 14, nil },
-			"of this node, and shows no signature of it"},
+			"of this node, but shows no signature of it"},
 		"epoch 65535": {func(in *insider, f *admm.Message) { f.Epoch = 65535 },
-			"and epoch 65535 of this member, and shows the signature of release"},
+			"and epoch 65535 of this member, but shows the signature of release"},
 		"off the grid": {func(in *insider, f *admm.Message) {
 			if len(f.Grid) > 0 {
 				f.Grid[0] = 1<<31 - 1
@@ -215,7 +215,7 @@ func TestAttackRecovery(t *testing.T) {
 				r, _ := signed.Parse(f.Signed.Proof, signed.Release)
 				f.Signed.Proof = in.forged("b", r)
 			}
-		}, "the signature is by none of the member's keys"},
+		}, "the signature matches none of the member's keys"},
 		"further than it is": {func(in *insider, f *admm.Message) { f.Round++ }, "says that it has made release"},
 	} {
 		t.Run(name, func(t *testing.T) {

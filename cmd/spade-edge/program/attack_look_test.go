@@ -86,7 +86,7 @@ func TestAttackSecondLook(t *testing.T) {
 		tr.remove(t, "a.state", "b.state")
 		a, b := start(t, "run", tr.path("a.json"), "-json"), start(t, "run", tr.path("b.json"), "-json")
 		for _, p := range []*process{a, b} {
-			p.refused(t, cli.ExitMismatch, "the ledger has release 1 of this run, and the stored state ends with 0: the state was set back")
+			p.refused(t, cli.ExitMismatch, "the ledger has release 1 of this run, but the stored state ends with release 0: the state was set back")
 		}
 		for i, m := range tr.file.Members {
 			if n, all := tr.spent(t, m.Name), tr.released(t, i); n != 1 || len(all) != 0 || len(tr.spends(t, m.Name)) != len(one) {
@@ -224,7 +224,7 @@ func TestAttackRecoveredState(t *testing.T) {
 		tr.remove(t, "b.state")
 		start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitMismatch, "the ledger has release", "let this device replace a lost one")
 		b = start(t, "run", tr.path("b.json"), "-json", "-recover")
-		b.log.await(t, "this device takes the place of the lost one")
+		b.log.await(t, "this device has replaced the lost one")
 	}
 	if r := b.outcome(t); !r.Done || r.Recovered < 6 {
 		t.Errorf("outcome %+v", r)

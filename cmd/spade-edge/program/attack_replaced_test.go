@@ -30,7 +30,7 @@ func TestAttackWakesUp(t *testing.T) {
 	lost.freeze(t)
 	tr.spare(t, "spare")
 	spare := start(t, "run", filepath.Join(tr.path("spare"), "a.json"), "-json", "-recover")
-	spare.log.await(t, "this device takes the place of the lost one")
+	spare.log.await(t, "this device has replaced the lost one")
 	if err := lost.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestAttackWakesUp(t *testing.T) {
 			t.Fatalf("the lost device goes on:\n%s\n%s\n%s", lost.log, spare.log, b.log)
 		}
 	}
-	lost.refused(t, cli.ExitMismatch, "and this is epoch 0", "another device has taken its place")
+	lost.refused(t, cli.ExitMismatch, "and this device is of epoch 0", "another device has taken its place")
 	r := spare.outcome(t)
 	if made := len(tr.released(t, 0)); !r.Done || made > r.Recovered+2 {
 		t.Errorf("%d releases of the lost device, and the other one went on from %d", made, r.Recovered)

@@ -83,7 +83,7 @@ func (tr *trial) verifies(t *testing.T, code int, file string, words ...string) 
 	}
 }
 
-const doubleOfB = `evidence       "b" has signed two different releases of round 3: its device has a copy, or was set back`
+const doubleOfB = `evidence       "b" has signed two different releases of round 3: its device was copied or rolled back`
 
 // Evidence against a neighbor appears in status, of a running and of a stopped node, on the page and in the metrics,
 // and anyone can check it with privacy -verify. Evidence not signed by the member counts nowhere. Holding evidence is
@@ -104,7 +104,7 @@ func TestEvidenceIsShown(t *testing.T) {
 		t.Errorf("forged evidence is shown:\n%s", out)
 	}
 	tr.verifies(t, cli.ExitFailed, "a.state/journal.jsonl", doubleOfB+"; the signatures are good", "round 4", "it does not count: ",
-		"by none of the member's keys")
+		"none of the member's keys")
 	var v privacy.Evidence
 	into(t, &v, cli.ExitFailed, "privacy", "-verify", tr.path("a.state/journal.jsonl"), "-fleet", tr.path("fleet.json"))
 	if all := v.Evidence; len(all) != 2 || !all[0].Verified || all[1].Verified || all[1].Fault == "" || all[0].Member != "b" {
@@ -149,7 +149,7 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 	for name, c := range map[string]struct{ lines, want string }{
 		"no JSON":        {good + "{\"member\":", "line 3"},
 		"another field":  {good + strings.Replace(good, `"round"`, `"turn"`, 1), `unknown field "turn"`},
-		"another round":  {strings.Replace(good, `"round":3`, `"round":4`, 1), "round is 4, and release 3 was signed"},
+		"another round":  {strings.Replace(good, `"round":3`, `"round":4`, 1), "want two releases of round 4"},
 		"cut off":        {strings.Replace(good, `","second":"`, `00","second":"`, 1), "found 192 bytes, want 191"},
 		"an endless one": {good + strings.Repeat("x", 2<<20), "line 3: column 1: invalid character"},
 	} {

@@ -219,7 +219,7 @@ func TestFleetOverYears(t *testing.T) {
 		}
 	}
 	d = y.run(t, "d", "-recover")
-	d.log.await(t, "this device takes the place of the lost one")
+	d.log.await(t, "this device has replaced the lost one")
 	for _, p := range []*process{a, b, d} {
 		p.wait(t, cli.ExitDone)
 	}

@@ -205,14 +205,14 @@ func TestNewDeviceIsTold(t *testing.T) {
 	}
 	b = start(t, "run", of("b", "node.json"))
 	b.wait(t, cli.ExitMismatch)
-	for _, want := range []string{" holds release ", "of this node, whose own state ends with 0", "restore the newest state and ledger", "spade-edge run -recover"} {
+	for _, want := range []string{" holds release ", "of this node, whose own state ends with release 0", "restore the newest state and ledger", "spade-edge run -recover"} {
 		if !strings.Contains(b.log.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.log.String())
 		}
 	}
 	// The advice in the message works.
 	b = start(t, "run", of("b", "node.json"), "-recover")
-	b.log.await(t, "this device takes the place of the lost one")
+	b.log.await(t, "this device has replaced the lost one")
 	for _, p := range []*process{a, b, c} {
 		p.kill()
 	}

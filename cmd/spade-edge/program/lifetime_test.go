@@ -190,7 +190,7 @@ func TestLostMemory(t *testing.T) {
 		"state and ledger, for old copies": {func(t *testing.T, tr *trial) {
 			tr.remove(t, "b.state")
 			tr.copyLedger(t, tr.path("saved"), tr.dir)
-		}, cli.ExitMismatch, []string{`"a" holds release`, "of this node, whose own state ends with 0: the state was set back"}},
+		}, cli.ExitMismatch, []string{`"a" holds release`, "of this node, whose own state ends with release 0: the state was set back"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -109,7 +109,7 @@ func recoverOne(t *testing.T, chance *rng.Stream, comesBack bool) (after int, ok
 	tr.edit(t, name+".json", name+".key", "spare.key", name+".ledger", "spare.ledger", name+".state", "spare.state")
 	w.nodes[i] = start(t, "run", tr.path(name+".json"), "-recover", "-json")
 	if comesBack {
-		w.nodes[i].log.await(t, "this device takes the place of the lost one")
+		w.nodes[i].log.await(t, "this device has replaced the lost one")
 		// The spare device's first release shows that its neighbors know of it; until then the lost one may continue.
 		began := -1
 		for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(time.Millisecond) {

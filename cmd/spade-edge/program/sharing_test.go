@@ -49,7 +49,7 @@ func TestWrongSharing(t *testing.T) {
 		{cli.ExitUsage, "-pair-sigma is 0, want more than 0", strings.Fields("-colluders 1 -pair-sigma 0 -sigma 1")},
 		{cli.ExitUsage, "-limit-all is 7, want 0 (no limit), or at least epsilon_limit (8)", strings.Fields("-colluders 1 -graph complete -limit-all 7")},
 		{cli.ExitUsage, "-limit-all is -1, want 0 (no limit), or more than 0", strings.Fields("-colluders 1 -limit-all -1")},
-		{cli.ExitUsage, "-limit-all is 9, want 0 (no limit), or at least epsilon_limit (0), which is needed with it",
+		{cli.ExitUsage, "-limit-all is 9, want 0 (no limit), or at least epsilon_limit (0), which must be set too",
 			strings.Fields("-colluders 1 -graph complete -limit-all 9 -sigma 1 -pair-sigma 1")},
 		{cli.ExitUsage, "-non-private and -colluders exclude", strings.Fields("-colluders 1 -non-private")},
 		{cli.ExitUsage, "-non-private and -pair-sigma exclude", strings.Fields("-pair-sigma 1 -non-private")},
@@ -194,7 +194,7 @@ func TestSharingFleet(t *testing.T) {
 		if err := os.WriteFile(bad, []byte(strings.Replace(text, from, to, 1)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, text := said("privacy", "-verify", a.Certificate, "-fleet", bad); code != cli.ExitUsage || !strings.Contains(text, "privacy.effective_sigma is") || !strings.Contains(text, "the worst is") {
+		if code, text := said("privacy", "-verify", a.Certificate, "-fleet", bad); code != cli.ExitUsage || !strings.Contains(text, "privacy.effective_sigma is") || !strings.Contains(text, "the worst case is") {
 			t.Errorf("%s: exit code %d, %s", to, code, text)
 		}
 	}

@@ -68,16 +68,16 @@ func ended(p *process) (int, string) {
 }
 
 var claimTroubles = map[string]provocation{
-	"the sender says that ..., and shows no signature of it": func(t *testing.T, _ *bench) (int, string) {
+	"the sender says that ..., but shows no signature of it": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		a := tr.hearing(t, tr.claim(t, 1, nil))
 		a.log.await(t, "frame refused", "shows no signature of it")
 		return goesOn, a.log.String()
 	},
-	"the signature is by none of the member's keys (of ...)": func(t *testing.T, _ *bench) (int, string) {
+	"the signature matches none of the member's keys (... known)": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		a := tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "b", signed.Statement{Kind: signed.Release, Round: 1})))
-		a.log.await(t, "frame refused", "by none of the member's keys")
+		a.log.await(t, "frame refused", "none of the member's keys")
 		return goesOn, a.log.String()
 	},
 	"the edge is in quarantine, and the run goes on without it ... neighbor=... release=... why=...": func(t *testing.T, _ *bench) (int, string) {
@@ -128,7 +128,7 @@ var claimTroubles = map[string]provocation{
 		start(t, "run", tr.path("b.json"))
 		return ended(start(t, "run", tr.path("a.json")))
 	},
-	"holds a release that epoch ... of this node's name has signed, ... another device has taken its place": func(t *testing.T, _ *bench) (int, string) {
+	"holds a release that this member signed in epoch ..., ... another device has taken its place": func(t *testing.T, _ *bench) (int, string) {
 		tr := guardedTrial(t)
 		return ended(tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "a", signed.Statement{Kind: signed.Release, Epoch: 1, Round: 1}))))
 	},

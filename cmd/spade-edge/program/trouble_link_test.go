@@ -55,10 +55,10 @@ func otherKey(t *testing.T) string {
 }
 
 var linkTroubles = map[string]provocation{
-	"suspect ... set aside, for it does not give way: cut back in ... rounds": func(*testing.T, *bench) (int, string) {
+	"suspect ... excluded: it keeps exceeding its bound, and was clipped in ... rounds": func(*testing.T, *bench) (int, string) {
 		return suspect(admm.Influence{Aside: true, Clipped: 9})
 	},
-	"suspect ... set aside, for its releases up to ... have less noise in them than a member's": func(*testing.T, *bench) (int, string) {
+	"suspect ... excluded: its releases up to ... have less noise than an honest member's": func(*testing.T, *bench) (int, string) {
 		return suspect(admm.Influence{Aside: true, Still: 9})
 	},
 	"suspect ... release ... is farther from the start than any honest member goes": func(*testing.T, *bench) (int, string) {
@@ -205,7 +205,7 @@ var stateTroubles = map[string]provocation{
 		file := b.lone.variant(t, "fleet.json", `"tau": 2`, `"tau": 3`)
 		return said("export", b.lone.variant(t, "a.json", "fleet.json", file[len(b.lone.dir)+1:]), "-out", b.lone.path("x.npy"))
 	},
-	"stored state of release ...: it is of a fleet with hash ..., want ...": func(t *testing.T, b *bench) (int, string) {
+	"stored state of release ...: it belongs to a fleet with hash ..., want ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		file := b.lone.variant(t, "fleet.json", `"tau": 2`, `"tau": 3`)
 		return said("run", b.lone.variant(t, "a.json", "fleet.json", file[len(b.lone.dir)+1:]))
@@ -217,11 +217,11 @@ var stateTroubles = map[string]provocation{
 		b.lone.write(t, "torn.state/slot-1", "torn")
 		return said("run", b.lone.variant(t, "a.json", "a.state", "torn.state"))
 	},
-	"the ledger has release ... of this run, and the stored state ends with ...: the state was set back; ...": func(t *testing.T, b *bench) (int, string) {
+	"the ledger has release ... of this run, but the stored state ends with release ...: the state was set back; ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		return said("run", b.lone.variant(t, "a.json", "a.state", "lost.state"))
 	},
-	"... holds release ... of this node, whose own state ends with ...: the state was set back; ...": func(t *testing.T, _ *bench) (int, string) {
+	"... holds release ... of this node, whose own state ends with release ...: the state was set back; ...": func(t *testing.T, _ *bench) (int, string) {
 		tr, _ := broken(t)
 		tr.remove(t, "b.state")
 		tr.copyLedger(t, tr.path("saved"), tr.dir)

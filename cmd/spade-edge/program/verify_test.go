@@ -205,7 +205,7 @@ func TestVerifyWithFleet(t *testing.T) {
 	if err := n.file.Write(n.path("forgotten.json")); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, log := call("privacy", "-verify", cert, "-fleet", n.path("forgotten.json")); code != cli.ExitFailed || !strings.Contains(log, "by none of the member's keys") {
+	if code, _, log := call("privacy", "-verify", cert, "-fleet", n.path("forgotten.json")); code != cli.ExitFailed || !strings.Contains(log, "none of the member's keys") {
 		t.Errorf("exit code %d: %s", code, log)
 	}
 }
@@ -280,7 +280,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	c.Signature = ""
 	refused("unsigned", n.write(t, "unsigned.json", c), `signature: is empty, want one by "b"`, "-fleet", fleet)
 	c.Signature = strings.Repeat("00", 64)
-	refused("no signature", n.write(t, "zero.json", c), "signature: certificate: the signature is by none of the member's keys", "-fleet", fleet)
+	refused("no signature", n.write(t, "zero.json", c), "signature: certificate: the signature matches none of the member's keys", "-fleet", fleet)
 
 	// The ledger has since continued with this run.
 	good = n.certify(t, nil, "a")
