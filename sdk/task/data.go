@@ -96,13 +96,13 @@ func (d *Data) check() error {
 // checkColumns is check for a data set that may be empty and must have a given number of columns.
 func (d *Data) checkColumns(want int) error {
 	if d.Dim != want {
-		return fmt.Errorf("task: data set of %d columns, want the %d of the training set", d.Dim, want)
+		return fmt.Errorf("task: data set has %d columns, want %d as in the training set", d.Dim, want)
 	}
 	if d.Dim < 1 || len(d.X)/d.Dim != d.Len() || len(d.X)%d.Dim != 0 {
-		return fmt.Errorf("task: data set with %d numbers in X, want %d samples x %d columns", len(d.X), d.Len(), d.Dim)
+		return fmt.Errorf("task: data set has %d numbers in X, want %d samples x %d columns", len(d.X), d.Len(), d.Dim)
 	}
 	if (d.Target != nil || d.Range != nil) && (d.Range == nil || d.Range.check() != nil || len(d.Target) != d.Len()) {
-		return fmt.Errorf("task: data set with %d targets, want one for each of %d samples and their range",
+		return fmt.Errorf("task: data set has %d targets, want one for each of %d samples, and a Range",
 			len(d.Target), d.Len())
 	}
 	return checkLabels(d.Y, d.Classes)
@@ -110,7 +110,7 @@ func (d *Data) checkColumns(want int) error {
 
 func checkLabels(y []int, classes int) error {
 	if classes < 2 {
-		return fmt.Errorf("task: data set of %d classes, want at least 2", classes)
+		return fmt.Errorf("task: data set has %d classes, want at least 2", classes)
 	}
 	for i, c := range y {
 		if c < 0 || c >= classes {
@@ -135,7 +135,7 @@ type table struct {
 	ids      []string  // identifier of each row for the user; nil if none
 	file     []int     // number of the file of each row; nil for one file
 	lost     []bool    // rows that could not be read but keep their place; nil if no row can be lost
-	unread   []error   // errors of the first of them
+	unread   []error   // errors of the first unread rows
 	dim      int
 	features []string
 	columns  []Column                   // origin of the features; nil for pixels

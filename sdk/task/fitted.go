@@ -36,7 +36,7 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 	return &Standardizer{Mean: mean, Std: std}, nil
 }
 
-// tell makes Apply keep constant columns from first on as they are. They mark missing cells; the fitted data has none.
+// tell makes Apply leave constant columns from index first on unchanged. They mark cells that are never missing in train.
 func (s *Standardizer) tell(first int) {
 	for j := first; j < len(s.Std); j++ {
 		if s.Std[j] == 0 {
@@ -87,7 +87,7 @@ type PCA struct {
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
 //
 // Scale gives the projected training rows a mean squared norm of n and keeps the relative size of the components.
-// FitPCA fails if the training set does not vary. Components beyond the directions in which it varies are arbitrary.
+// FitPCA fails if all rows are equal. Components beyond the directions in which the rows vary are arbitrary.
 func FitPCA(train *Data, n int) (*PCA, error) {
 	if err := train.check(); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 		total += p.Variances[k]
 	}
 	if !(total > 0) {
-		return nil, errors.New("task: PCA of a training set whose rows are all alike")
+		return nil, errors.New("task: PCA of a training set whose rows are all equal")
 	}
 	p.Scale = math.Sqrt(float64(n) / total)
 	return p, nil

@@ -70,7 +70,7 @@ func ParsePartition(text string) (Partition, error) {
 	case pathological:
 		s, err := strconv.Atoi(arg)
 		if err != nil || s < 1 || s > maxShards {
-			return fault("%s: %q shards a client, want a whole number from 1 to %d", text, arg, maxShards)
+			return fault("%s: %q shards for each client, want a whole number from 1 to %d", text, arg, maxShards)
 		}
 		return Partition{kind: kind, shards: s}, nil
 	}
@@ -280,7 +280,7 @@ func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 // totals (iterative proportional fitting; Deming and Stephan 1940). The sums of sizes and totals are equal. It
 // overwrites the table. Row sums are exact up to rounding; column sums too unless the rounds run out.
 func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
-	const floor, rounds, enough = 1e-9, 2000, 1e-9 // the floor, since a zero could never grow
+	const floor, rounds, enough = 1e-9, 2000, 1e-9 // the floor, because scaling never changes a zero
 	for _, row := range table {
 		for c := range row {
 			row[c] = max(row[c], floor)
@@ -318,7 +318,7 @@ func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 }
 
 // wholeTable rounds a table to whole numbers with exactly the given row and column sums. It first rounds each entry
-// down. What rows and columns then lack goes to the entries that lost most, where both still lack something.
+// down. Then it increases entries whose row and column both need more, first those that lost most by rounding.
 func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 	type entry struct {
 		i, c int

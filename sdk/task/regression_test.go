@@ -147,9 +147,9 @@ func TestTargetFaults(t *testing.T) {
 		"model softmax is for classes":        ModelSpec{Name: SoftmaxModel}.New(d),
 		"model linear is for a target":        ModelSpec{Name: LinearModel}.New(classes),
 		"linear with 3 hidden units":          ModelSpec{LinearModel, 3}.New(d),
-		"data set with 9 targets":             ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = nil })),
-		"data set with 8 targets":             ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = d.Target[1:] })),
-		"data set with 0 targets":             ModelSpec{Name: SoftmaxModel}.New(with(d, func(d *Data) { d.Target = nil })),
+		"data set has 9 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = nil })),
+		"data set has 8 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = d.Target[1:] })),
+		"data set has 0 targets":              ModelSpec{Name: SoftmaxModel}.New(with(d, func(d *Data) { d.Target = nil })),
 		"want one for each of 9 samples":      ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{1, 1} })),
 		"9 targets, want one for each of 9 s": ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{nan, 1} })),
 	} {

@@ -107,7 +107,7 @@ func TestFilesFaults(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-data " + all + " -label ill", "clinic2.csv: line 2"},
 		{"-data " + first + ",none.csv -label ill", "none.csv"},
-		{"-data " + first + "," + first + " -label ill", "is there twice"},
+		{"-data " + first + "," + first + " -label ill", "is listed twice"},
 		{"-data " + first + ", -label ill", "each side of a comma"},
 		{"-data csv:" + dir + "/none*.csv -label ill", "no file like"},
 		{"-data " + all + " -label ill -nodes 3", "-nodes is 3, but -data has 4 files"},

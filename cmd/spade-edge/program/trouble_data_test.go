@@ -172,7 +172,7 @@ var dataTroubles = map[string]provocation{
 		b.plain.write(t, "a.csv", "x,y,label\n1,2,a\n3,4,b\n")
 		return said("simulate", "-data", "csv:"+b.plain.path("a.csv"), "-label", "lable")
 	},
-	"line ...: column ...: ... is no finite number": func(t *testing.T, b *bench) (int, string) {
+	"line ...: column ...: ... is not a finite number": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "b.csv", "x,y,label\n1,2,a\n3,?,b\n")
 		return said("simulate", "-data", "csv:"+b.plain.path("b.csv"), "-label", "label")
 	},
@@ -180,7 +180,7 @@ var dataTroubles = map[string]provocation{
 		b.plain.write(t, "n.csv", "x,label\n"+numbered(21))
 		return said("simulate", "-data", "csv:"+b.plain.path("n.csv"), "-label", "label")
 	},
-	"no train-images-idx3-ubyte or images-idx3-ubyte there, plain or with .gz": func(t *testing.T, b *bench) (int, string) {
+	"no train-images-idx3-ubyte or images-idx3-ubyte in the folder, plain or with .gz": func(t *testing.T, b *bench) (int, string) {
 		return said("simulate", "-data", "idx:"+b.plain.dir)
 	},
 	"partition of ... samples over ... clients, want at least one sample each": func(t *testing.T, b *bench) (int, string) {
@@ -193,10 +193,10 @@ var dataTroubles = map[string]provocation{
 	"oracle.builtin.fit is missing, and the fleet file has no task ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.oracle(t, `{"builtin": {"data": "synthetic:clinical"}}`))
 	},
-	"... has no column ..., which the recipe wants ...": func(t *testing.T, b *bench) (int, string) {
+	"... has no column ..., which the recipe needs ...": func(t *testing.T, b *bench) (int, string) {
 		return b.tasked(t, "age,outcome\n1,yes\n2,no\n")
 	},
-	"line ...: column ...: ... is none of its categories, which are ...": func(t *testing.T, b *bench) (int, string) {
+	"line ...: column ...: ... is not one of its categories, which are ...": func(t *testing.T, b *bench) (int, string) {
 		return b.tasked(t, "age,ward,outcome\n1,west,yes\n2,south,no\n")
 	},
 	"coordinate ... of the model has become too large ...: the run diverges, try a smaller step or gain": func(t *testing.T, _ *bench) (int, string) {

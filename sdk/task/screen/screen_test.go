@@ -209,7 +209,7 @@ func TestUntidied(t *testing.T) {
 		row[at] = "0"
 	}
 	p, _ := look(t, r, rows, false)
-	if got := kinds(p); !slices.Equal(got, []string{"constant chol"}) || !strings.Contains(text(p), "expected are 240") {
+	if got := kinds(p); !slices.Equal(got, []string{"constant chol"}) || !strings.Contains(text(p), "expected 240") {
 		t.Errorf("%q\n%s", got, text(p))
 	}
 }
