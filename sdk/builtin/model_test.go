@@ -48,7 +48,7 @@ func TestModelRoundTrip(t *testing.T) {
 	}
 }
 
-// Each error is reported, together with the others.
+// All errors in a file are reported together.
 func TestModelFaults(t *testing.T) {
 	text, err := models()[0].Marshal()
 	if err != nil {
@@ -76,8 +76,8 @@ func TestModelFaults(t *testing.T) {
 		edit(`"done": true`, `"done": false`):                                       {"done is false, want true if round is rounds"},
 		edit("[0.33333334", "[1e39"):                                                {"model: found number 1e39, want a number"},
 		edit("[0.33333334", `["0.33333334"`):                                        {"model: found string, want a number"},
-		edit("[0.33333334", "[0.5"):                                                 {"model_sha256 is", "that of the numbers in model"},
-		edit("[0.33333334, ", "["):                                                  {"model has 2 numbers, want the 3 of the task"},
+		edit("[0.33333334", "[0.5"):                                                 {"model_sha256 is", "the SHA-256 of the numbers in model"},
+		edit("[0.33333334, ", "["):                                                  {"model has 2 numbers, want 3, as in the task"},
 		edit("01ab", "01AB"):                                                        {"fleet is", "lower case"},
 		edit("01ab", "1ab"):                                                         {"fleet is"},
 		edit(`"certificate": {"unit": "<all>", "limit": null}`, `"certificate": 7`): {"certificate is 7, want a certificate"},

@@ -253,7 +253,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`"source": "csv"`, `"source": 1`,
 			`task: source: found number, want a string`),
 		one(`"classes": ["0", "1"]`, `"classes": ["0", "0"]`, "task: task: recipe: classes has 2 labels"),
-		one(`"classes": ["0", "1"]`, `"classes": ["0", "1", "2"]`, "task is for a model of 9 parameters, want the 3 of dim"),
+		one(`"classes": ["0", "1"]`, `"classes": ["0", "1", "2"]`, "task is for a model of 9 parameters, want 3, as in dim"),
 		one(`"task": {`, `"task": {"fit": 1,`,
 			`task: unknown field "fit"`),
 		one(`"task": {`, `"task": null, "tusk": {`,
@@ -272,7 +272,7 @@ func TestTaskFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Fleet.Dim, f.Fleet.Task = r.Dim(), task
-	if _, err := f.Marshal(); err == nil || !strings.Contains(err.Error(), "x0 is zeros, want a start") {
+	if _, err := f.Marshal(); err == nil || !strings.Contains(err.Error(), "x0 is all zeros, want a nonzero start") {
 		t.Errorf("a perceptron that starts at zero: %v", err)
 	}
 	f.Fleet.X0, f.X0File = r.Start(1), "x0.bin"

@@ -160,7 +160,7 @@ func TestOwnFitBeforeTransport(t *testing.T) {
 			if args[0] == "run" {
 				text = log
 			}
-			if code != cli.ExitUsage || !strings.Contains(text, c.want) || strings.Count(text, `oracle.builtin.fit is "own", and what this node fits on its own data is not the `+
+			if code != cli.ExitUsage || !strings.Contains(text, c.want) || strings.Count(text, `oracle.builtin.fit is "own", and the fit on this node's own data does not give the `+
 				"fleet's model") != 1 {
 				t.Errorf("%s: %s: exit code %d, want %q in\n%s", name, args[0], code, c.want, text)
 			}

@@ -164,7 +164,7 @@ var scorerTroubles = map[string]provocation{
 }
 
 var dataTroubles = map[string]provocation{
-	"oracle.builtin.fit is \"own\", and what this node fits on its own data is not the fleet's model: ...": func(t *testing.T, b *bench) (int, string) {
+	"oracle.builtin.fit is \"own\", and the fit on this node's own data does not give the fleet's model: ...": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "alike.csv", "x,y,label\n1,2,a\n1,2,b\n1,2,a\n1,2,b\n")
 		return said("run", b.plain.oracle(t, `{"builtin": {"fit": "own", "model": "softmax", "data": "csv:alike.csv", "label": "label", "test_fraction": 0, "pca": 2}}`))
 	},
