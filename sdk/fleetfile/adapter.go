@@ -68,7 +68,7 @@ func (f *File) ofProgram(s *Source, dim int, text string) error {
 	case text == "" && dim == fleet.Params():
 		return f.Adapt(s)
 	case a == nil && text == "":
-		return Mismatchf("oracle.stream says that it has %d parameters, but dim of the fleet is %d", dim, fleet.Dim)
+		return Mismatchf("oracle.stream has %d parameters, but dim of the fleet is %d", dim, fleet.Dim)
 	case a != nil && dim == a.Dim && json.Unmarshal([]byte(text), &spec) == nil && spec.String() == a.String():
 		return nil
 	case a == nil:

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	maxDepth = 64        // queries that a process may hold
-	maxGroup = 256 << 10 // total parameters of these, unless there is a single query
+	maxDepth = 64        // maximum number of open queries of a process
+	maxGroup = 256 << 10 // maximum of their parameters in total, unless a single query has more
 )
 
 var errClosed = errors.New("scorer: the oracle is closed")
@@ -27,7 +27,7 @@ type Oracle struct {
 	cfg          StreamConfig // with defaults
 	name         string       // of the program, as given
 	codec        *codec
-	mark         string // beginning of the variable in the environment of all processes that it starts
+	mark         string // beginning of the variable that marks the environment of all its processes
 	dim, samples int
 	ids          atomic.Uint64 // the newest number of a query
 	opened       chan error    // the result of each worker's first start
@@ -83,11 +83,11 @@ func (o *Oracle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return loss[0], nil
 }
 
-// Losses queries several losses, see [zoest.BatchOracle]. A loss that cannot be obtained is NaN; if all of them are,
+// Losses queries several losses, see [zoest.BatchOracle]. A loss that cannot be obtained is NaN. If all losses are,
 // Losses fails with the error of the first.
 func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	if len(queries) != len(losses) {
-		return fmt.Errorf("scorer: %d queries and room for %d losses", len(queries), len(losses))
+		return fmt.Errorf("scorer: %d queries, but room for %d losses", len(queries), len(losses))
 	}
 	either, cancel := context.WithCancel(ctx) // also ends with the oracle
 	defer cancel()
@@ -201,7 +201,7 @@ func (o *Oracle) answered(err error) {
 	}
 }
 
-// patience is how many failures in a row make a program count as broken: more than one fatal query can cause.
+// patience is the number of failures in a row after which a program counts as broken. One fatal query causes fewer.
 const patience = 8
 
 // broken returns the error of a query while the program counts as broken and it is not time to retry; nil otherwise.
@@ -211,7 +211,7 @@ func (o *Oracle) broken() error {
 	if o.failures < patience || o.serving > 0 || time.Now().After(o.retry) {
 		return nil
 	}
-	return fmt.Errorf("scorer: broken, %d failures and no answer since; the last: %w", o.failures, o.last)
+	return fmt.Errorf("scorer: the program is broken: %d failed processes and no answer since; the last: %w", o.failures, o.last)
 }
 
 // pause returns the pause after so many failures in a row: none after the first, then growing up to Backoff.
@@ -222,13 +222,13 @@ func (o *Oracle) pause(failures int) time.Duration {
 	return min(o.cfg.Backoff, 10*time.Millisecond<<min(failures-2, 20))
 }
 
-// task is a group of queries for one process. Losses makes it; then a worker owns it.
+// task is a group of queries for one process. Losses creates it; then a worker owns it.
 type task struct {
 	ctx      context.Context // of the caller; also ends with the oracle
 	messages []byte          // the encoded queries
-	left     []*query        // those without an answer
-	alone    bool            // their process failed; to find the cause, each is asked alone
-	done     chan struct{}   // closed when none is left
+	left     []*query        // the queries without an answer
+	alone    bool            // a process failed; to find the cause, each query is asked alone
+	done     chan struct{}   // closed when left is empty
 }
 
 type query struct {

@@ -47,7 +47,7 @@ func TestRunWithScorer(t *testing.T) {
 		tr.write(t, name+".wrong", string(text[:at])+`{"stream": ["sh", "score.sh", "7"]}}`)
 	}
 	code, out, log := call("run", tr.path("a.wrong"))
-	if want := "oracle.stream says that it has 7 parameters, but dim of the fleet is 6"; code != cli.ExitUsage || !strings.Contains(log, want) || out != "" {
+	if want := "oracle.stream has 7 parameters, but dim of the fleet is 6"; code != cli.ExitUsage || !strings.Contains(log, want) || out != "" {
 		t.Errorf("exit code %d, want %d with %q\n%s", code, cli.ExitUsage, want, log)
 	}
 	cfgs, err := tr.file.Fleet.Machines([]int{8, 8}, nil)

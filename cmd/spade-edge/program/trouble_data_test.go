@@ -143,22 +143,22 @@ var scorerTroubles = map[string]provocation{
 	"oracle.stream: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.oracle(t, `{"stream": ["./absent"]}`))
 	},
-	"oracle.stream says that it has ... parameters, but dim of the fleet is ...": func(t *testing.T, b *bench) (int, string) {
+	"oracle.stream has ... parameters, but dim of the fleet is ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.talker(t, `echo '{"hello":1,"dim":7,"samples":8}'; cat`, ""))
 	},
 	"begins with ..., want a hello such as ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.talker(t, `echo loading; cat`, ""))
 	},
-	"has not said its hello within ...": func(t *testing.T, b *bench) (int, string) {
+	"has not sent its hello within ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.talker(t, `read x`, `, "start_seconds": 0.2`))
 	},
 	"has ended: exit status ...; standard error: ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.talker(t, `echo no data here >&2; exit 3`, ""))
 	},
-	"has not answered within ..., and holds ...": func(t *testing.T, b *bench) (int, string) {
+	"has not answered query ... within ...": func(t *testing.T, b *bench) (int, string) {
 		return said("check", "-offline", b.plain.talker(t, hello6+`sleep 100`, `, "timeout_seconds": 0.2`))
 	},
-	"has no loss, but ...": func(t *testing.T, b *bench) (int, string) {
+	"has no loss: the program answered ...": func(t *testing.T, b *bench) (int, string) {
 		return said("check", "-offline", b.plain.talker(t, strings.Replace(answerer, "ANSWER", `\"loss\":null`, 1), ""))
 	},
 }
