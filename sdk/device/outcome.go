@@ -35,7 +35,7 @@ type Outcome struct {
 	// EndedAfter is the last round with data if the run ended early. Stops has the early-stop requests.
 	EndedAfter int        `json:"ended_after_round,omitempty"`
 	Stops      []sdk.Wish `json:"stops,omitempty"`
-	// Suspects are the neighbors with indications against them, and the indications.
+	// Suspects are the neighbors whose releases are suspicious, each with the reason.
 	Suspects []string `json:"suspects,omitempty"`
 	// Quarantined are the neighbors that the run excluded, each with the time and the reason.
 	Quarantined []string `json:"quarantined,omitempty"`

@@ -105,7 +105,7 @@ func TestHangupWhileStarting(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	p.log.await(t, "the fleet file is read again")
+	p.log.await(t, "the fleet file was reloaded")
 }
 
 // The program's own message about a missing loss comes first, line by line, then what the node did. Terminal control

@@ -65,11 +65,11 @@ var privacyTroubles = map[string]provocation{
 		b.private.write(t, "gone.ledger.neighbors", "")
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "gone.ledger"))
 	},
-	"ledger ... and its mark are missing, and ... has releases that they counted: ...": func(t *testing.T, b *bench) (int, string) {
+	"ledger ... and its mark are missing, but ... has releases, which the ledger counted: ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		path := b.lone.variant(t, "a.json", "a.ledger", "gone.ledger")
 		code, text := said("check", path, "-offline")
-		if code != cli.ExitFailed || !strings.Contains(text, "has releases that they counted") {
+		if code != cli.ExitFailed || !strings.Contains(text, "has releases, which the ledger counted") {
 			t.Errorf("check: exit code %d, %s", code, text)
 		}
 		return said("run", path)
@@ -238,12 +238,12 @@ var pageTroubles = map[string]provocation{
 		defer busy.Close()
 		return said("run", b.plain.variant(t, "a.json", "a.state", "page.state"), "-http", busy.Addr().String())
 	},
-	"control: the path of a socket can have ... bytes, ...; the node goes on without, ...": func(t *testing.T, _ *bench) (int, string) {
+	"control: socket path ... has ... bytes, ...; the node runs without a control socket, ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		tr.edit(t, "a.json", "a.state", strings.Repeat("long", 30)+"/state")
 		return hears(t, []string{"control: "}, tr.path("a.json"))
 	},
-	"... whether the node runs cannot be told": func(t *testing.T, b *bench) (int, string) {
+	"... cannot find out whether the node runs": func(t *testing.T, b *bench) (int, string) {
 		return said("status", b.plain.variant(t, "a.json", "a.state", strings.Repeat("long", 30)+"/state"))
 	},
 	"node ... was asked to end, and has not within ...": func(t *testing.T, _ *bench) (int, string) {

@@ -196,7 +196,7 @@ func TestStatus(t *testing.T) {
 	if code, said := call(t, "stop", node(0)); code != 0 {
 		t.Errorf("stop: exit code %d\n%s", code, said)
 	}
-	if <-over; !strings.Contains(log.String(), "stopped, as asked") {
+	if <-over; !strings.Contains(log.String(), "stopped on request") {
 		t.Errorf("run:\n%s", log.String())
 	}
 	file, err := fleetfile.ReadNode(node(0))
