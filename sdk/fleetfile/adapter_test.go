@@ -88,7 +88,7 @@ func TestProgramMustFitTheAdapter(t *testing.T) {
 		fleet  *File
 		dim    int
 		text   string
-		asked  int    // how many numbers a query has; 0 if the program is refused
+		asked  int    // number of parameters of a query; 0 if the program is refused
 		reason string // of the refusal
 	}{
 		{f, 20, "", 20, ""},

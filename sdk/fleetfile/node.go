@@ -134,7 +134,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	return n, nil
 }
 
-// ErrNoLedger is wrapped by the error of [Node.Load] if the fleet is private and the node file names no ledger.
+// ErrNoLedger is wrapped by the error of [Node.Load] if the fleet is private and the node file has no ledger.
 var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, " +
 	"since the fleet is private")
 
@@ -158,7 +158,7 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 		errs = append(errs, ErrNoLedger)
 	case !private && n.Ledger != "":
 		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want it left out: "+
-			"the fleet is not private, and a ledger cannot count what it spends", n.Ledger))
+			"the fleet is not private, and a ledger cannot count a run without noise", n.Ledger))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
@@ -218,7 +218,7 @@ func parseProxy(text string) (*url.URL, error) {
 	case err != nil:
 		return nil, errors.New("is not a URL, want http://host:port")
 	case u.User != nil:
-		return nil, errors.New("has a user in it, want that in the file that proxy_credentials names")
+		return nil, errors.New("has a user in it, want the user in the file that proxy_credentials names")
 	}
 	if err := transport.CheckProxy(u); err != nil {
 		return nil, fmt.Errorf("is not the URL of a proxy: %w", err)

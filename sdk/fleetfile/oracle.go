@@ -17,7 +17,7 @@ type Oracle interface {
 	// Open loads and prepares data, or starts a program and reads its hello. ctx only bounds that. The caller must
 	// close the source once.
 	Open(ctx context.Context, fleet *File) (*Source, error)
-	String() string // for people
+	String() string // a description for people
 }
 
 func init() { RegisterOracle("stream", parseStream) }
@@ -55,7 +55,7 @@ func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 
 // String names the program and the number of its processes.
 func (s *Stream) String() string {
-	return fmt.Sprintf("%d running side by side: %s", s.Workers, strings.Join(s.Command, " "))
+	return fmt.Sprintf("%d in parallel: %s", s.Workers, strings.Join(s.Command, " "))
 }
 
 // Open starts the program, see [Oracle].
@@ -100,9 +100,9 @@ type Source struct {
 type Judge interface {
 	Len() int // number of samples
 	MeanLoss(x []float32) float64
-	Accuracy(x []float32) float64                // NaN where a number is predicted
+	Accuracy(x []float32) float64                // NaN if the model predicts a number
 	Majority() float64                           // the accuracy of always predicting the most frequent class
-	Deviations(x []float32) (*Deviations, error) // fails where a class is predicted
+	Deviations(x []float32) (*Deviations, error) // fails if the model predicts a class
 }
 
 // Deviations are the errors of a predicted number, and those of always predicting the samples' mean.
@@ -126,18 +126,18 @@ func (m mismatch) Unwrap() error        { return m.error }
 // Mismatchf returns an [ErrMismatch] with a specific text.
 func Mismatchf(format string, args ...any) error { return mismatch{fmt.Errorf(format, args...)} }
 
-// External is a source whose losses come from an external program. Its Close does nothing.
+// External returns a source whose losses come from an external program. Its Close does nothing.
 func External(program zoest.BatchOracle, samples int) *Source {
 	meter := &scorer.Meter{BatchOracle: program}
 	return &Source{
 		Oracle: meter, Asked: meter.Mean, Samples: samples, Close: func() error { return nil },
 		ConditionalOn: []string{
-			"the losses come from an external program; what else that does with the data is outside the guarantee",
+			"the losses come from an external program; the guarantee does not cover what else the program does with the data",
 		},
 	}
 }
 
-// ofProgram is a source whose losses come from the program that a node file names.
+// ofProgram returns a source whose losses come from the program that a node file names.
 func ofProgram(program *scorer.Oracle, workers int) *Source {
 	s := External(program, program.Samples())
 	s.Failure, s.Close = program.LastFailure, program.Close

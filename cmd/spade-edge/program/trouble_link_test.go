@@ -84,7 +84,7 @@ var linkTroubles = map[string]provocation{
 	"listen is missing, want host:port: ... dials ..., which has an address in the fleet file; ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "b.json", `"listen": "`+b.plain.place(1)+`", `, ""))
 	},
-	"members[...].addresses is empty, and so is members[...].addresses, want an address of one of them: ...": func(t *testing.T, b *bench) (int, string) {
+	"members[...].addresses and members[...].addresses are empty, want an address of one of them: ...": func(t *testing.T, b *bench) (int, string) {
 		lines := ""
 		for _, m := range [][3]string{{"a", "", "a.key"}, {"b", "", "b.key"}, {"c", "c.example:7443", "c.key"}} {
 			how := "-from"
