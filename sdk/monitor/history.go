@@ -32,7 +32,7 @@ func (h *history) add(p Point) {
 		if p.Round <= h.Points[n-1].Round {
 			return
 		}
-		if h.Points[n-1].Round%h.Stride != 0 { // it was kept only as the last one
+		if h.Points[n-1].Round%h.Stride != 0 { // it was there only as the newest round
 			h.Points = h.Points[:n-1]
 		}
 	}

@@ -20,7 +20,7 @@ type Config struct {
 	Name  string     // the member that the node runs
 
 	// Score, if not nil, returns a model's mean loss on the device's data and the share of samples in [0, 1] that it
-	// gets right; NaN for unknown values, as after a panic. Score owns x. The monitor's goroutine calls it for the
+	// gets right, or NaN for an unknown value. Score owns x. The monitor's goroutine calls it for the
 	// newest release, for at most a tenth of the time: it does not score every release.
 	Score func(x []float32) (loss, accuracy float64)
 
@@ -59,7 +59,7 @@ type Monitor struct {
 	last       sdk.Status // as last seen
 	phase      Phase
 	since      time.Time // start of phase
-	progressed time.Time // when the node last worked, or waited with good reason
+	progressed time.Time // when the node last made progress or had to wait for others
 	hist       history
 	compared   int   // the last round after mixing whose consensus error is known
 	consensus  Value // of round compared
@@ -74,7 +74,7 @@ type scored struct {
 	x     []float32
 }
 
-// New returns the monitor of a node that is about to be made.
+// New returns the monitor of a node. Call it before [sdk.New], whose configuration needs [Monitor.Observer].
 func New(cfg Config) (*Monitor, error) {
 	if cfg.Fleet == nil {
 		return nil, errors.New("monitor: Fleet is nil")
@@ -176,7 +176,7 @@ func (m *Monitor) refresh() {
 		return
 	}
 	st := m.node.Status()
-	if st.Compared > m.compared && mixed(m.cfg.Fleet, st.Compared) { // known after the round
+	if st.Compared > m.compared && mixed(m.cfg.Fleet, st.Compared) { // it becomes known after the round
 		m.compared, m.consensus = st.Compared, Value(st.ConsensusError)
 		m.hist.set(st.Compared, func(p *Point) { p.ConsensusError = m.consensus })
 	}
@@ -212,7 +212,7 @@ func (m *Monitor) released(round int, x []float32) {
 		}
 	}
 	defer m.refresh()
-	if !mixed(m.cfg.Fleet, round) { // a noisy release that is yet to be mixed: neither drawn nor scored
+	if !mixed(m.cfg.Fleet, round) { // mixing rounds follow this noisy release: neither draw nor score it
 		return
 	}
 	m.hist.add(Point{
@@ -332,7 +332,7 @@ func (m *Monitor) Status() Status {
 // privacy returns the privacy budget spent. The caller holds m.mu.
 func (m *Monitor) privacy() *Privacy {
 	var spent dpmech.Total
-	var levels []dpmech.Level // slow to compute, and the node has them
+	var levels []dpmech.Level // slow to compute; the node keeps them
 	if m.node != nil {
 		spent, levels = m.node.Spend(), m.node.Levels()
 	}

@@ -45,7 +45,7 @@ func TestHandler(t *testing.T) {
 		{"metrics", "/metrics", 200, "spade_edge_round{", nil},
 		{"health", "/healthz", 200, "ok\n", nil},
 		{"readiness", "/readyz", 503, "the run is over\n", nil},
-		{"another path", "/debug/pprof/", 404, "there are /,", nil},
+		{"another path", "/debug/pprof/", 404, "want one of /,", nil},
 		{"a path above", "/..//status", 404, "", nil},
 		{"IPv6", "/healthz", 200, "ok", func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:4", "[::1]:8080" }},
 		{"a bare IPv6 host", "/healthz", 200, "ok", func(r *http.Request) { r.Host = "[::1]" }},

@@ -22,14 +22,14 @@ const (
 	answerTime  = time.Minute      // from then until the client has the answer
 )
 
-// Serve answers requests until ctx ends, when it closes the listener and every connection, or until the listener is
-// closed, when open connections finish. It returns when all are closed. A connection has one request, of bounded
-// length and duration.
+// Serve answers requests until ctx ends or the listener is closed. When ctx ends, it closes the listener and every
+// connection; when the listener is closed, open connections may finish. Serve returns when all connections are closed.
+// A connection has one request, of bounded length and duration.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 	var open conns
 	server := newServer(h, open.changed)
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	_ = server.Serve(l) // until one of the two is closed
+	_ = server.Serve(l) // until the listener or the server is closed
 	open.wait.Wait()
 }
 
@@ -53,8 +53,8 @@ func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Ser
 	return s
 }
 
-// conns are the open connections, oldest first. Their number is bounded, so that clients that do not read block no
-// others.
+// conns are the open connections, oldest first. Their number is bounded, so that clients that do not read cannot
+// block others.
 type conns struct {
 	wait sync.WaitGroup
 	mu   sync.Mutex
@@ -106,7 +106,7 @@ func Listen(addr string) (net.Listener, error) {
 	}
 	// A name such as localhost may resolve to any address.
 	if tcp, ok := l.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
-		return nil, errors.Join(fmt.Errorf("monitor: %q is %v, want loopback", addr, l.Addr()), l.Close())
+		return nil, errors.Join(fmt.Errorf("monitor: %q resolves to %v, want a loopback address", addr, l.Addr()), l.Close())
 	}
 	return l, nil
 }

@@ -100,7 +100,7 @@ type Status struct {
 	obstacle string // why it is not ready, or empty
 }
 
-// NewStatus returns the status of a member of which only the fleet is known.
+// NewStatus returns the status of a member that is not running and has no files.
 func NewStatus(f *sdk.Fleet, name string) Status {
 	return Status{
 		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: []string{},
@@ -171,8 +171,8 @@ type Influence struct {
 	Distance  float64 `json:"distance"`            // from the median of the neighbors, in the last round
 	Bound     float64 `json:"bound"`               // the maximum Distance that is not clipped
 	Aside     bool    `json:"set_aside"`           // excluded: it violates the method
-	Outside   int     `json:"outside_round"`       // of a release that no member's noise explains; 0 for none
-	Suspicion string  `json:"suspicion,omitempty"` // indications against the neighbor, for people
+	Outside   int     `json:"outside_round"`       // round of a release that no member's noise explains; 0 for none
+	Suspicion string  `json:"suspicion,omitempty"` // why the neighbor is suspicious, for people
 }
 
 // Link is the state of the connection with a neighbor.
@@ -258,7 +258,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 	planned, curve := total.Figures(), p.Curve(spent, levels)
 	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Delta: p.Delta,
 		Accounting: p.Accounting.String(), Text: curve.Text(), TextPlanned: p.Curve(total, levels).Text(), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
-	for i, bar := range p.Curve(total, levels).Bars() { // before the first release all adversaries are one
+	for i, bar := range p.Curve(total, levels).Bars() { // before the first release the curve has one point
 		now := curve.Points[min(i, len(curve.Points)-1)]
 		bar.Guess = dpmech.Guess(now.Rho)
 		planned := Value(bar.Epsilon)
@@ -320,13 +320,13 @@ func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 	switch {
 	case end > 0:
 		s.Rounds = f.Method.EndedAt(end).Learning()
-		s.Stop.Text = fmt.Sprintf("after round %d of %d, as asked by %s", end, f.Method.Rounds, names)
+		s.Stop.Text = fmt.Sprintf("after round %d of %d, requested by %s", end, f.Method.Rounds, names)
 	case len(asked) < f.Stop.Members:
-		s.Stop.Text = fmt.Sprintf("asked for by %s: %d of the %d that it takes", names, len(asked), f.Stop.Members)
+		s.Stop.Text = fmt.Sprintf("requested by %s: %d of %d required requests", names, len(asked), f.Stop.Members)
 	case s.Round >= s.Rounds:
-		s.Stop.Text = fmt.Sprintf("asked for too late by %s", names)
+		s.Stop.Text = fmt.Sprintf("requested too late by %s", names)
 	default: // the node will notice soon
-		s.Stop.Text = fmt.Sprintf("after round %d of %d, as asked by %s", asked[f.Stop.Members-1].Last, f.Method.Rounds, names)
+		s.Stop.Text = fmt.Sprintf("after round %d of %d, requested by %s", asked[f.Stop.Members-1].Last, f.Method.Rounds, names)
 	}
 }
 

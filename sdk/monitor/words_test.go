@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A common error becomes a clause with the address in it; others are unchanged.
+// InWords turns a common error into a clause with the address in it, and leaves others unchanged.
 func TestInWords(t *testing.T) {
 	for fault, want := range map[string]string{
 		"wss://b.example:47654/: dial tcp 192.0.2.17:47654: connect: connection refused":                            "nothing listens at b.example:47654 (connection refused): its node does not run",
