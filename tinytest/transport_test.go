@@ -133,7 +133,7 @@ func (b *bent) Close() error {
 	return b.close()
 }
 
-// Transports that are each wrong in one way break the expected rule.
+// Each of these transports has one error and breaks the expected rule.
 func TestWrongTransports(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule string
@@ -226,7 +226,7 @@ func TestWrongTransports(t *testing.T) {
 				return err
 			}
 		}},
-		"complains of a second Close": {"a further Close nil", func(_ []string, b *bent) {
+		"complains of a second Close": {"a further Close returns nil", func(_ []string, b *bent) {
 			var mu sync.Mutex
 			n := 0
 			b.close = func() error {

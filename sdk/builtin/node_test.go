@@ -111,7 +111,7 @@ func TestNodeFaults(t *testing.T) {
 		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://x", "user": "me"}`,
 			`transport: unknown field "user"`),
 		one(`"listen": "0.0.0.0:7443"`, `"transport": {"mqtt": "nats://x"}`, "transport.mqtt is not of the form tls://host:port"),
-		one(`"listen": "0.0.0.0:7443"`, `"transport": {"mqtt": "mqtt://x", "ca_file": "x"}`, "where certificates mean something"),
+		one(`"listen": "0.0.0.0:7443"`, `"transport": {"mqtt": "mqtt://x", "ca_file": "x"}`, "because it has certificates"),
 		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "https://x"}`,
 			"transport.nats is not of the form tls://host:port"),
 		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://x/path"}`,

@@ -164,7 +164,7 @@ func TestWrong(t *testing.T) {
 		{"run", place + `, "user_file": "none"`, "transport.user_file: ", 64},
 		{"check", place + `, "user_file": "one"`, "want one line user:password", 64},
 		{"check", place + `, "user_file": "open"`, "chmod 600 ", 64},
-		{"check", `"mqtt": "tls://x", "ca_file": "one"`, "no certificate in it, want PEM", 64},
+		{"check", `"mqtt": "tls://x", "ca_file": "one"`, "has no certificate in PEM", 64},
 		{"check", `"mqtt": "tls://x", "certificate_file": "one", "certificate_key_file": "good"`, "transport.certificate_key_file: ", 64},
 		{"check", place + `, "token_file": "one"`, "token_file", 64},
 		{"check", place, "not authorized", 1},
