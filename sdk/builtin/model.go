@@ -53,8 +53,8 @@ type Model struct {
 	Weights     []float32       `json:"model"` // finite; with a task, Task.Dim of them
 }
 
-// Threshold is the minimum probability of class 1, of two, at which the model predicts class 1. A site chose it with its
-// own samples, and no privacy guarantee covers this use of them.
+// Threshold is the minimum probability of class 1, of two, at which the model predicts class 1. A site chose it with
+// its own samples, and no privacy guarantee covers this use of them.
 type Threshold struct {
 	Value   float64 `json:"value"`   // above 0, at most 1
 	Rule    string  `json:"rule"`    // how it was chosen, as text

@@ -67,8 +67,8 @@ type Device struct {
 	Say      func(line string)
 	Released func(round int, spent dpmech.Total)
 	Log      slog.Handler // of node and transport; nil logs through Say
-	// Linger, if not nil, is called when the run has ended without an error. Run then closes the transport and serves the
-	// page until the returned channel fires or its context ends; state and ledger stay open until then.
+	// Linger, if not nil, is called when the run has ended without an error. Run then closes the transport and serves
+	// the page until the returned channel fires or its context ends; state and ledger stay open until then.
 	Linger func(o *Outcome) <-chan time.Time
 
 	HTTP    string   // loopback address of the page; empty for no page. Load takes it from the node file

@@ -155,8 +155,7 @@ func TestServeNothing(t *testing.T) {
 	}
 }
 
-// A client that sends or reads slowly cannot hold a connection. The test checks the deadlines without waiting for
-// them.
+// A client that sends or reads slowly cannot hold a connection. The test checks the deadlines without waiting for them.
 func TestServeDeadlines(t *testing.T) {
 	for _, c := range []struct {
 		name, text string

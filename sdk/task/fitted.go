@@ -36,7 +36,8 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 	return &Standardizer{Mean: mean, Std: std}, nil
 }
 
-// tell makes Apply leave constant columns from index first on unchanged. They mark cells that are never missing in train.
+// tell makes Apply leave constant columns from index first on unchanged. They mark cells that are never missing in
+// train.
 func (s *Standardizer) tell(first int) {
 	for j := first; j < len(s.Std); j++ {
 		if s.Std[j] == 0 {

@@ -35,8 +35,7 @@ type Spec struct {
 	Person string `json:"person"`
 
 	// Missing is the Rule of [Missing] for missing cells, which are errors if it is empty. "indicator:a,b" also marks
-	// gaps in the columns a and b if the data has none there (other sites' data may), and "indicator:*" in all
-	// columns.
+	// gaps in the columns a and b if the data has none there (other sites' data may), and "indicator:*" in all columns.
 	Missing string `json:"missing"`
 
 	// NA lists further texts of missing cells, such as -9 or 999; the number -9 also matches -9.0. Unlike Missing, it

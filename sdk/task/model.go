@@ -95,8 +95,8 @@ func (m ModelSpec) head(columns, classes int) linear {
 
 // Start returns the common start of a run, a function of the model's sizes and the seed. Only a valid perceptron needs
 // one, because no single weight changes the loss at zeros; other specs return nil, for zeros. Weights are normal. On
-// columns with a mean square of 1, the input of a unit has variance 1 and that of a class about 2 (twice the value of He
-// et al., "Delving deep into rectifiers", 2015: single-point queries learned faster from there). Constants are 0.
+// columns with a mean square of 1, the input of a unit has variance 1 and that of a class about 2 (twice the value of
+// He et al., "Delving deep into rectifiers", 2015: single-point queries learned faster from there). Constants are 0.
 func (m ModelSpec) Start(columns, classes int, seed uint64) []float32 {
 	if m.Name != PerceptronModel || m.Validate() != nil {
 		return nil

@@ -115,8 +115,8 @@ func (r *Recipe) Start(seed uint64) []float32 {
 
 // Apply loads and prepares a device's data, from a source of the recipe's kind. It uses only Source, TestFraction, NA,
 // Whole, Records and Seed of s. A device need not have samples of all classes. On the data that the recipe was fitted
-// on, the result has the bits of [Load]'s. Errors name the file, line and column. Apply
-// reports all errors in a header, or the first ten in the cells.
+// on, the result has the bits of [Load]'s. Errors name the file, line and column. Apply reports all errors in a header,
+// or the first ten in the cells.
 //
 // With s.Records each line of a CSV file below the header is a record: it keeps its place, and no other record depends
 // on its content. A line is lost, even if the recipe has a Subset, if it is empty or has another number of cells than

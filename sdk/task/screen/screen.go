@@ -67,8 +67,8 @@ type Suspicion struct {
 }
 
 // Table checks samples as [task.Recipe.Raw] returns them. own says that the recipe was fitted on these samples, so
-// there are no expected values. unknown counts the values that are not a category, by column and value; it may be nil. Table
-// does not change the data.
+// there are no expected values. unknown counts the values that are not a category, by column and value; it may be nil.
+// Table does not change the data.
 func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *Report {
 	p := &Report{Rows: d.Len(), Suspicions: []Suspicion{}}
 	if r.Target == nil {
