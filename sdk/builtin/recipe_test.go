@@ -235,8 +235,8 @@ func TestTaskFaults(t *testing.T) {
 			`task: linear with 2 hidden units, want none: it is a linear model`),
 		one(`"indicator"`, `"guess"`,
 			`task: missing "guess", want mean, median, indicator or drop`).
-			and(`missing.columns[0] is "ward", want column names in the order of columns, with indicator only`),
-		one(`"indicator"`, `"mean"`, `missing.columns[0] is "ward", want column names in the order of columns, with indicator only`),
+			and(`missing.columns[0] is "ward", want names from columns in their order, with rule indicator only`),
+		one(`"indicator"`, `"mean"`, `missing.columns[0] is "ward", want names from columns in their order, with rule indicator only`),
 		one(`"indicator"`, `"drop"`, `missing.fill has 3 numbers, want 0`).and("missing.columns[0]"),
 		one(`["ward"]`, `["ward", "age"]`, `missing.columns[1] is "age", want names of columns in their order`),
 		one(`0.5, 0.5]`, `0.5]`, "missing.fill has 2 numbers, want 3"),

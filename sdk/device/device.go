@@ -33,8 +33,8 @@ import (
 
 // Errors of [Device.Run], in addition to those of package sdk and its subpackages.
 var (
-	// ErrMismatch says that every neighbor has another fleet than this node.
-	ErrMismatch = errors.New("every neighbor has another fleet")
+	// ErrMismatch says that every neighbor has a different fleet than this node.
+	ErrMismatch = errors.New("every neighbor has a different fleet")
 	// ErrInterrupted says that the context ended. Run can continue the run later.
 	ErrInterrupted = errors.New("interrupted; run again to continue")
 	// ErrStopped says that [AskStop] ended the run. Run can continue it later.

@@ -56,7 +56,7 @@ func LostLedger(err error, file *fleetfile.Node, released bool) error {
 	if !released || !errors.Is(err, state.ErrNoLedger) {
 		return err
 	}
-	return fmt.Errorf("device: ledger %s and its mark are missing, but %s has releases, which the ledger counted: "+state.Restore,
+	return fmt.Errorf("device: ledger %s and its high-water mark are missing, but %s has releases, which the ledger counted: "+state.Restore,
 		file.Ledger, file.State)
 }
 

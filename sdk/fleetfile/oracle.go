@@ -114,9 +114,9 @@ type Deviations struct {
 	Samples  int     `json:"test_samples"`
 }
 
-// ErrMismatch is wrapped by errors of [Oracle].Open if node file, fleet file and data do not fit together. Other
+// ErrMismatch is wrapped by errors of [Oracle].Open if node file, fleet file and data do not match. Other
 // errors of Open are about unreadable data or a program that does not start.
-var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not fit together")
+var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not match")
 
 type mismatch struct{ error }
 

@@ -274,7 +274,7 @@ func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing
 			late.Reset(w.cfg.Timeout)
 		case <-late.C:
 			if w.asked == 0 {
-				return errors.New("has answered all queries, but has not read all of them")
+				return errors.New("has answered all queries without reading all of them")
 			}
 			return fmt.Errorf("has not answered query %d within %v", t.left[0].id, w.cfg.Timeout)
 		case <-w.ctx.Done():

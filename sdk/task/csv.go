@@ -373,7 +373,7 @@ func (r *csvFile) end() {
 		r.faults = append(r.faults, err)
 	}
 	if r.faults == nil && len(r.cells) == 0 {
-		r.wrong("task: %s: no rows below the header with all that is needed: a label, and no missing cell if missing is drop",
+		r.wrong("task: %s: no rows below the header that can be used: each needs a label and, if missing is drop, all its cells",
 			r.name)
 	}
 }

@@ -146,7 +146,7 @@ func (s Spec) checkClasses(names []string) error {
 		"classes in labels", s.Label, numbers)
 }
 
-const asTarget = "to predict the number, give target instead of label"
+const asTarget = "give target instead of label to predict the number"
 
 type csvField struct {
 	name    string

@@ -71,8 +71,8 @@ func TestMessyFiles(t *testing.T) {
 		"a time of day":               {"a,day,y\n1,07:30,no\n", Spec{}, `column "day": "07:30" is a date or a time`},
 		"blood pressure is no date":   {"a,bp,y\n1,120/80,no\n", Spec{}, `column "bp": "120/80" is not a finite number`},
 		"spaces":                      {" a , b,y \n 1 ,\t2.5, no \n-3 ,40 ,yes\n", Spec{}, want},
-		"too many numbers as classes": {"a,y\n" + numbered21, Spec{}, `label "y" has 21 values that are numbers, too many for classes: to predict the number`},
-		"nothing is whole":            {"a,y\n,no\n1,\n", Spec{Missing: "drop"}, "no rows below the header with all that is needed"},
+		"too many numbers as classes": {"a,y\n" + numbered21, Spec{}, `label "y" has 21 values that are numbers, too many for classes: give target instead of label`},
+		"nothing is whole":            {"a,y\n,no\n1,\n", Spec{Missing: "drop"}, "no rows below the header that can be used"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.spec.Label = "y"

@@ -147,7 +147,7 @@ func (m *Missing) validate(r *Recipe, want func(ok bool, format string, args ...
 	at := -1
 	for i, name := range m.Columns {
 		next := slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == name })
-		want(next > at && m.Rule == indicate, "missing.columns[%d] is %q, want column names in the order of columns, with indicator only",
+		want(next > at && m.Rule == indicate, "missing.columns[%d] is %q, want names from columns in their order, with rule indicator only",
 			i, name)
 		at = next
 	}

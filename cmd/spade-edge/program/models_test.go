@@ -152,7 +152,7 @@ func TestRunOtherTask(t *testing.T) {
 	tr.of(t, "b", "other.json")
 	for _, p := range []*process{start(t, "run", tr.path("a.json")), start(t, "run", tr.path("b.json"))} {
 		p.wait(t, cli.ExitMismatch)
-		p.log.await(t, "spade-edge run: every neighbor has another fleet: ", ": task differs")
+		p.log.await(t, "spade-edge run: every neighbor has a different fleet: ", ": task differs")
 	}
 }
 

@@ -158,7 +158,7 @@ func TestRunMismatch(t *testing.T) {
 		t.Fatalf("neither has ended:\n%s\n%s", a.log, b.log)
 	}
 	first.wait(t, cli.ExitMismatch)
-	first.log.await(t, "spade-edge run: every neighbor has another fleet: ", why)
+	first.log.await(t, "spade-edge run: every neighbor has a different fleet: ", why)
 	if first.out.Len() > 0 {
 		t.Errorf("output %q", &first.out)
 	}

@@ -65,7 +65,7 @@ var privacyTroubles = map[string]provocation{
 		b.private.write(t, "gone.ledger.neighbors", "")
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "gone.ledger"))
 	},
-	"ledger ... and its mark are missing, but ... has releases, which the ledger counted: ...": func(t *testing.T, b *bench) (int, string) {
+	"ledger ... and its high-water mark are missing, but ... has releases, which the ledger counted: ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		path := b.lone.variant(t, "a.json", "a.ledger", "gone.ledger")
 		code, text := said("check", path, "-offline")

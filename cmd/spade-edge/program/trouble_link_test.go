@@ -134,7 +134,7 @@ var linkTroubles = map[string]provocation{
 		file := tr.variant(t, "fleet.json", transport.FormatKey(tr.file.Members[0].Keys[0]), otherKey(t))
 		return hears(t, []string{"waiting for", "is not pinned there"}, tr.path("a.json"), tr.variant(t, "b.json", "fleet.json", file[len(tr.dir)+1:]))
 	},
-	"every neighbor has another fleet: ... hello refused: ...": func(t *testing.T, _ *bench) (int, string) {
+	"every neighbor has a different fleet: ... hello refused: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		tr.other(t)
 		tr.of(t, "b", "other.json")
