@@ -35,8 +35,8 @@ func notOwn(err error) error {
 		`would prepare the data of all members in the same way`, ErrOwnFit, err)
 }
 
-// Open loads and prepares the data until ctx ends. Loading cannot be canceled: an abandoned load continues until the
-// process ends.
+// Open loads and prepares the data. It returns early if ctx ends; loading then continues in the background, because it
+// cannot be canceled.
 func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.Source, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -60,12 +60,12 @@ func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.So
 const ofTrial = "a trial: if the preprocessing was fitted on the common data set, it was fitted on these records, and the " +
 	"guarantee does not cover them"
 
-// OfPersons is the statement in a certificate of what a record is in a run that protects each person.
+// OfPersons returns the sentence of a certificate that defines a record in a run that protects each person.
 func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
-// of returns this node's part of a common data set, and given plus the assumptions that the division adds.
+// of returns this node's part of a common data set. It appends the assumptions of the division to given.
 func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, []string, error) {
 	parts, err := s.Partition.Deal(all, s.Of, spec.Seed)
 	if err != nil {

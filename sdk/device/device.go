@@ -35,9 +35,9 @@ import (
 var (
 	// ErrMismatch says that every neighbor has a different fleet than this node.
 	ErrMismatch = errors.New("every neighbor has a different fleet")
-	// ErrInterrupted says that the context ended. Run can continue the run later.
+	// ErrInterrupted says that the context ended. The run can be continued.
 	ErrInterrupted = errors.New("interrupted; run again to continue")
-	// ErrStopped says that [AskStop] ended the run. Run can continue it later.
+	// ErrStopped says that [AskStop] ended the run. The run can be continued.
 	ErrStopped = errors.New("stopped on request; run again to continue")
 )
 
@@ -56,7 +56,7 @@ type Device struct {
 	File  *fleetfile.Node
 	Fleet *fleetfile.File // with the keys and addresses at the start
 	Key   ed25519.PrivateKey
-	Proxy *url.URL // proxy for dialing neighbors or broker, with credentials; nil for that of the environment
+	Proxy *url.URL // proxy for dialing neighbors or broker, with credentials; nil for the proxy of the environment
 
 	// Open opens the transport, which Run closes.
 	Open func(log *slog.Logger) (Link, error)

@@ -69,8 +69,8 @@ func StatusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) 
 	return st, err
 }
 
-// Left returns the status of a node that does not run, from its files on disk. An error means that the files could not
-// be read.
+// Left returns the status of a node that is not running, from its files on disk. An error means that the files could
+// not be read.
 func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	f := fleet.Fleet
 	st := monitor.NewStatus(f, file.Name)

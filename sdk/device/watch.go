@@ -14,8 +14,8 @@ import (
 )
 
 // refusals is the number of refused hellos, by either side and without a connection in between, after which a neighbor
-// counts as having a different fleet. A single hello may have been sent while a file was being changed. Through a broker
-// one refusal suffices, because this node has read a signed message of the neighbor.
+// counts as having a different fleet. A single hello may have been sent while a file was being changed. Through a
+// broker one refusal suffices, because this node has read a signed message of the neighbor.
 const refusals = 3
 
 // watch ends the run when every neighbor has a different fleet: most likely this node's file is wrong.

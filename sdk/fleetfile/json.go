@@ -68,8 +68,8 @@ func Each(err error) (all []error) {
 	return all
 }
 
-// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. It refuses any version but
-// versions, unless versions is 0.
+// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. The version of the
+// file must be versions, unless versions is 0.
 func Decode(data []byte, limit, versions int, form any) error {
 	if len(data) > limit {
 		return fmt.Errorf("the file has %d bytes, want at most %d", len(data), limit)
@@ -94,7 +94,7 @@ func decodeOwn(data []byte, form any) error {
 	return NoNull(data)
 }
 
-// NoNull refuses null in valid JSON text: package json treats it as a missing field.
+// NoNull returns an error if valid JSON text has a null, which package json would treat as a missing field.
 func NoNull(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	for token, err := dec.Token(); err == nil; token, err = dec.Token() {

@@ -14,8 +14,8 @@ import (
 
 // Oracle is the source of a node's losses.
 type Oracle interface {
-	// Open loads and prepares data, or starts a program and reads its hello. ctx only bounds that. The caller must
-	// close the source once.
+	// Open loads and prepares data, or starts a program and reads its hello. ctx bounds only this step. The caller
+	// must close the source once.
 	Open(ctx context.Context, fleet *File) (*Source, error)
 	String() string // a description for people
 }
@@ -80,7 +80,7 @@ type Source struct {
 	// Window is the number of concurrent queries; 0 leaves it to the SDK.
 	Window int
 
-	// Test judges models on held-back samples; nil if there are none, or the losses come from a program.
+	// Test evaluates models on held-back samples; nil if there are none, or the losses come from a program.
 	Test Judge
 	// Asked returns the mean loss of the queries since its last call, NaN if there were none; nil if Test gives more
 	// information. It comes directly from the data.
@@ -96,7 +96,7 @@ type Source struct {
 	Close         func() error // closes the oracle and ends its processes; never nil
 }
 
-// Judge judges models on held-back samples.
+// Judge evaluates models on held-back samples.
 type Judge interface {
 	Len() int // number of samples
 	MeanLoss(x []float32) float64

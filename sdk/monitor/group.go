@@ -19,7 +19,7 @@ type Group struct {
 	with []compared
 }
 
-// compared is an accuracy to compare the nodes' accuracy with.
+// compared is a reference for the accuracy of the nodes.
 type compared struct {
 	Name     string `json:"name"`
 	Accuracy Value  `json:"accuracy"` // share in [0, 1]
@@ -41,8 +41,8 @@ func NewGroup(fleet *sdk.Fleet, scored string, nodes ...*Monitor) *Group {
 	return &Group{fleet: fleet, nodes: slices.Clone(nodes), data: scored}
 }
 
-// Add records the state of the network after a round; rounds come in ascending order. It ignores releases that are yet
-// to be mixed.
+// Add records the state of the network after a round; rounds come in ascending order. It ignores releases that
+// mixing rounds follow.
 func (g *Group) Add(p Point) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

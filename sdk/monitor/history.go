@@ -55,8 +55,7 @@ func (h *history) snapshot() history {
 	return history{max(h.Stride, 1), append([]Point{}, h.Points...)}
 }
 
-// mixed reports whether no mixing rounds follow a release, so that the method continues with the members' vectors
-// after it.
+// mixed reports whether a release is the last of its mixing rounds or belongs to the cool-down.
 func mixed(f *sdk.Fleet, release int) bool {
 	return release > f.Method.Learning() || release%(1+f.Method.Mixing) == 0
 }

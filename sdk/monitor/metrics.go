@@ -26,7 +26,7 @@ func (s *Status) samples(put sampler) {
 			Value(s.Seconds))
 	}
 	stalled := Value(s.Stalled)
-	if !s.NonPrivate { // too coarse to reveal the time of a query
+	if !s.NonPrivate { // whole tens are too coarse to reveal the duration of a query
 		stalled = Value(10 * math.Floor(s.Stalled/10))
 	}
 	put("stalled_seconds", "Time without progress while no neighbor's message is missing; rounded down to tens in a private run.", stalled)
@@ -55,7 +55,7 @@ func (s *Status) samples(put sampler) {
 	if s.Privacy != nil {
 		s.Privacy.samples(put)
 	}
-	if s.NonPrivate { // functions of the number of samples reveal data
+	if s.NonPrivate { // the number of queries reveals the number of samples
 		put("queries_total", "Losses requested in this run, before restarts too; never in a private run.",
 			Value(s.Queries))
 	}
@@ -98,7 +98,7 @@ func (n *Neighbor) samples(put sampler) {
 // samples passes each figure to put, with its adversary.
 func (p *Privacy) samples(put sampler) {
 	of := func(unit sdk.Unit, labels ...string) sampler {
-		if unit == sdk.UnitRecord { // client-level figures keep their original labels
+		if unit == sdk.UnitRecord { // client-level figures have no label unit
 			labels = append(labels, "unit", unit.String())
 		}
 		return func(name, help string, v Value, _ ...string) { put(name, help, v, labels...) }
@@ -132,7 +132,7 @@ func truth(b bool) Value {
 
 // Metrics returns the metrics of nodes in the Prometheus text format 0.0.4, each sample with the labels run and node.
 // They may leave the device: in a private run they contain nothing that comes directly from the data or depends on the
-// number of samples, such as a count of queries or the duration of a round of them.
+// number of samples, such as the number or the duration of queries.
 func Metrics(nodes ...Status) []byte {
 	var names []string
 	text := make(map[string]string) // by name

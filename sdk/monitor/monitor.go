@@ -38,7 +38,7 @@ type Config struct {
 	// Links, if not nil, returns the state of the connections. Several goroutines call it, often.
 	Links func() []Link
 
-	// Ledger, if not nil, returns the cost of all runs on the data. The monitor reads it once a round.
+	// Ledger, if not nil, has the cost of all runs on the data. The monitor reads it once a round.
 	Ledger *state.Ledger
 }
 
@@ -351,7 +351,7 @@ func (m *Monitor) history() history {
 }
 
 // obstacle returns what keeps the node from taking part: its run has not begun or is over, or all its neighbors are
-// known to be disconnected. It is empty if nothing does. The caller holds m.mu.
+// known to be disconnected. It returns "" if nothing does. The caller holds m.mu.
 func (m *Monitor) obstacle(neighbors []Neighbor) string {
 	connected := func(n Neighbor) bool { return n.Link != nil && n.Link.Connected }
 	switch {

@@ -19,7 +19,7 @@ const (
 	maxConns    = 32               // open connections; a further one closes the oldest
 	maxRequest  = 16 << 10         // bytes of a request's header, and of its body
 	requestTime = 10 * time.Second // to receive the header, and again to receive the body
-	answerTime  = time.Minute      // from then until the client has the answer
+	answerTime  = time.Minute      // to send the answer, counted from the end of the header
 )
 
 // Serve answers requests until ctx ends or the listener is closed. When ctx ends, it closes the listener and every
@@ -79,8 +79,8 @@ func (s *conns) changed(c net.Conn, state http.ConnState) {
 	}
 }
 
-// CheckAddress returns why [Listen] refuses an address, or nil. An address must be "host:port" with a loopback host,
-// "localhost" or a number such as 127.0.0.1 or [::1].
+// CheckAddress returns the error with which [Listen] refuses an address, or nil. An address must be "host:port" with a
+// loopback host, "localhost" or a number such as 127.0.0.1 or [::1].
 func CheckAddress(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !isLoopback(host) {
@@ -132,7 +132,7 @@ func Guard(h http.Handler) http.Handler {
 	})
 }
 
-// foreign returns why a request is not from this machine; empty if it is.
+// foreign returns the reason why a request is not from this machine, or "" if it is.
 func foreign(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err != nil || !isLoopback(host) || host == "localhost" {
 		return "only this machine is served: the request comes from elsewhere"

@@ -27,7 +27,7 @@ const (
 	Failed   Phase = "failed"   // its run ended with an error
 )
 
-// The phases of a node that does not run, read from disk.
+// The phases of a node that is not running, read from disk.
 const (
 	Fresh    Phase = "fresh"    // it has made no release
 	Stopped  Phase = "stopped"  // it would continue if it were run
@@ -35,7 +35,7 @@ const (
 	Damaged  Phase = "damaged"  // it would refuse to continue, see Status.Fault
 )
 
-// Value is a number that may be unknown, which is NaN: null in JSON.
+// Value is a number, or NaN if it is unknown. The JSON form of NaN is null.
 type Value float64
 
 // Unknown returns the unknown value.
@@ -69,8 +69,8 @@ type Status struct {
 	Ready   bool    `json:"ready"`   // as in /readyz
 	Phase   Phase   `json:"phase"`
 	Seconds float64 `json:"phase_seconds"` // for how long; 0 if unknown
-	// Stalled is how long the node has made no progress although it was its turn: its oracle does not answer, or its
-	// disk does not store a release. It is 0 while the node waits for a neighbor, and without a run.
+	// Stalled is the time without progress while no neighbor's message is missing: the oracle does not answer, or the
+	// disk does not store a release. It is 0 while the node waits for a neighbor or is not running.
 	Stalled float64  `json:"stalled_seconds"`
 	Uptime  float64  `json:"uptime_seconds"`  // since New
 	Waiting []string `json:"waiting_for"`     // neighbors whose messages the round waits for; never null
@@ -86,7 +86,7 @@ type Status struct {
 	RefusedFrames int64 `json:"refused_frames"`   // invalid frames that neighbors sent
 
 	// ConsensusError is the mean, over the neighbors, of the squared distance between the neighbor's release and this
-	// node's, in round Compared, which is one after mixing; unknown where the payload is "message", see [sdk.Status].
+	// node's, in round Compared, the last one after mixing; unknown if the payload is "message", see [sdk.Status].
 	ConsensusError Value `json:"consensus_error"`
 	Compared       int   `json:"consensus_error_round"`
 

@@ -20,7 +20,7 @@ type Trend struct {
 	Longer  Value `json:"epsilon_with_more"` // of these and More, at the same noise; likewise
 }
 
-// NewTrend returns the status form of a trend; nil for nil. f has any early end of the run applied.
+// NewTrend returns the status form of a trend; nil for nil. f.Method includes an early end of the run.
 func NewTrend(f *sdk.Fleet, t *losses.Trend) *Trend {
 	if t == nil {
 		return nil

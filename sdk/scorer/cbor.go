@@ -24,7 +24,7 @@ var strict = func() cbor.DecMode {
 		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
 	}.DecMode()
 	if err != nil {
-		panic(err) // constant options, so every test would fail here
+		panic(err) // the options are constant, so every test would fail here
 	}
 	return mode
 }()
@@ -59,7 +59,7 @@ func nextFrame(r *bufio.Reader) ([]byte, int, error) {
 	if err != nil {
 		return nil, len(frame), err
 	}
-	_, _ = r.Discard(len(frame)) // it is in the buffer
+	_, _ = r.Discard(len(frame)) // the frame is in the buffer
 	return frame[4:], 0, nil
 }
 

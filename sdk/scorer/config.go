@@ -34,7 +34,7 @@ type Program struct {
 	// LC_CTYPE, TZ, TMPDIR, TMP, TEMP, SYSTEMROOT and USERPROFILE.
 	Environment []string
 
-	// Timeout limits the time for an answer, counted from the process's previous one; 0 means 30 s.
+	// Timeout is the longest time that a process may take for its next answer; 0 means 30 s.
 	Timeout time.Duration
 	// Backoff is the longest pause before a program that fails repeatedly is restarted; 0 means 30 s.
 	Backoff time.Duration

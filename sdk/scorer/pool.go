@@ -24,12 +24,12 @@ var errClosed = errors.New("scorer: the oracle is closed")
 
 // Oracle is an oracle whose losses come from a program. It is safe for concurrent use.
 type Oracle struct {
-	cfg          StreamConfig // with defaults
-	name         string       // of the program, as given
+	cfg          StreamConfig // with defaults filled in
+	name         string       // of the program, as configured
 	codec        *codec
-	mark         string // beginning of the variable that marks the environment of all its processes
+	mark         string // prefix of the environment variable that marks its processes
 	dim, samples int
-	ids          atomic.Uint64 // the newest number of a query
+	ids          atomic.Uint64 // number of the latest query
 	opened       chan error    // the result of each worker's first start
 
 	tasks   chan *task
@@ -40,7 +40,7 @@ type Oracle struct {
 
 	mu       sync.Mutex // guards the fields below
 	first    hello      // hello of the first process, which all others must repeat
-	serving  int        // processes that have said hello
+	serving  int        // running processes that have sent their hello
 	failures int        // processes that failed since the last answer
 	last     error      // the latest of these failures
 	retry    time.Time  // when a broken program is tried again
@@ -64,7 +64,7 @@ func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
 	return o, nil
 }
 
-// Dim returns how many numbers a query has.
+// Dim returns the number of parameters of a query.
 func (o *Oracle) Dim() int { return o.dim }
 
 // Adapter returns the JSON object of the adapter with which the program expands queries; empty if the program gets
@@ -83,8 +83,8 @@ func (o *Oracle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return loss[0], nil
 }
 
-// Losses queries several losses, see [zoest.BatchOracle]. A loss that cannot be obtained is NaN. If all losses are,
-// Losses fails with the error of the first.
+// Losses queries several losses, see [zoest.BatchOracle]. A loss that cannot be obtained is NaN. If every loss is NaN,
+// Losses fails with the error of the first query.
 func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	if len(queries) != len(losses) {
 		return fmt.Errorf("scorer: %d queries, but room for %d losses", len(queries), len(losses))
@@ -163,7 +163,7 @@ func (o *Oracle) add(t *task, q *query) {
 	t.left = append(t.left, q)
 }
 
-// share returns how many of n queries a process gets at once, so that all have work.
+// share returns how many of n queries a process gets at once, so that all processes have work.
 func (o *Oracle) share(n int) int {
 	if w := o.cfg.Workers; w > 1 {
 		n = (n + 2*w - 1) / (2 * w)
@@ -214,7 +214,7 @@ func (o *Oracle) broken() error {
 	return fmt.Errorf("scorer: the program is broken: %d failed processes and no answer since; the last: %w", o.failures, o.last)
 }
 
-// pause returns the pause after so many failures in a row: none after the first, then growing up to Backoff.
+// pause returns the pause after a number of failures in a row: 0 after the first, then doubling up to Backoff.
 func (o *Oracle) pause(failures int) time.Duration {
 	if failures < 2 {
 		return 0
