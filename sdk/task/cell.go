@@ -15,7 +15,7 @@ var nan = float32(math.NaN()) // a missing number
 func isNaN(x float32) bool { return x != x }
 
 // blank reports whether a cell is empty or holds a usual marker of a missing value, in upper or lower case. Markers
-// that could also be a category count only in columns of numbers.
+// that could also be categories count as missing only in columns of numbers.
 func blank(cell string, number bool) bool {
 	switch strings.ToLower(cell) {
 	case "", "na", "n/a", "#n/a", "nan", "null", "?":

@@ -19,18 +19,18 @@ const maxFaults = 10
 type column struct {
 	Column
 	at     int            // position in the file
-	number map[string]int // of each category, and with fold of its lower case; nil for a column of numbers
+	number map[string]int // of each category and, with fold, of its lower case; nil for a column of numbers
 	fold   bool           // case does not distinguish categories unless the list of categories has both
 	fixed  bool           // no other category is allowed
 
 	ignored bool                      // every cell counts as the first category
 	unknown func(column, cell string) // called for a cell that is not a category, which becomes -1; nil makes such a cell an error
 
-	timed bool // a date or time was reported; further ones are not
+	timed bool // a date or time was reported; only the first one is
 
 	texts []error  // errors of the first cells that are not numbers; the column may turn out to hold text
 	count int      // number of such cells
-	some  []string // up to three different ones
+	some  []string // up to three different cells of this kind
 }
 
 // labels makes c a column of categories that starts with the known ones. Case does not distinguish the others.
@@ -90,7 +90,7 @@ type csvFile struct {
 	people []int          // person of each row
 	ids    []string       // cells of the column id
 	known  map[string]int // number of each person
-	lost   []bool         // rows that could not be read, where each row is a line
+	lost   []bool         // whether a row could not be read; only if each row is a line
 	unread []error        // errors of the lost rows
 
 	faults []error

@@ -59,7 +59,7 @@ type Spec struct {
 	Standardize *bool `json:"standardize"`
 	Bias        *bool `json:"bias"`
 
-	// TestFraction is the share of samples to test on, 0 for 0.2. It is not used if the source has a test set.
+	// TestFraction is the share of samples to test on; 0 means 0.2. It is not used if the source has a test set.
 	TestFraction float64 `json:"test_fraction"`
 
 	// Whole keeps all samples for training: Test is empty unless the source has a test set.
@@ -67,8 +67,8 @@ type Spec struct {
 
 	// Records says that each record, or each Person, is protected: neither the other records nor their number and
 	// order may depend on the content of one. Each line of a CSV file below its header is then a row, and the test
-	// split depends only on the number of rows, or persons, and on Seed. A row that cannot be read is an error for
-	// Load; for [Recipe.Apply] see there.
+	// split depends only on the number of rows, or persons, and on Seed. [Load] fails on a row that cannot be read;
+	// [Recipe.Apply] loses the row.
 	Records bool `json:"-"`
 
 	Seed uint64 `json:"seed"` // selects the test samples and generates synthetic data
@@ -163,7 +163,7 @@ func (s Spec) csvFields() []csvField {
 	return fields
 }
 
-// CheckSource validates the name of a source, as Spec has it, without opening a file.
+// CheckSource validates the form of a [Spec].Source without opening a file.
 func CheckSource(source string) error {
 	kind, arg, _ := strings.Cut(source, ":")
 	switch {
