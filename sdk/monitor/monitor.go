@@ -125,7 +125,7 @@ func (m *Monitor) Begin(node *sdk.Node) {
 	}
 }
 
-// End reports that the node's Run has returned err; a cancelled run has not failed. From then on the monitor shows the
+// End reports that the node's Run has returned err; a canceled run has not failed. From then on the monitor shows the
 // node's last state.
 func (m *Monitor) End(err error) {
 	links := m.askLinks()

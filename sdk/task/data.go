@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Data is a labelled data set: Len samples of Dim numbers, each in one of Classes classes. A data set with targets
+// Data is a labeled data set: Len samples of Dim numbers, each in one of Classes classes. A data set with targets
 // also has a number for each sample; its two classes, "low" and "high", say whether the target is below the middle of
 // the range.
 type Data struct {

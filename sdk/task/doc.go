@@ -7,7 +7,7 @@
 // 1. read: IDX files ("idx:DIR"), a CSV file ("csv:FILE") or generated patients ("synthetic:clinical"); 2. keep the
 // classes in Labels, in that order, or scale the number in Target; 3. split into training and test data, stratified by
 // class (with Spec.Records by number alone), unless the source has a test set; 4. fill missing cells with values
-// fitted on the training split alone; 5. standardise, then project on principal components, both fitted likewise; 6.
+// fitted on the training split alone; 5. standardize, then project on principal components, both fitted likewise; 6.
 // append a column of ones.
 //
 // What these steps take from the data (means, components, the categories of a column) is outside any privacy guarantee

@@ -46,7 +46,7 @@ func (s *Standardizer) tell(first int) {
 	}
 }
 
-// Apply returns a standardised copy: Scale*(x - Mean)/Std in each column, and 0 in a column whose Std is 0.
+// Apply returns a standardized copy: Scale*(x - Mean)/Std in each column, and 0 in a column whose Std is 0.
 func (s *Standardizer) Apply(d *Data) (*Data, error) {
 	if err := errors.Join(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
 		return nil, err

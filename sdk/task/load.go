@@ -49,7 +49,7 @@ type Spec struct {
 
 	PCA int `json:"pca"` // number of principal components to project on, 0 for no projection
 
-	// Scale has factors for standardised columns, by name; "*" stands for all others, which otherwise have 1. A model
+	// Scale has factors for standardized columns, by name; "*" stands for all others, which otherwise have 1. A model
 	// learns faster along a column with a larger factor. The factors must come from public knowledge, not from the
 	// data.
 	Scale map[string]float64 `json:"scale"`
@@ -380,7 +380,7 @@ func (set *Set) transform() (err error) {
 		if r.Standardize.Scale != nil {
 			set.fitted("scale of columns, declared as public knowledge: %s", s.scaleText())
 		}
-		set.fitted("standardisation fitted on the training split")
+		set.fitted("standardization fitted on the training split")
 	}
 	if s.PCA > 0 && r.PCA == nil {
 		if d, err = r.clean(set.Train); err == nil && s.PCA > d.Dim {

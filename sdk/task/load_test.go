@@ -38,7 +38,7 @@ func TestLoadCSV(t *testing.T) {
 		t.Errorf("chose %+v", s)
 	}
 	if want := []string{`categories of column "ward" taken from all rows`,
-		"test split of 0.2, stratified by label, seed 0", "standardisation fitted on the training split",
+		"test split of 0.2, stratified by label, seed 0", "standardization fitted on the training split",
 	}; !slices.Equal(set.Fitted, want) {
 		t.Errorf("fitted %q, want %q", set.Fitted, want)
 	}

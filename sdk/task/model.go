@@ -214,7 +214,7 @@ func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 		return false
 	}
 	if m.goal == nil {
-		for i, h := range samples[:len(losses)] { // class 1 has the other sign
+		for i, h := range samples[:len(losses)] { // class 1 has the opposite sign
 			losses[i] = math.Float64frombits(math.Float64bits(losses[i]) ^ uint64(m.data.Y[h])<<63)
 		}
 	}
@@ -239,7 +239,7 @@ func (m *Model) check(x []float32) error {
 }
 
 func (m *Model) loss(x []float32, sample int) float64 {
-	if m.spec.Hidden == 0 && m.goal == nil { // faster: no units need clearing
+	if m.spec.Hidden == 0 && m.goal == nil { // faster, because u need not be cleared
 		return m.head.loss(x, m.data.Row(sample), m.data.Y[sample])
 	}
 	var u units

@@ -20,7 +20,7 @@ import (
 //	                        Dirichlet distribution with concentration A (small A, strong skew), refitted so that
 //	                        every sample is used (after Hsu, Qi and Brown, "Measuring the effects of non-identical
 //	                        data distribution", 2019)
-//	dirichlet:A,unbalanced  a Dirichlet draw divides each class over the clients; sizes follow (Yurochkin et al.,
+//	dirichlet:A,unbalanced  a Dirichlet draw divides each class over the clients; sizes vary (Yurochkin et al.,
 //	                        "Bayesian nonparametric federated learning of neural networks", 2019)
 //	pathological:S          samples sorted by label, cut into equal shards, S random shards to each client (McMahan et
 //	                        al., "Communication-efficient learning of deep networks", 2017)
@@ -265,7 +265,7 @@ func cut(v []int, pieces int) [][]int {
 	return out
 }
 
-// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: normalised Gamma draws. A
+// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: normalized Gamma draws. A
 // Gamma draw of shape alpha is one of shape 1+alpha times U^(1/alpha); in logarithms it cannot underflow.
 func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	shares := make([]float64, n)

@@ -23,8 +23,8 @@ type Predictor struct {
 	Raw func(*Data)
 	NA  []string // markers of missing cells, as in [Spec]
 
-	// Threshold, if not nil, gives Evaluate the least probability of class 1 of two for which to predict that class.
-	// It gets the class of each sample and the probability of class 1.
+	// Threshold, if not nil, returns the least probability of class 1, of two, at which Evaluate predicts class 1. Its
+	// arguments are the class and the probability of class 1 of each sample.
 	Threshold func(is []int, probability []float64) (float64, error)
 
 	recipe *Recipe
@@ -142,7 +142,7 @@ func within(file string, err error) error {
 	return fmt.Errorf("task: %s: %s", file, strings.TrimPrefix(err.Error(), "task: "))
 }
 
-// PredictRow is Predict for one sample, given as cells by name of column. It ignores columns that the recipe does not
+// PredictRow is Predict for one sample, given as cells by column name. It ignores columns that the recipe does not
 // have.
 func (p *Predictor) PredictRow(cells map[string]string) (*Prediction, error) {
 	names, row := []string{"(row)"}, []string{"1"} // a row without content would be skipped

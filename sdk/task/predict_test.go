@@ -39,7 +39,7 @@ func predictors(t *testing.T) map[string]predictor {
 		"three":                    {Label: "class"},
 		"two":                      {Label: "class", Labels: []string{"yes", "no"}},
 		"two, PCA":                 {Label: "class", Labels: []string{"yes", "no"}, PCA: 3},
-		"PCA, not standardised":    {Label: "class", PCA: 2, Standardize: &no},
+		"PCA, not standardized":    {Label: "class", PCA: 2, Standardize: &no},
 		"as it is":                 {Label: "class", Standardize: &no, Bias: &no},
 		"three, PCA, not constant": {Label: "class", PCA: 4, Bias: &no},
 		"gaps":                     {Label: "class", Missing: "mean"},

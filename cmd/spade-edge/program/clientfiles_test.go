@@ -76,7 +76,7 @@ func TestFilesAreClients(t *testing.T) {
 		t.Errorf("with a task: %+v", own)
 	}
 	if said := strings.Join(own.Privacy.ConditionalOn, "; "); !strings.Contains(said, "preprocessing fitted on clinic two") ||
-		strings.Contains(said, "standardisation") {
+		strings.Contains(said, "standardization") {
 		t.Errorf("given as public: %s", said)
 	}
 	if one := outcome(t, "simulate", "-data", "csv:"+file(3), "-task", prepared, "-nodes", "3", "-graph", "ring", "-rounds", "5"); one.Files != nil ||

@@ -129,7 +129,7 @@ func TestRunFitOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "uncharged, by own data: classes taken from the labels of all rows|uncharged, by own data: test split of 0.2, stratified by label, seed 0|" +
-		"uncharged, by own data: standardisation fitted on the training split"
+		"uncharged, by own data: standardization fitted on the training split"
 	if got := strings.Join(own.ConditionalOn, "|"); got != want {
 		t.Errorf("conditional on %q, want %q", got, want)
 	}

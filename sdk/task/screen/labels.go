@@ -64,7 +64,7 @@ func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 	return rel
 }
 
-// rows returns standardised columns, with missing cells at the mean, and whether each row is of a class.
+// rows returns standardized columns, with missing cells at the mean, and whether each row is of a class.
 func rows(d *task.Data, class int) (x [][]float64, y []int) {
 	mean, sd := make([]float64, d.Dim), make([]float64, d.Dim)
 	for j := range mean {
