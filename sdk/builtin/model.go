@@ -126,7 +126,7 @@ func (m *Model) Validate() error {
 	}
 	errs.want(m.Round >= 1 && m.Round <= math.MaxInt32, "round is %d, want 1..%d", m.Round, math.MaxInt32)
 	errs.want(m.Rounds >= m.Round && m.Rounds <= math.MaxInt32, "rounds is %d, want at least %d, the round", m.Rounds, m.Round)
-	errs.want(m.Task == nil || m.NoTask == "", "no_task is %q, want it left out: there is a task", m.NoTask)
+	errs.want(m.Task == nil || m.NoTask == "", "no_task is %q, want it omitted: there is a task", m.NoTask)
 	errs.want(m.Task != nil || m.NoTask == OwnFit || m.NoTask == Program, "no_task is %q, want %s or %s, or a task", m.NoTask,
 		OwnFit, Program)
 	errs.want(m.Certificate == nil || m.Certificate[0] == '{', "certificate is %.60s, want an object", m.Certificate)

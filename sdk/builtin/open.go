@@ -92,7 +92,7 @@ func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
 	model := o.Model
 	switch {
 	case o.FitOwn && records:
-		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it left out and a task in the fleet file: with privacy.unit ` +
+		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it omitted and a task in the fleet file: with privacy.unit ` +
 			`record, preprocessing fitted on this node's records would let one record change all others`)
 	case records && o.Share != nil && o.Share.Partition != (task.Partition{}):
 		return fleetfile.Mismatchf("oracle.builtin.share.partition is %s, want iid: with privacy.unit record, the label of one "+
@@ -140,7 +140,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		return nil, err
 	}
 	for _, what := range set.Fitted {
-		given = append(given, "uncharged, by own data: "+what)
+		given = append(given, "uncharged, from own data: "+what)
 	}
 	train := set.Train
 	if o.Share != nil {

@@ -168,14 +168,14 @@ func TestTaskFaults(t *testing.T) {
 		one(`the public cohort <2019> & more`, strings.Repeat("x", 201), `fitted_on is "xxx`),
 		one(`"source": "csv"`, `"source": "CSV"`,
 			`source is "CSV", want csv, idx or synthetic`).
-			and(`label is "outcome", want it left out: the source is CSV`),
+			and(`label is "outcome", want it omitted: the source is CSV`),
 		one(`"source": "csv"`, `"source": "csv", "source": "csv"`, `source is given twice`),
 		one(`"source": "csv"`, `"Source": "csv"`,
 			`unknown field "Source", want a name of small letters`),
 		one(`"source": "csv"`, `"source": "idx"`,
-			`columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want it left out`),
+			`columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want it omitted`),
 		one(`"source": "csv"`, `"source": "csv", "pixels": 4`,
-			`pixels is 4, want it left out: the source is csv`).and("4 " +
+			`pixels is 4, want it omitted: the source is csv`).and("4 " +
 			"means").and("pca.mean").and("pca.components[0]").and("pca.components[1]"),
 		one(`{"name": "age"}`, `"age"`,
 			`columns: found string, want an object`),

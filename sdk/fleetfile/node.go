@@ -99,7 +99,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		var err error
 		n.Transport, err = transports.read(form.Transport, dir)
 		errs = append(errs, Each(err)...)
-		errs.when(n.Listen != "", "listen is %q, want it left out: only nodes with websockets are dialed",
+		errs.when(n.Listen != "", "listen is %q, want it omitted: only nodes with websockets are dialed",
 			n.Listen)
 	}
 	errs.when(n.Listen != "" && !hostPort(n.Listen), "listen is %q, want host:port", n.Listen)
@@ -112,7 +112,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		_, err := parseProxy(n.Proxy)
 		errs.when(err != nil, "proxy %w", err)
 	}
-	errs.when(n.Proxy == "" && n.ProxyCredentials != "", "proxy_credentials is %q, want it left out: there is no proxy",
+	errs.when(n.Proxy == "" && n.ProxyCredentials != "", "proxy_credentials is %q, want it omitted: there is no proxy",
 		n.ProxyCredentials)
 	errs.when(!slices.Contains([]string{"", "dense", "seeded"}, form.Table), "table is %q, want dense or seeded", form.Table)
 	n.SeededTable = form.Table == "seeded"
@@ -157,7 +157,7 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	case private && n.Ledger == "":
 		errs = append(errs, ErrNoLedger)
 	case !private && n.Ledger != "":
-		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want it left out: "+
+		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want it omitted: "+
 			"the fleet is not private, and a ledger cannot count a run without noise", n.Ledger))
 	}
 	if err := errors.Join(errs...); err != nil {

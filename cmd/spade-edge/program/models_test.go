@@ -96,7 +96,7 @@ func TestRunByTask(t *testing.T) {
 	wg.Wait()
 	want := []string{
 		"preprocessing given in the fleet file, fitted on patients of nobody",
-		"uncharged, by own data: test split of 0.2, stratified by label, seed 5",
+		"uncharged, from own data: test split of 0.2, stratified by label, seed 5",
 		"part 0 of 2 of a common data set, dealt out as dirichlet:0.3",
 	}
 	for i, m := range tr.file.Members {
@@ -128,8 +128,8 @@ func TestRunFitOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "uncharged, by own data: classes taken from the labels of all rows|uncharged, by own data: test split of 0.2, stratified by label, seed 0|" +
-		"uncharged, by own data: standardization fitted on the training split"
+	want := "uncharged, from own data: classes taken from the labels of all rows|uncharged, from own data: test split of 0.2, stratified by label, seed 0|" +
+		"uncharged, from own data: standardization fitted on the training split"
 	if got := strings.Join(own.ConditionalOn, "|"); got != want {
 		t.Errorf("conditional on %q, want %q", got, want)
 	}

@@ -50,7 +50,7 @@ var privacyTroubles = map[string]provocation{
 	"ledger is missing, want the lifetime ledger of this node's data set, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.private.variant(t, "a.json", `"ledger": "a.ledger", `, ""))
 	},
-	"ledger is ..., want it left out: the fleet is not private, ...": func(t *testing.T, b *bench) (int, string) {
+	"ledger is ..., want it omitted: the fleet is not private, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"version": 1`, `"version": 1, "ledger": "x"`))
 	},
 	"ledger: ... no such file or directory; ... never started automatically ...": func(t *testing.T, b *bench) (int, string) {
