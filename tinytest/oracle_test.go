@@ -115,7 +115,7 @@ func TestWrongOracles(t *testing.T) {
 			}
 			return cache[&x[0]], nil
 		})},
-		"deaf": {"returns when its context has ended", nil}, // made below
+		"deaf": {"returns when its context has ended", nil}, // set below
 		"forgets the last one": {"answers every query", many(func(queries []zoest.Query, losses []float64) error {
 			for i, q := range queries[:max(1, len(queries)-1)] {
 				losses[i] = plain(q.Point, q.Sample)

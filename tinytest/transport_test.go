@@ -241,7 +241,7 @@ func TestWrongTransports(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var gone chan struct{} // of one network, closed with its first member
+				var gone chan struct{} // closed when the first member of a network closes
 				var once *sync.Once
 				err := tinytest.TestTransport(inMemory(1<<16,
 					func(i int, names []string, tr transport.Transport) transport.Transport {

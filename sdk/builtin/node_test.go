@@ -176,7 +176,7 @@ func TestNodeFaults(t *testing.T) {
 		one(oracle, `{"builtin": {"data": "x"}}`, `oracle.builtin: task: data "x", want idx:DIR, csv:FILE or`),
 		one(oracle, `{"builtin": {"data": "csv:x", "model": "softmax", "bias": true, "color": "red"}}`,
 			`oracle: unknown field "color"`),
-		// the built-in one
+		// the built-in oracle
 		one(`"fit": "own"`, `"fit": "all"`,
 			`oracle.builtin.fit is "all", want own`),
 		one(`"model": "softmax"`, `"model": "cnn"`,

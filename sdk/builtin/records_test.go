@@ -121,7 +121,7 @@ func (c recordCase) replace(t *testing.T) {
 	} else {
 		places, first = 2, 1 // a changed person column is not a replaced record
 	}
-	base := c.lines(11) // of each label and category, one person with two rows
+	base := c.lines(11) // rows of each label and category; one person has two
 	spec.Source, spec.Whole = writeLines(t, base...), true
 	recipe, err := task.Fit(spec, model, "a test")
 	if err != nil {

@@ -327,7 +327,7 @@ func TestSharingFaults(t *testing.T) {
 			`privacy.non_private is true, want false, or no other setting of privacy: choose one of {NonPrivate:true Clip:0`).
 			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise for a grid to hide in`),
 		one(`"sigma": 0.75`, `"sigma": 0`,
-			`privacy.sigma is 0, want more than 0`), // consequences are not reported
+			`privacy.sigma is 0, want more than 0`), // errors that follow from this one are not reported
 		one(`["a", "c"]`, `["a", "z"]`,
 			`edges[2][1] is "z", want the name of a member`),
 	} {

@@ -22,7 +22,7 @@ func request(h http.Handler, path string, change func(r *http.Request)) *httptes
 	return w
 }
 
-// The answers to allowed and to refused requests.
+// Allowed and refused requests get the expected answers.
 func TestHandler(t *testing.T) {
 	w := newWorld(t, pair(nil), func(c *Config) {
 		c.Score = func(x []float32) (float64, float64) { return 0.5, 0.75 }

@@ -278,7 +278,7 @@ func TestServeListener(t *testing.T) {
 	go func() {
 		defer close(over)
 		Serve(t.Context(), l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			close(l.conns) // the listener is closed while this one is open
+			close(l.conns) // the listener closes while this connection is open
 			<-release
 			_, _ = io.WriteString(w, "here")
 		}))

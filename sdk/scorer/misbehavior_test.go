@@ -70,7 +70,7 @@ func TestQueriesAreKeptApart(t *testing.T) {
 	}
 }
 
-// Kinds of misbehavior of programs, and their errors.
+// Each kind of misbehavior of a program has its error.
 func TestMisbehavior(t *testing.T) {
 	t.Parallel()
 	both := []scorer.Format{scorer.JSON, scorer.CBOR}

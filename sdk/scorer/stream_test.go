@@ -142,7 +142,7 @@ func gone(t *testing.T, pid int) {
 	}
 }
 
-// TestMain finds processes that Close left.
+// TestMain finds processes that Close failed to end.
 func TestCloseIsFirm(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.JSON, "ignores SIGTERM"))

@@ -147,7 +147,7 @@ func TestClientFiles(t *testing.T) {
 	}
 }
 
-// Separators behind the last cell, as spreadsheets leave them, do not make a column.
+// Separators after the last cell, which spreadsheets write, do not make a column.
 func TestLoadFilesTrailing(t *testing.T) {
 	plain, trailing := "x,y\n"+lines(10, "%d,%s", "a", "b"), "x,y,,\n"+lines(10, "%d,%s,,", "a", "b")
 	for _, texts := range [][]string{{plain, trailing}, {trailing, plain}, {trailing, trailing}} {

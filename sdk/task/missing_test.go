@@ -181,7 +181,7 @@ func TestMissingAtAMember(t *testing.T) {
 	}
 }
 
-// The four hospitals, with their missing cells, and a recipe fitted on one of them.
+// A recipe fitted on one of the four hospitals prepares the data of all, with their missing cells.
 func TestMissingInHospitals(t *testing.T) {
 	dir := realData(t, "heart-four-hospitals")
 	for rule, kept := range map[string][]int{

@@ -161,7 +161,7 @@ func TestHospitals(t *testing.T) {
 		swap("age", "trestbps")
 		swap("age", "thalach")
 		bad("one sex", func(_ int, row []string) { row[at["sex"]] = "1" }, "constant sex")
-		if name != "switzerland" { // which has no cholesterol
+		if name != "switzerland" { // Switzerland has no cholesterol values
 			swap("age", "chol")
 			swap("trestbps", "chol")
 			bad("mmol/L", func(_ int, row []string) {
