@@ -48,9 +48,9 @@
   const doing = s => {
     switch (phaseOf(s)) {
     case "starting": return "Starting";
-    case "querying": return s.stalled_seconds > 10 ? "Waiting for the oracle, which has not answered for a while" : mixes(s) ? "Mixing: models converge, no privacy is spent" : "Learning: asking the oracle for losses";
+    case "querying": return s.stalled_seconds > 10 ? "Waiting for the oracle, which has not answered for a while" : mixes(s) ? "Mixing: models converge, no privacy budget is spent" : "Learning: asking the oracle for losses";
     case "waiting": return "Waiting for " + list(s.waiting_for);
-    case "cooling": return "Cooling down: models converge, no privacy is spent";
+    case "cooling": return "Cooling down: models converge, no privacy budget is spent";
     case "serving": return "Done: the model is final; neighbors may still need its last message";
     case "ended": return "Done: the run is over";
     case "failed": return "Failed: " + (s.fault || "");
