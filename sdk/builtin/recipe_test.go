@@ -163,7 +163,7 @@ func TestTaskFaults(t *testing.T) {
 			and(`source is "", want csv, idx or synthetic`).
 			and(`classes has 0 labels, want 2 to 1000, distinct and not empty`),
 		one(`"fitted_on": "the public cohort <2019> & more"`, `"fitted_on": ""`,
-			`task: fitted_on is "", want 1 to 200 bytes`),
+			`task: fitted_on is "", want a description of the data`),
 		one(`the public cohort <2019> & more`, `a\u0007`, `fitted_on is "a\a", want`),
 		one(`the public cohort <2019> & more`, strings.Repeat("x", 201), `fitted_on is "xxx`),
 		one(`"source": "csv"`, `"source": "CSV"`,
@@ -238,7 +238,7 @@ func TestTaskFaults(t *testing.T) {
 			and(`missing.columns[0] is "ward", want names from columns in their order, with rule indicator only`),
 		one(`"indicator"`, `"mean"`, `missing.columns[0] is "ward", want names from columns in their order, with rule indicator only`),
 		one(`"indicator"`, `"drop"`, `missing.fill has 3 numbers, want 0`).and("missing.columns[0]"),
-		one(`["ward"]`, `["ward", "age"]`, `missing.columns[1] is "age", want names of columns in their order`),
+		one(`["ward"]`, `["ward", "age"]`, `missing.columns[1] is "age", want names from columns in their order`),
 		one(`0.5, 0.5]`, `0.5]`, "missing.fill has 2 numbers, want 3"),
 		one(`0.5, 0.5]`, `0.5, 1e39]`, "missing.fill[2] is 1e+39, want a float32, of magnitude at most 3.4e+38"),
 	} {

@@ -163,18 +163,18 @@ func TestRoundTrip(t *testing.T) {
 
 func TestMarshalRefuses(t *testing.T) {
 	for want, change := range map[string]func(f *File){
-		"no fleet":                              func(f *File) { f.Fleet = nil },
-		"Members differs from Fleet.Members":    func(f *File) { f.Members = f.Members[:2] },
-		`their order, ["a" "b" "c"]`:            func(f *File) { f.Members[0].Name = "z" },
-		"X0File is empty":                       func(f *File) { f.X0File = "" },
-		"method.gain is NaN, want":              func(f *File) { f.Fleet.Method.Gain = math.NaN() },
-		"method.tau is 0, want":                 func(f *File) { f.Fleet.Method.Tau = 0 },
-		"members[2].keys has 0 keys":            func(f *File) { f.Members[2].Keys = nil },
-		"members[1].addresses is empty, and so": func(f *File) { f.Members[1].Addresses = nil },
-		`x0.file is "../x0", want the name`:     func(f *File) { f.X0File = "../x0" },
-		"method.eta is a list of 0 values":      func(f *File) { f.Fleet.Method.Eta = nil },
-		`estimator is "7", want`:                func(f *File) { f.Fleet.Method.Estimator = 7 },
-		"choose one of {NonPrivate":             func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
+		"Fleet is nil":                               func(f *File) { f.Fleet = nil },
+		"Members differs from Fleet.Members":         func(f *File) { f.Members = f.Members[:2] },
+		`want the names ["a" "b" "c"] in this order`: func(f *File) { f.Members[0].Name = "z" },
+		"X0File is empty":                            func(f *File) { f.X0File = "" },
+		"method.gain is NaN, want":                   func(f *File) { f.Fleet.Method.Gain = math.NaN() },
+		"method.tau is 0, want":                      func(f *File) { f.Fleet.Method.Tau = 0 },
+		"members[2].keys has 0 keys":                 func(f *File) { f.Members[2].Keys = nil },
+		"members[1].addresses and members[0].":       func(f *File) { f.Members[1].Addresses = nil },
+		`x0.file is "../x0", want a file`:            func(f *File) { f.X0File = "../x0" },
+		"method.eta is a list of 0 values":           func(f *File) { f.Fleet.Method.Eta = nil },
+		`estimator is "7", want`:                     func(f *File) { f.Fleet.Method.Estimator = 7 },
+		"choose one of {NonPrivate":                  func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
 	} {
 		f := sample()
 		change(f)
@@ -436,7 +436,7 @@ func TestWhoListens(t *testing.T) {
 		{"a", true, false, false, "", ""},
 		{"b", true, true, false, "", `listen is missing, want host:port: "a" has no address, so it dials "b"`},
 		{"c", true, true, false, "", `listen is missing, want host:port: "b" dials "c", which has an address`},
-		{"b", false, true, true, `"a" and "b" are neighbors, but neither has an address`, ""},
+		{"b", false, true, true, `want an address of one of them: "a" and "b" are neighbors`, ""},
 		{"c", false, false, true, "", ""}, // through a broker
 	} {
 		f := sample()

@@ -78,7 +78,7 @@ func TestReadCSVFaults(t *testing.T) {
 			[]string{`drop "c"`, `onehot "d"`, `the columns of p.csv are "a", "b", "y"`}},
 		"same name": {"a,a,,column 3,y\n", Spec{Label: "y"}, []string{`columns 1 and 2 are both called "a"`,
 			`columns 3 and 4 are both called "column 3"`}},
-		"nothing left": {"a,y\n1,2\n", Spec{Label: "y", Drop: []string{"a"}}, []string{"no column left"}},
+		"nothing left": {"a,y\n1,2\n", Spec{Label: "y", Drop: []string{"a"}}, []string{"no feature columns"}},
 		"two bad cells": {"a,b,y\n1,\"2\n\",3\n\n1,two,x\nNaN,2,x\n", Spec{Label: "y"},
 			[]string{`line 5: column "b": "two" is not a finite number`, `line 6: column "a": "NaN" is not a finite number`}},
 		"text": {"a,b,c,y\n" + strings.Repeat("1,north,2,x\n1,south,two,y\n1,east,3,x\n", 9), Spec{Label: "y"}, []string{

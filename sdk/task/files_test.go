@@ -134,9 +134,9 @@ func TestClientFiles(t *testing.T) {
 		{"csv:none.csv", nil, ""},
 		{"csv:none.csv," + a, []string{"none.csv", a}, ""},
 		{"idx:a,b", nil, ""},
-		{"csv:" + filepath.Join(dir, "a*"), nil, "a.csv alone"},
-		{"csv:" + filepath.Join(dir, "z*"), nil, "no file like"},
-		{"csv:[", nil, "no file like"},
+		{"csv:" + filepath.Join(dir, "a*"), nil, "a.csv: name it without a star"},
+		{"csv:" + filepath.Join(dir, "z*"), nil, "no file matches"},
+		{"csv:[", nil, "no file matches"},
 		{"csv:" + a + ",", nil, "each side"},
 		{"csv:" + a + "," + filepath.Join(dir, "*"), nil, "twice"},
 	} {

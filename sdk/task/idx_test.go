@@ -60,7 +60,7 @@ func TestReadIDXFaults(t *testing.T) {
 		want string
 	}{
 		"empty":         {nil, "ends after 0 of the 16 bytes of an IDX header"},
-		"half a header": {threeImages[:9], "ends after 9 bytes"},
+		"half a header": {threeImages[:9], "ends after 9 of the 16 bytes"},
 		"labels": {append(threeLabels, make([]byte, 9)...),
 			"starts with 0x00000801, want the magic number 0x00000803"},
 		"truncated":    {threeImages[:20], "truncated: holds 4 of the 6 bytes"},
@@ -127,7 +127,7 @@ func TestLoadIDXFaults(t *testing.T) {
 		"nothing": {map[string][]byte{"train-images-idx3-ubyte": nil, "train-labels-idx1-ubyte": nil},
 			[]string{"train-images-idx3-ubyte: ends after 0", "train-labels-idx1-ubyte: ends after 0"}},
 		"test labels gone": {map[string][]byte{"t10k-images-idx3-ubyte": threeImages},
-			[]string{"no t10k-labels-idx1-ubyte there"}},
+			[]string{"no t10k-labels-idx1-ubyte in the folder"}},
 		"counts": {map[string][]byte{"train-labels-idx1-ubyte": idxFile(labelsMagic, []uint32{2}, 6, 7)},
 			[]string{"train-images-idx3-ubyte holds 3 images", "train-labels-idx1-ubyte holds 2 labels"}},
 		"two test sets": {map[string][]byte{"t10k-images-idx3-ubyte": nil, "test-images-idx3-ubyte": nil},
@@ -156,7 +156,7 @@ func TestLoadIDXFaults(t *testing.T) {
 		}
 	}
 	if _, err := Load(Spec{Source: "idx:" + t.TempDir()}); err == nil ||
-		!strings.Contains(err.Error(), "no train-images-idx3-ubyte or images-idx3-ubyte there") {
+		!strings.Contains(err.Error(), "no train-images-idx3-ubyte or images-idx3-ubyte in the folder") {
 		t.Errorf("empty folder: %v", err)
 	}
 	if _, err := Load(Spec{Source: "idx:/no/such/folder"}); err == nil ||

@@ -318,7 +318,7 @@ func TestPredictFaults(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no sample with one of the labels") {
 		t.Errorf("no sample of a class: %v", err)
 	}
-	if _, err := p.Predict("idx:x", nil, 0); err == nil || !strings.Contains(err.Error(), "want data from csv") {
+	if _, err := p.Predict("idx:x", nil, 0); err == nil || !strings.Contains(err.Error(), "want csv data") {
 		t.Errorf("images for a model of columns: %v", err)
 	}
 	for _, model := range [][]float32{nil, {1}, append(make([]float32, len(p.x)-1), float32(math.NaN()))} {

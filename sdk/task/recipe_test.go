@@ -222,7 +222,7 @@ func TestRecipeApplyFaults(t *testing.T) {
 		"no sample":    {subset, csv("other.csv"), 0.2, []string{"leaves no test sample"}},
 		"one sample":   {handmade(), csv("one.csv"), 0.2, []string{"leaves no test sample"}},
 		"no file":      {handmade(), csv("none.csv"), 0, []string{"none.csv"}},
-		"another kind": {handmade(), "idx:" + dir, 0, []string{`want data from csv`}},
+		"another kind": {handmade(), "idx:" + dir, 0, []string{`want csv data`}},
 		"no kind":      {handmade(), "p.csv", 0, []string{`data "p.csv", want idx:DIR`}},
 		"fraction":     {handmade(), csv("own.csv"), 1, []string{`test_fraction 1, want`}},
 		"labels":       {images, "idx:" + dir, 0, []string{`sample 0 has the label "7", want one of`}},

@@ -109,7 +109,7 @@ func TestFilesFaults(t *testing.T) {
 		{"-data " + first + ",none.csv -label ill", "none.csv"},
 		{"-data " + first + "," + first + " -label ill", "is listed twice"},
 		{"-data " + first + ", -label ill", "each side of a comma"},
-		{"-data csv:" + dir + "/none*.csv -label ill", "no file like"},
+		{"-data csv:" + dir + "/none*.csv -label ill", "no file matches"},
 		{"-data " + all + " -label ill -nodes 3", "-nodes is 3, but -data has 4 files"},
 		{"-data " + all + " -label ill -partition iid", "-partition does not go"},
 		{"-data " + first + " -task none.json", "none.json"},

@@ -167,7 +167,7 @@ func TestBuiltinMistakes(t *testing.T) {
 	}{
 		"oracle.builtin.fit is missing, and the fleet file has no task":                                     {bare, &builtin.Oracle{Spec: clinic}},
 		`oracle.builtin.fit is "own", want only data`:                                                       {tasked, &builtin.Oracle{FitOwn: true, Model: recipe.Model, Spec: clinic}},
-		`oracle.builtin.data is "csv:x", want data from synthetic`:                                          {tasked, &builtin.Oracle{Spec: task.Spec{Source: "csv:x"}}},
+		`oracle.builtin.data is "csv:x", want synthetic data`:                                               {tasked, &builtin.Oracle{Spec: task.Spec{Source: "csv:x"}}},
 		"oracle.builtin.model is perceptron, but x0":                                                        {&fleetfile.File{Fleet: &sdk.Fleet{Dim: 22}}, &builtin.Oracle{FitOwn: true, Model: task.ModelSpec{Name: "perceptron", Hidden: 3}, Spec: clinic}},
 		"oracle.builtin has 22 parameters (perceptron of 3 hidden units: 2 classes, 6 columns), but dim of": {bare, &builtin.Oracle{FitOwn: true, Model: task.ModelSpec{Name: "perceptron", Hidden: 3}, Spec: clinic}},
 	} {

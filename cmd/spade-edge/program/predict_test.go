@@ -154,7 +154,7 @@ func TestPredictFaults(t *testing.T) {
 		{cli.ExitUsage, "no such file", []string{dir.path("none.json"), "-data", good}},
 		{cli.ExitUsage, "run is \"\"", []string{dir.put(t, "odd.json", `{"version": 1}`), "-data", good}},
 		{cli.ExitFailed, `run "pumps" came from a program`, []string{foreign, "-data", good}},
-		{cli.ExitFailed, `-data "idx:x", want data from csv`, []string{classes, "-data", "idx:x"}},
+		{cli.ExitFailed, `-data "idx:x", want csv data`, []string{classes, "-data", "idx:x"}},
 		{cli.ExitFailed, `has no column "ward"`, []string{classes, "-data", csvOf("less.csv", "age\n1\n")}},
 		{cli.ExitFailed, `"q" is not one of its categories, which are "x", "y", "z"`, []string{classes, "-data", stranger}},
 		{cli.ExitFailed, "no such file", []string{classes, "-data", "csv:" + dir.path("none.csv")}},
