@@ -201,7 +201,7 @@ func TestWrongTransports(t *testing.T) {
 				return b.Transport.Send(ctx, to, frame)
 			}
 		}},
-		"ends with its peers": {"the end of a peer", nil},
+		"ends with its peers": {"when a peer ends", nil},
 		"one Recv at a time": {"several goroutines at once", func(_ []string, b *bent) {
 			var mu sync.Mutex
 			b.recv = func(ctx context.Context) (string, []byte, error) {

@@ -330,11 +330,11 @@ func TestExportPersonal(t *testing.T) {
 	}
 	tr.edit(t, "a.json", `"seed": 5`, `"seed": 5, "test_fraction": 0`)
 	for want, args := range map[string][]string{
-		"holds no samples back":            {"export", file, "-out", tr.path("x.json"), "-personal"},
-		"-personal goes with a file":       {"export", file, "-out", tr.path("x.npy"), "-personal"},
-		"-data goes with -personal":        {"export", file, "-out", tr.path("x.json"), "-data", "csv:x"},
-		"it would give them away":          {"init", tr.path("new"), "-n", "2", "-x0", out},
-		`want data from synthetic, as the`: {"export", file, "-out", tr.path("x.json"), "-personal", "-data", "csv:x"},
+		"holds no samples back":          {"export", file, "-out", tr.path("x.json"), "-personal"},
+		"-personal goes with a file":     {"export", file, "-out", tr.path("x.npy"), "-personal"},
+		"-data goes with -personal":      {"export", file, "-out", tr.path("x.json"), "-data", "csv:x"},
+		"it would give them away":        {"init", tr.path("new"), "-n", "2", "-x0", out},
+		`want synthetic data, as in the`: {"export", file, "-out", tr.path("x.json"), "-personal", "-data", "csv:x"},
 	} {
 		if code, said, log := call(args...); code == cli.ExitDone || !strings.Contains(log, want) {
 			t.Errorf("%q: exit code %d, want %q\n%s%s", args, code, want, said, log)

@@ -151,7 +151,7 @@ var linkTroubles = map[string]provocation{
 		if err := a.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		a.log.await(t, "not taken over", "only keys and addresses may change")
+		a.log.await(t, "not reloaded", "only keys and addresses may change")
 		return goesOn, a.log.String()
 	},
 	"frame refused ... from=... err=...": func(t *testing.T, _ *bench) (int, string) {
