@@ -158,12 +158,12 @@ func TestTaskFaults(t *testing.T) {
 			`the file: found array, want an object`),
 		one("", "{", "unexpected end"),
 		one("", "{}",
-			`task: fitted_on is "", want a description of the data, 1 to 200 bytes of printable UTF-8`).
+			`task: fitted_on is "", want 1 to 200 bytes of printable UTF-8 that name the data`).
 			and(`task: model "", want softmax or perceptron, or linear for a target`).
 			and(`source is "", want csv, idx or synthetic`).
 			and(`classes has 0 labels, want 2 to 1000, distinct and not empty`),
 		one(`"fitted_on": "the public cohort <2019> & more"`, `"fitted_on": ""`,
-			`task: fitted_on is "", want a description of the data`),
+			`task: fitted_on is "", want 1 to 200 bytes`),
 		one(`the public cohort <2019> & more`, `a\u0007`, `fitted_on is "a\a", want`),
 		one(`the public cohort <2019> & more`, strings.Repeat("x", 201), `fitted_on is "xxx`),
 		one(`"source": "csv"`, `"source": "CSV"`,

@@ -275,7 +275,7 @@ func (r *Recipe) layout(h *csvFile) (columns []*column) {
 func CheckFittedOn(s string) error {
 	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
 	if s == "" || len(s) > maxFittedOn || !utf8.ValidString(s) || strings.ContainsFunc(s, hidden) {
-		return fmt.Errorf("task: fitted_on is %q, want a description of the data, 1 to %d bytes of printable UTF-8",
+		return fmt.Errorf("task: fitted_on is %q, want 1 to %d bytes of printable UTF-8 that name the data",
 			s, maxFittedOn)
 	}
 	return nil

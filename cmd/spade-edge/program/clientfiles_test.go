@@ -131,7 +131,7 @@ func TestFitTellsOfGaps(t *testing.T) {
 	base := []string{"fit", "-data", "csv:" + filepath.Join(dir, "clinic2.csv"), "-label", "ill", "-fitted-on", "clinic two"}
 	for missing, want := range map[string]string{
 		"indicator": "indicated by a column each: x\n", "indicator:z": "indicated by a column each: x, z\n", "indicator:*": "indicated by a column each: x, z\n",
-		"indicator:age": `no column "age"`,
+		"indicator:age": `"age" is not the name of a feature column`,
 	} {
 		file := filepath.Join(t.TempDir(), "task.json")
 		if _, text := said(append(base, "-missing", missing, "-out", file)...); !strings.Contains(text, want) {

@@ -153,7 +153,7 @@ func TestPredictFaults(t *testing.T) {
 		{cli.ExitUsage, "has numbers alone", []string{dir.path("x.npy"), "-data", good}},
 		{cli.ExitUsage, "no such file", []string{dir.path("none.json"), "-data", good}},
 		{cli.ExitUsage, "run is \"\"", []string{dir.put(t, "odd.json", `{"version": 1}`), "-data", good}},
-		{cli.ExitFailed, `run "pumps" came from a program`, []string{foreign, "-data", good}},
+		{cli.ExitFailed, `run "pumps" came from each member's own program`, []string{foreign, "-data", good}},
 		{cli.ExitFailed, `-data "idx:x", want csv data`, []string{classes, "-data", "idx:x"}},
 		{cli.ExitFailed, `has no column "ward"`, []string{classes, "-data", csvOf("less.csv", "age\n1\n")}},
 		{cli.ExitFailed, `"q" is not one of its categories, which are "x", "y", "z"`, []string{classes, "-data", stranger}},
@@ -334,7 +334,7 @@ func TestExportPersonal(t *testing.T) {
 		"-personal goes with a file":     {"export", file, "-out", tr.path("x.npy"), "-personal"},
 		"-data goes with -personal":      {"export", file, "-out", tr.path("x.json"), "-data", "csv:x"},
 		"it would give them away":        {"init", tr.path("new"), "-n", "2", "-x0", out},
-		`want synthetic data, as in the`: {"export", file, "-out", tr.path("x.json"), "-personal", "-data", "csv:x"},
+		`want synthetic data, like that`: {"export", file, "-out", tr.path("x.json"), "-personal", "-data", "csv:x"},
 	} {
 		if code, said, log := call(args...); code == cli.ExitDone || !strings.Contains(log, want) {
 			t.Errorf("%q: exit code %d, want %q\n%s%s", args, code, want, said, log)

@@ -106,7 +106,7 @@ func TestRegressionFaults(t *testing.T) {
 	for want, args := range map[string][]string{
 		`-model softmax, -target "y": model softmax is for classes`:                   {"simulate", "-data", data, "-target", "y", "-model", "softmax"},
 		`-model linear, -target "": model linear is for a target`:                     {"simulate", "-data", data, "-label", "y", "-model", "linear"},
-		`-target "y" and label "a", want one`:                                         {"fit", "-data", data, "-target", "y", "-label", "a", "-fitted-on", "x"},
+		`-target "y" and label "a", want only one`:                                    {"fit", "-data", data, "-target", "y", "-label", "a", "-fitted-on", "x"},
 		`-missing "guess", want mean, median, indicator or drop`:                      {"simulate", "-data", data, "-label", "y", "-missing", "guess"},
 		`values that are numbers, too many for classes: give target instead of label`: {"simulate", "-data", data, "-label", "y", "-drop", "note", "-missing", "drop"},
 		`column "a": "NA" is not a finite number; to accept missing cells`:            {"simulate", "-data", data, "-target", "y", "-drop", "note"},
