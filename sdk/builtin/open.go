@@ -92,10 +92,10 @@ func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
 	model := o.Model
 	switch {
 	case o.FitOwn && records:
-		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it omitted and a task in the fleet file: with privacy.unit ` +
-			`record, preprocessing fitted on this node's records would let one record change all others`)
+		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it omitted and a task in the fleet file: with record-level ` +
+			`privacy, preprocessing fitted on this node's records would let one record change all others`)
 	case records && o.Share != nil && o.Share.Partition != (task.Partition{}):
-		return fleetfile.Mismatchf("oracle.builtin.share.partition is %s, want iid: with privacy.unit record, the label of one "+
+		return fleetfile.Mismatchf("oracle.builtin.share.partition is %s, want iid: with record-level privacy, the label of one "+
 			"record must not affect which other records this node has", o.Share.Partition)
 	case recipe == nil && !o.FitOwn:
 		return fleetfile.Mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task ` +

@@ -111,7 +111,7 @@ func checkTask(fleet *sdk.Fleet) error {
 	dim := recipe.Dim()
 	errs.want(dim == fleet.Params(), "task is for a model of %d parameters, want %d, as in dim or the adapter", dim, fleet.Params())
 	if fleet.Privacy.Unit == sdk.UnitRecord {
-		errs.at("task, with privacy.unit record", recipe.ForRecords())
+		errs.at("task, with record-level privacy", recipe.ForRecords())
 	}
 	if standsStill(recipe.Model, fleet) {
 		errs = append(errs, ErrZeroStart)

@@ -312,7 +312,7 @@ func TestHash(t *testing.T) {
 		f := sharing()
 		change(f)
 		if f.Fleet.Hash() == sharing().Fleet.Hash() {
-			t.Errorf("%s of shared noise is not in the hash", name)
+			t.Errorf("%s of pairwise noise is not in the hash", name)
 		}
 	}
 	moved := sample()

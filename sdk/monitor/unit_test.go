@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// Status and metrics of a run name the unit record if it protects each record, or if the ledger has releases of both
+// Status and metrics of a run name its unit if the run protects each record, or if the ledger has releases of both
 // units.
 func TestPrivacyOfRecords(t *testing.T) {
 	record := dpmech.Spend{First: 1, Rounds: 7, Clip: 1, Sigma: 80, Unit: dpmech.Record}
