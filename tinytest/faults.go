@@ -20,15 +20,15 @@ var (
 	twice  = []int{0, 0}
 )
 
-// The kinds of draws, each with separate random numbers. Package sim uses 8.
+// The kinds of draws, each with separate random numbers. Package sim uses kind 8.
 const (
 	kindDrop    = iota + 1
-	kindChannel // of GilbertElliott in bursts_test.go, like kindBurst
+	kindChannel // for GilbertElliott in bursts_test.go, like kindBurst
 	kindBurst
 	kindDelay
-	kindReorder // of Reorder in reorder_test.go
+	kindReorder // for Reorder in reorder_test.go
 	kindDuplicate
-	kindAsleep // of Markov
+	kindAsleep // for Markov in bursts_test.go
 )
 
 // draw returns the random numbers of a fault schedule for one message.

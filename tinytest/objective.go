@@ -13,7 +13,7 @@ import (
 // Objective is an oracle with a known minimum: a function of d parameters for each of m samples, with values in [0,
 // 1]. It has the same bits on every processor and is safe for concurrent use.
 type Objective struct {
-	rows  [][]float64 // by sample
+	rows  [][]float64 // one row for each sample
 	least []float64   // the minimizer of the mean
 	at    func(x []float32, sample int) float64
 }
@@ -45,7 +45,7 @@ func newObjective(seed uint64, client, dim, samples int) *Objective {
 // is unique if the features span all directions. The paper's loss is the same with y of 0 or 1.
 func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
-	var target []float64 // by sample
+	var target []float64 // one target for each sample
 	for _, a := range l.rows {
 		z := 0.0
 		for i := range a {

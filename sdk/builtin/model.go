@@ -30,7 +30,7 @@ var ErrNoTask = errors.New("builtin: the model file does not say how to prepare 
 
 // Model is the content of a model file: a member's model at some round, and what is needed to apply it.
 type Model struct {
-	Run    string   `json:"run"`  // as in the fleet file
+	Run    string   `json:"run"`  // name of the run, as in the fleet file
 	Fleet  [32]byte `json:"-"`    // [sdk.Fleet.Hash]
 	Member string   `json:"name"` // member that released it
 
@@ -63,7 +63,7 @@ type Threshold struct {
 
 type modelForm struct {
 	Version int             `json:"version"`
-	Fleet   string          `json:"fleet"` // in hexadecimal digits
+	Fleet   string          `json:"fleet"` // Model.Fleet in hexadecimal digits
 	Done    bool            `json:"done"`  // Round equals Rounds
 	Task    json.RawMessage `json:"task,omitempty"`
 	Sum     string          `json:"model_sha256"`

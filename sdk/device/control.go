@@ -147,7 +147,7 @@ func AskStop(ctx context.Context, state string) error {
 		if errors.Is(err, ErrNotRunning) || ctx.Err() != nil {
 			return err
 		}
-		return nil // it ended before it could answer
+		return nil // the node ended before it could answer
 	}
 	_, _ = io.Copy(io.Discard, resp.Body) // returns when the process has ended
 	_ = resp.Body.Close()

@@ -66,7 +66,7 @@ type Device struct {
 	// goroutines call both.
 	Say      func(line string)
 	Released func(round int, spent dpmech.Total)
-	Log      slog.Handler // of node and transport; nil logs through Say
+	Log      slog.Handler // handler for the logs of node and transport; nil logs through Say
 	// Linger, if not nil, is called when the run has ended without an error. Run then closes the transport and serves
 	// the page until the returned channel fires or its context ends; state and ledger stay open until then.
 	Linger func(o *Outcome) <-chan time.Time
@@ -87,8 +87,8 @@ type Device struct {
 	Noise func(number int, round func() int) io.Reader
 
 	fleet   *sdk.Fleet
-	token   string                         // of [fleetfile.Metrics]
-	tls     *tls.Config                    // likewise
+	token   string                         // token for metrics, see [fleetfile.Metrics]
+	tls     *tls.Config                    // configuration for metrics
 	current atomic.Pointer[fleetfile.File] // Fleet as last read
 	source  *fleetfile.Source
 	store   *state.Dir
@@ -222,7 +222,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	for _, peer := range d.link.Peers() {
 		neighbors = append(neighbors, peer.Name)
 	}
-	size := "" // of the data set; empty in logs of a private run, which may leave the device
+	size := "" // size of the data set; empty in logs of a private run, which may leave the device
 	if d.fleet.Privacy.NonPrivate {
 		size = fmt.Sprintf("%d samples, ", cfg.Samples)
 	}

@@ -20,9 +20,9 @@ type Outcome struct {
 	Done       bool    `json:"done"`
 	NonPrivate bool    `json:"non_private"`
 	Queries    int64   `json:"queries"`    // a multiple of the samples: must stay on this device
-	BytesSent  int64   `json:"bytes_sent"` // of encoded frames
+	BytesSent  int64   `json:"bytes_sent"` // total size of encoded frames
 	Seconds    float64 `json:"seconds"`
-	Model      string  `json:"model_sha256"` // of the model as float32, little endian
+	Model      string  `json:"model_sha256"` // hash of the model as little-endian float32
 	Local      *Local  `json:"local_display"`
 	// LocalErrors replaces Local if the model predicts a number.
 	LocalErrors *LocalErrors   `json:"local_errors,omitempty"`
@@ -53,8 +53,8 @@ type LocalErrors struct {
 
 // Local comes directly from this node's data: no privacy guarantee covers it.
 type Local struct {
-	Accuracy float64 `json:"accuracy"` // in percent, on test samples
-	Majority float64 `json:"majority"` // likewise, of always predicting the most frequent class
+	Accuracy float64 `json:"accuracy"` // accuracy on test samples, in percent
+	Majority float64 `json:"majority"` // accuracy of always predicting the most frequent class, in percent
 	Samples  int     `json:"test_samples"`
 	Covered  bool    `json:"covered_by_privacy"` // false
 }

@@ -155,7 +155,7 @@ func layOut(to *bytes.Buffer, compact []byte, indent string) {
 // oneLine writes a compact JSON value with a space after commas and colons. JSON escapes line feeds in strings.
 func oneLine(to *bytes.Buffer, compact []byte) {
 	var text bytes.Buffer
-	_ = json.Indent(&text, compact, "", "") // it is well formed
+	_ = json.Indent(&text, compact, "", "") // the text is well formed
 	spaced := bytes.ReplaceAll(text.Bytes(), []byte(",\n"), []byte(", "))
 	to.Write(bytes.ReplaceAll(spaced, []byte("\n"), nil))
 }

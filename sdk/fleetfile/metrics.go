@@ -50,7 +50,7 @@ func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.Certificate == "" {
 		return token, nil, nil
 	}
-	key, err := ReadSecret(m.CertificateKey, "a key file") // with the permission check of secrets
+	key, err := ReadSecret(m.CertificateKey, "a key file") // ReadSecret checks the permissions
 	if err != nil {
 		return "", nil, err
 	}

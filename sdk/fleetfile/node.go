@@ -26,11 +26,11 @@ type Node struct {
 	Listen string `json:"listen"` // host:port; empty if this node only dials out
 	State  string `json:"state"`  // path of the node's state folder
 	Ledger string `json:"ledger"` // path of the lifetime ledger of its data set; empty in a run that is not private
-	Oracle Oracle `json:"-"`      // of a registered kind, see [RegisterOracle]
+	Oracle Oracle `json:"-"`      // an oracle of a registered kind, see [RegisterOracle]
 	HTTP   string `json:"http"`   // host:port on loopback; empty for none
 	// Metrics configures metrics for a collector on another machine; nil for none.
 	Metrics   *Metrics `json:"metrics"`
-	Transport any      `json:"-"` // of a registered kind, see [RegisterTransport]; nil for websockets
+	Transport any      `json:"-"` // a transport of a registered kind, see [RegisterTransport]; nil for websockets
 	// Proxy is the URL, http://host:port or https://host:port, of the proxy through which the node dials; empty for
 	// the proxy of the environment. ProxyCredentials is the path of a file with user:password for it; empty for none.
 	Proxy            string `json:"proxy"`

@@ -26,7 +26,7 @@ type compared struct {
 }
 
 type groupReply struct {
-	Version    int         `json:"version"` // of this format: 1
+	Version    int         `json:"version"` // version of this format: 1
 	Run        string      `json:"run"`
 	NonPrivate bool        `json:"non_private"`
 	Edges      [][2]string `json:"edges"` // never null

@@ -16,9 +16,9 @@ import (
 )
 
 type source interface {
-	statuses() []Status // of every node
-	reply() any         // for /status
-	history() history   // for /history
+	statuses() []Status // status of every node
+	reply() any         // content of /status
+	history() history   // content of /history
 }
 
 const metricsType = "text/plain; version=0.0.4; charset=utf-8"

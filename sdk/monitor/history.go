@@ -9,11 +9,11 @@ import (
 // Point is the record of one round. A value that was not measured is unknown, null in JSON.
 type Point struct {
 	Round          int     `json:"round"`
-	Seconds        float64 `json:"seconds"` // since New
+	Seconds        float64 `json:"seconds"` // time since New
 	Epsilon        Value   `json:"epsilon"` // spent up to this round
 	ConsensusError Value   `json:"consensus_error"`
 	Loss           Value   `json:"loss"`     // not covered by the guarantee of a private run
-	Accuracy       Value   `json:"accuracy"` // likewise; share in [0, 1]
+	Accuracy       Value   `json:"accuracy"` // share in [0, 1]; not covered by the guarantee either
 }
 
 const maxPoints = 512

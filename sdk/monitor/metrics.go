@@ -135,7 +135,7 @@ func truth(b bool) Value {
 // number of samples, such as the number or the duration of queries.
 func Metrics(nodes ...Status) []byte {
 	var names []string
-	text := make(map[string]string) // by name
+	text := make(map[string]string) // text of each metric, by name
 	for i := range nodes {
 		s := &nodes[i]
 		s.samples(func(name, help string, v Value, labels ...string) {
@@ -165,4 +165,4 @@ func Metrics(nodes ...Status) []byte {
 	return all
 }
 
-var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`) // in the value of a label
+var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`) // escapes the value of a label

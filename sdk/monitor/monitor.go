@@ -54,16 +54,16 @@ type Monitor struct {
 	mu         sync.Mutex // guards the fields below
 	node       *sdk.Node
 	ended      bool
-	err        error      // of the run
-	links      []Link     // at the end of the run
-	last       sdk.Status // as last seen
+	err        error      // error of the run
+	links      []Link     // links at the end of the run
+	last       sdk.Status // latest status of the node
 	phase      Phase
 	since      time.Time // start of phase
 	progressed time.Time // when the node last made progress or had to wait for others
 	hist       history
 	compared   int   // the last round after mixing whose consensus error is known
-	consensus  Value // of round compared
-	local      Local // of the newest scored release
+	consensus  Value // consensus error of round compared
+	local      Local // values of the newest scored release
 	asked      Value // the mean of the answers since the last point of hist
 	lifetime   *dpmech.Lifetime
 	ledgerAt   int // the round of the last ledger read, plus 1

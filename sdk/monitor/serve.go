@@ -71,7 +71,7 @@ func (s *conns) changed(c net.Conn, state http.ConnState) {
 		if s.all = append(s.all, c); len(s.all) > maxConns {
 			oldest := s.all[0]
 			s.all = slices.Delete(s.all, 0, 1)
-			go func() { _ = oldest.Close() }() // it can take seconds with TLS
+			go func() { _ = oldest.Close() }() // closing can take seconds with TLS
 		}
 	case http.StateClosed, http.StateHijacked:
 		s.all = slices.DeleteFunc(s.all, func(o net.Conn) bool { return o == c })

@@ -19,7 +19,7 @@ type codec struct {
 	// call. With io.EOF, rest is the length of an incomplete message.
 	next      func(r *bufio.Reader) (message []byte, rest int, err error)
 	unmarshal func(message []byte, v any) error
-	show      func(message []byte) string // for people
+	show      func(message []byte) string // a readable form
 	// The expected messages, for people.
 	wantHello, wantAnswer string
 }

@@ -24,8 +24,8 @@ var errClosed = errors.New("scorer: the oracle is closed")
 
 // Oracle is an oracle whose losses come from a program. It is safe for concurrent use.
 type Oracle struct {
-	cfg          StreamConfig // with defaults filled in
-	name         string       // of the program, as configured
+	cfg          StreamConfig // the configuration with defaults filled in
+	name         string       // name of the program, as configured
 	codec        *codec
 	mark         string // prefix of the environment variable that marks its processes
 	dim, samples int
@@ -43,7 +43,7 @@ type Oracle struct {
 	serving  int        // running processes that have sent their hello
 	failures int        // processes that failed since the last answer
 	last     error      // the latest of these failures
-	retry    time.Time  // when a broken program is tried again
+	retry    time.Time  // time to try a broken program again
 	newest   error      // the latest failure, or why the latest failed query has no loss
 }
 
@@ -89,7 +89,7 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 	if len(queries) != len(losses) {
 		return fmt.Errorf("scorer: %d queries, but room for %d losses", len(queries), len(losses))
 	}
-	either, cancel := context.WithCancel(ctx) // also ends with the oracle
+	either, cancel := context.WithCancel(ctx) // ends with the caller's context or the oracle
 	defer cancel()
 	defer context.AfterFunc(o.ctx, cancel)()
 	all := make([]query, len(queries))
@@ -224,7 +224,7 @@ func (o *Oracle) pause(failures int) time.Duration {
 
 // task is a group of queries for one process. Losses creates it; then a worker owns it.
 type task struct {
-	ctx      context.Context // of the caller; also ends with the oracle
+	ctx      context.Context // ends with the caller's context or the oracle
 	messages []byte          // the encoded queries
 	left     []*query        // the queries without an answer
 	alone    bool            // a process failed; to find the cause, each query is asked alone
@@ -233,7 +233,7 @@ type task struct {
 
 type query struct {
 	zoest.Query
-	id         uint64 // its number for the program
+	id         uint64 // number of the query in messages
 	start, end int    // bounds of its encoded message
 	loss       float64
 	err        error

@@ -26,7 +26,7 @@ type process struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    io.ReadCloser
-	err    io.ReadCloser // its standard error, which this package reads
+	err    io.ReadCloser // standard error of the process
 	errors tail
 	read   chan struct{} // closed when the reader of out is done
 	exited chan struct{} // closed when the process has ended
@@ -113,7 +113,7 @@ func (p *process) signal(signal syscall.Signal) {
 // kill kills the process and its group. It may be called again.
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
-	_ = p.cmd.Process.Kill() // where there are no groups
+	_ = p.cmd.Process.Kill() // for systems without process groups
 	p.once.Do(func() { close(p.killed) })
 	p.in.Close()
 }

@@ -58,7 +58,7 @@ func covariance(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 			}
 		}
 	})
-	sum := make([]float64, len(vectors)) // of the rows' products; zero up to rounding
+	sum := make([]float64, len(vectors)) // sum of the rows' products; zero up to rounding
 	for _, row := range z {
 		addMultiple(sum, 1, row)
 	}

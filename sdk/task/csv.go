@@ -77,12 +77,12 @@ func (c *column) category(cell string) (_ int, fault string) {
 type csvFile struct {
 	*csv.Reader
 	name    string
-	names   []string       // of all columns
+	names   []string       // names of all columns
 	where   map[string]int // first column of each name
 	columns []*column      // the features, then the label
 	person  *column        // column that identifies the person of a row; nil for none
 	id      *column        // column that identifies a row to the user; nil for none
-	rule    string         // for missing cells, "" for none; see [Missing]
+	rule    string         // rule for missing cells, "" for none; see [Missing]
 	na      []string       // further markers of a missing cell; see [Spec].NA
 	numbers numbers
 
@@ -390,7 +390,7 @@ func (r *csvFile) table() *table {
 			t.labels = append(t.labels, label.Categories[int(cells[i])])
 		}
 	}
-	place := make([][]int, len(features)) // of a column of numbers, or of each category, by its number
+	place := make([][]int, len(features)) // index of a column of numbers, or of each category by number
 	for k, c := range features {
 		sorted := slices.Clone(c.Categories)
 		if !c.fixed {

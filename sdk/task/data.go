@@ -23,7 +23,7 @@ type Data struct {
 	ClassNames []string // the label of each class in the source, or nil
 
 	Target []float32 // the number to predict for each sample, in the unit of the source; nil for classes
-	Range  *Range    // of the targets
+	Range  *Range    // range of the targets; nil for classes
 
 	Person []int // number of the person of each sample; nil if unknown
 
@@ -127,10 +127,10 @@ const maxValues = 1000
 // table is the content of a source before classes are chosen.
 type table struct {
 	name     string   // the file or folder, for errors
-	names    []string // of all columns of a CSV file
+	names    []string // names of all columns of a CSV file
 	labels   []string
-	targets  []float32 // in place of labels
-	scale    *Range    // of the targets
+	targets  []float32 // numbers to predict, in place of labels
+	scale    *Range    // range of the targets
 	person   []int     // number of the person of each row; nil if unknown
 	ids      []string  // identifier of each row for the user; nil if none
 	file     []int     // number of the file of each row; nil for one file

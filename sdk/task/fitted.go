@@ -79,9 +79,9 @@ func columnMeans(d *Data) []float64 {
 
 // PCA projects a data set on the directions in which a training set varies most (Pearson 1901; Hotelling 1933).
 type PCA struct {
-	Mean       []float64   `json:"mean"`       // of the training columns
+	Mean       []float64   `json:"mean"`       // means of the training columns
 	Components [][]float64 `json:"components"` // orthonormal, by decreasing variance; the entry of largest magnitude is positive
-	Variances  []float64   `json:"-"`          // of the training set along each component, before scaling
+	Variances  []float64   `json:"-"`          // variance of the training set along each component, before scaling
 	Scale      float64     `json:"scale"`      // one factor for all components
 }
 

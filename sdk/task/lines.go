@@ -26,7 +26,7 @@ func (s Spec) rows() rowRule {
 }
 
 func (r *csvFile) lines(below *bufio.Reader) {
-	r.at, _ = r.FieldPos(0) // of the header
+	r.at, _ = r.FieldPos(0) // the line of the header
 	r.numbers.alone, r.numbers.commas = true, r.Comma == ';'
 	one := bufio.NewReader(nil)
 	for r.stop == nil {

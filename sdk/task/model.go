@@ -13,9 +13,9 @@ import (
 
 // The built-in models, see [ModelSpec].
 const (
-	SoftmaxModel    = "softmax"    // for classes
-	LinearModel     = "linear"     // for a target
-	PerceptronModel = "perceptron" // for either
+	SoftmaxModel    = "softmax"    // predicts classes
+	LinearModel     = "linear"     // predicts a target
+	PerceptronModel = "perceptron" // predicts either
 
 	MaxHidden = 256 // the maximum number of hidden units of a perceptron
 )

@@ -25,9 +25,9 @@ import (
 //	pathological:S          samples sorted by label, cut into equal shards, S random shards to each client (McMahan et
 //	                        al., "Communication-efficient learning of deep networks", 2017)
 type Partition struct {
-	kind   string  // as in the text; "" for iid
+	kind   string  // the name in the text; "" for iid
 	alpha  float64 // the concentration
-	shards int     // of each client
+	shards int     // number of shards of each client
 }
 
 const (

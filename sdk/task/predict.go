@@ -40,7 +40,7 @@ type Prediction struct {
 	// and is called id, patient_id, PatientID or the like; empty if there is none.
 	ID          string
 	Class       int       // the most probable one, in Recipe.Classes; the first of equally probable ones
-	Probability []float64 // of each class; nil if the recipe has a target
+	Probability []float64 // probability of each class; nil if the recipe has a target
 	Number      float64   // the predicted target, in its unit; 0 without one
 	// Contribution is, for each of Recipe.Columns, the score less the score with the column at its mean in the data
 	// that the recipe was fitted on, or at zero without standardization and PCA. The score is Number for a target, the

@@ -12,7 +12,7 @@ import (
 
 const (
 	maxFittedOn   = 200     // bytes of FittedOn
-	maxParameters = 1 << 28 // of the model, the limit of a fleet
+	maxParameters = 1 << 28 // maximum number of parameters of a fleet's model
 )
 
 // Recipe is preprocessing that [Fit] fitted once, on public data. It turns a device's file of the same form into the
@@ -28,7 +28,7 @@ type Recipe struct {
 	Classes []string `json:"classes,omitempty"` // the labels of classes 0, 1, ..., in upper or lower case; none with a Target
 	Person  string   `json:"person,omitempty"`  // CSV: the column that identifies the person of a row; empty for none
 	Subset  bool     `json:"subset,omitempty"`  // samples with other labels are dropped; if false they are an error
-	Target  *Range   `json:"target,omitempty"`  // of the numbers to predict; nil for classes
+	Target  *Range   `json:"target,omitempty"`  // range of the numbers to predict; nil for classes
 
 	Missing     *Missing      `json:"missing,omitempty"`     // nil makes missing cells an error
 	Standardize *Standardizer `json:"standardize,omitempty"` // nil for none

@@ -46,15 +46,15 @@ type Count struct {
 // Column is a column of the file, of categories or of numbers.
 type Column struct {
 	Name       string  `json:"name"`
-	Missing    int     `json:"missing"`              // cells
-	Categories []Count `json:"categories,omitempty"` // those that occur
-	Low        float64 `json:"low"`                  // of numbers
+	Missing    int     `json:"missing"`              // number of missing cells
+	Categories []Count `json:"categories,omitempty"` // categories that occur
+	Low        float64 `json:"low"`                  // lowest number; 0 for categories
 	Median     float64 `json:"median"`
 	High       float64 `json:"high"`
 	Mean       float64 `json:"expected_mean,omitempty"`
 	Std        float64 `json:"expected_std,omitempty"` // 0 if nothing is expected
 
-	values []float64 // the present ones, sorted; without sentinels
+	values []float64 // present values without sentinels, sorted
 }
 
 // Suspicion is a possible error in a column or in the label.
