@@ -65,7 +65,7 @@ type oracleTrial struct {
 type question struct {
 	x             []float32
 	point, sample int
-	answer        float64 // the first one
+	answer        float64 // the first answer
 }
 
 func (q *question) wrong(format string, args ...any) error {

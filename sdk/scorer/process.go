@@ -180,7 +180,7 @@ func (p *process) lastWords() string {
 type tail struct {
 	mu  sync.Mutex
 	end []byte
-	cut bool // there was more
+	cut bool // earlier output was dropped
 }
 
 func (t *tail) Write(b []byte) (int, error) {

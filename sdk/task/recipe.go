@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	maxFittedOn   = 200     // bytes of FittedOn
+	maxFittedOn   = 200     // maximum number of bytes of FittedOn
 	maxParameters = 1 << 28 // maximum number of parameters of a fleet's model
 )
 
@@ -22,7 +22,7 @@ type Recipe struct {
 
 	Source  string   `json:"source"`            // the required kind of a device's data: "csv", "idx" or "synthetic"
 	Columns []Column `json:"columns,omitempty"` // CSV and generated data: the columns to take, in this order; others are ignored
-	Pixels  int      `json:"pixels,omitempty"`  // IDX: of each image
+	Pixels  int      `json:"pixels,omitempty"`  // IDX: number of pixels of each image
 
 	Label   string   `json:"label,omitempty"`   // CSV: the column of the class or the target; else empty
 	Classes []string `json:"classes,omitempty"` // the labels of classes 0, 1, ..., in upper or lower case; none with a Target
