@@ -111,7 +111,7 @@ func TestNetworkCrashes(t *testing.T) {
 	}
 }
 
-// A disk that lies is detected: the neighbors have seen the releases that it lost.
+// A disk that loses confirmed saves is detected: the neighbors have seen the lost releases.
 func TestNetworkLyingDisk(t *testing.T) {
 	net := networkOf(3, true)
 	net.ResendAfter = 10 * time.Millisecond

@@ -105,12 +105,12 @@ func TestFleetFaults(t *testing.T) {
 		one(`"x0": {`, `"x1": {`,
 			`unknown field "x1"`),
 		one(`"file": "start/x0.bin"`, `"zeros": true`,
-			`x0 has zeros, want file and sha256 left out: the start is zeros`),
+			`x0 has zeros, want neither file nor sha256: the start is zeros`),
 		one(`"file": "start/x0.bin"`, `"file": "/etc/passwd"`,
-			`x0.file is "/etc/passwd", want the name of a file in the folder of this one, or below`),
+			`x0.file is "/etc/passwd", want a file in the fleet file's folder or below`),
 		one(`"file": "start/x0.bin"`, `"file": "../x0.bin"`, `x0.file is "../x0.bin", want`),
 		one(`"file": "start/x0.bin",`, ``,
-			`x0.file is "", want the name of a file in the folder of this one, or below, or "zeros": true`),
+			`x0.file is "", want a file in the fleet file's folder or below, or "zeros": true`),
 		one(`"sha256": "2f`, `"sha256": "3f`,
 			`x0.sha256 is 3f7a46bea9a7ba438316dab7dc47da3ef15691ecfc5b5911197e3ee2a9d30dad, but "start/x0.bin" has 2f7a46be`),
 		one(`"sha256": "2f`, `"sha256": "2`, "x0.sha256 is").mend("want 64 hexadecimal digits"),
@@ -119,10 +119,10 @@ func TestFleetFaults(t *testing.T) {
 		one(`"edges": [`, `"edges": [["a", "z"],`,
 			`edges[0][1] is "z", want the name of a member`),
 		one(`["b", "a"]`, `["b"]`,
-			`graph.edges[0] has 1 names, want a pair of two members' names`).
+			`graph.edges[0] has 1 names, want the names of two members`).
 			and(`edges: graph: not connected: no path leads from node 0 to node 1 (1 of 3 nodes are within reach of node 0)`),
 		one(`["b", "a"]`, `["b", "a", "c"]`,
-			`graph.edges[0] has 3 names, want a pair of two members' names`).
+			`graph.edges[0] has 3 names, want the names of two members`).
 			and(`edges: graph: not connected: no path leads from node 0 to node 1 (1 of 3 nodes are within reach of node 0)`),
 		one(`["b", "a"]`, `"b-a"`,
 			`graph.edges: found string, want an array`),
@@ -175,7 +175,7 @@ func TestFleetFaults(t *testing.T) {
 			"members[2].retired[1] is "+pin("a")+", which is members[0].keys[0] already").and("retired[2] is " + pin("d") +
 			", which is members[2].retired[0] already"),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": [`+`"`+strings.Join(pinsOf(9), `", "`)+`"`+`]`,
-			`members[2].retired has 9 keys, want at most 8: those that may not connect any more, and whose past signatures `),
+			`members[2].retired has 9 keys, want at most 8: those that may no longer connect, but whose past signatures `),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": "`+pin("d")+`"`,
 			`members.retired: found string, want an array`),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+strings.TrimPrefix(pin("d"), "ed25519:")+`"]`,
@@ -183,14 +183,14 @@ func TestFleetFaults(t *testing.T) {
 		one(`["`+pin("c")+`"]`, `"`+pin("c")+`"`,
 			`members.keys: found string, want an array`),
 		one(`["`+pin("c")+`"]`, `[null]`,
-			`line 18 has null, want a value, or the field left out`),
+			`line 18 has null, want a value, or the field omitted`),
 		one(`"wss://c.example/"`, `"ws://c.example/"`,
 			`members[2].addresses[0]: address "ws://c.example/": want wss://host:port/path`),
 		one(`"wss://c.example/"`, `"wss://c.example:70000/"`, "port is 70000, want 1 to 65535"),
 		one(`"wss://c.example/"`, `8`,
 			`members.addresses: found number, want a string`),
 		one(`, "addresses": ["wss://b.example:7443/spade", "wss://[::1]:7443"]`, ``,
-			`members[1].addresses is empty, and so is members[0].addresses, want an address of one of them: "a" and "b" are`),
+			`members[1].addresses and members[0].addresses are empty, want an address of one of them: "a" and "b" are`),
 		// method
 		one(`"rounds": 4`, `"rounds": 0`,
 			`method.rounds is 0, want a whole number, 1..2147483647`).
@@ -206,7 +206,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`"tau": 2`, `"tau": 1e1`,
 			`method.tau: found number 1e1, want a whole number`),
 		one(`"batch": 8`, `"batch": null`,
-			`line 24 has null, want a value, or the field left out`),
+			`line 24 has null, want a value, or the field omitted`),
 		one(`"rho": 1.5`, `"rho": 0`,
 			`method.rho is 0, want 1e-9..1e9`),
 		one(`"rho": 1.5`, `"rho": 1e999`,
@@ -327,7 +327,7 @@ func TestSharingFaults(t *testing.T) {
 			`privacy.non_private is true, want false, or no other privacy setting; found {NonPrivate:true Clip:0`).
 			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise that would hide the rounding`),
 		one(`"sigma": 0.75`, `"sigma": 0`,
-			`privacy.sigma is 0, want more than 0`), // consequences are not reported
+			`privacy.sigma is 0, want more than 0`), // errors that follow from this one are not reported
 		one(`["a", "c"]`, `["a", "z"]`,
 			`edges[2][1] is "z", want the name of a member`),
 	} {
@@ -348,8 +348,8 @@ func (c change) mend(want string) change {
 	return c
 }
 
-// Errors of all sections are reported together, in the order of the format, with the name of the file. Of very many,
-// the first fifty are reported and the rest is counted.
+// Errors of all sections are reported together, in the order of the format, with the name of the file. Of more
+// than fifty errors, the first fifty are reported and the rest is counted.
 func TestManyFaults(t *testing.T) {
 	text, err := sample().Marshal()
 	if err != nil {

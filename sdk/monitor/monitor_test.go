@@ -151,8 +151,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Two nodes of a fleet that sends messages do not know the distance between their releases; one that is not private
-// has no epsilon.
+// Nodes of a fleet with the payload message do not know the distance between their releases, and nodes of a fleet that
+// is not private have no epsilon.
 func TestNotPrivate(t *testing.T) {
 	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil, nil)
 	if err := w.run(t.Context()); err != nil {
@@ -318,7 +318,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// Indications against a neighbor are reported if the fleet bounds influence, and are not an error of the node.
+// A suspicious neighbor is reported if the fleet bounds influence, and is not an error of the node.
 func TestSuspicion(t *testing.T) {
 	for q, want := range map[float64]string{0: `"link":null,"refused_frames":3}]`, 2: `"link":null,"influence":{"clipped":4,` +
 		`"clipped_round":9,"distance":2.5,"bound":0.5,"set_aside":true,"outside_round":0,` +

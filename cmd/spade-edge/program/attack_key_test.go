@@ -31,7 +31,7 @@ type keyed struct {
 func (k *keyed) hangup(t *testing.T, more ...*process) {
 	t.Helper()
 	for _, p := range append([]*process{k.a, k.c}, more...) {
-		const read = "the fleet file is read again"
+		const read = "the fleet file was reloaded"
 		before := strings.Count(p.log.String(), read)
 		if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)

@@ -76,7 +76,7 @@ func TestFilesAreClients(t *testing.T) {
 		t.Errorf("with a task: %+v", own)
 	}
 	if said := strings.Join(own.Privacy.ConditionalOn, "; "); !strings.Contains(said, "preprocessing fitted on clinic two") ||
-		strings.Contains(said, "standardisation") {
+		strings.Contains(said, "standardization") {
 		t.Errorf("given as public: %s", said)
 	}
 	if one := outcome(t, "simulate", "-data", "csv:"+file(3), "-task", prepared, "-nodes", "3", "-graph", "ring", "-rounds", "5"); one.Files != nil ||
@@ -107,9 +107,9 @@ func TestFilesFaults(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-data " + all + " -label ill", "clinic2.csv: line 2"},
 		{"-data " + first + ",none.csv -label ill", "none.csv"},
-		{"-data " + first + "," + first + " -label ill", "is there twice"},
+		{"-data " + first + "," + first + " -label ill", "is listed twice"},
 		{"-data " + first + ", -label ill", "each side of a comma"},
-		{"-data csv:" + dir + "/none*.csv -label ill", "no file like"},
+		{"-data csv:" + dir + "/none*.csv -label ill", "no file matches"},
 		{"-data " + all + " -label ill -nodes 3", "-nodes is 3, but -data has 4 files"},
 		{"-data " + all + " -label ill -partition iid", "-partition does not go"},
 		{"-data " + first + " -task none.json", "none.json"},
@@ -131,7 +131,7 @@ func TestFitTellsOfGaps(t *testing.T) {
 	base := []string{"fit", "-data", "csv:" + filepath.Join(dir, "clinic2.csv"), "-label", "ill", "-fitted-on", "clinic two"}
 	for missing, want := range map[string]string{
 		"indicator": "indicated by a column each: x\n", "indicator:z": "indicated by a column each: x, z\n", "indicator:*": "indicated by a column each: x, z\n",
-		"indicator:age": `no column "age"`,
+		"indicator:age": `"age" is not the name of a feature column`,
 	} {
 		file := filepath.Join(t.TempDir(), "task.json")
 		if _, text := said(append(base, "-missing", missing, "-out", file)...); !strings.Contains(text, want) {

@@ -79,7 +79,7 @@ func TestExport(t *testing.T) {
 		{cli.ExitUsage, "m.npy already exists: -force", []string{file, "-out", tr.path("m.npy")}},
 		{cli.ExitUsage, "none.json", []string{tr.path("none.json"), "-out", tr.path("x.npy")}},
 		{cli.ExitFailed, "no such file", []string{file, "-out", tr.path("none/x.npy")}},
-		{cli.ExitMismatch, "another node's or another run's", []string{tr.path("stranger.json"), "-out", tr.path("x.npy")}},
+		{cli.ExitMismatch, "belongs to another node or run", []string{tr.path("stranger.json"), "-out", tr.path("x.npy")}},
 	} {
 		code, out, log := call(append([]string{"export"}, c.args...)...)
 		if code != c.code || !strings.Contains(log, c.want) || out != "" {

@@ -148,7 +148,7 @@ func TestOwnFitBeforeTransport(t *testing.T) {
 		"fewer categories": {"ward,age,ill\nx,1,no\ny,2,yes\nx,3,no\ny,5,yes\n", `"onehot": ["ward"]`,
 			"oracle.builtin has 4 parameters (softmax: 2 classes, 4 columns), but dim of the fleet is 6"},
 		"fewer columns than components": {"age,weight,ill\n1,5,no\n2,3,yes\n3,9,no\n5,1,yes\n", `"pca": 5`, "5, want 1 to 2, the number of columns"},
-		"rows all alike":                {"age,weight,ill\n1,5,no\n1,5,yes\n1,5,no\n1,5,yes\n", `"pca": 2`, "PCA of a training set whose rows are all alike"},
+		"rows all alike":                {"age,weight,ill\n1,5,no\n1,5,yes\n1,5,no\n1,5,yes\n", `"pca": 2`, "PCA of a training set whose rows are all equal"},
 		"a class without samples":       {"age,weight,ill\n1,5,no\n2,3,no\n3,9,no\n5,1,no\n", `"labels": ["no", "yes"]`, `"yes"`},
 	} {
 		file := strings.ReplaceAll(name, " ", "-")
@@ -160,7 +160,7 @@ func TestOwnFitBeforeTransport(t *testing.T) {
 			if args[0] == "run" {
 				text = log
 			}
-			if code != cli.ExitUsage || !strings.Contains(text, c.want) || strings.Count(text, `oracle.builtin.fit is "own", and what this node fits on its own data is not the `+
+			if code != cli.ExitUsage || !strings.Contains(text, c.want) || strings.Count(text, `oracle.builtin.fit is "own", and the fit on this node's own data does not give the `+
 				"fleet's model") != 1 {
 				t.Errorf("%s: %s: exit code %d, want %q in\n%s", name, args[0], code, c.want, text)
 			}

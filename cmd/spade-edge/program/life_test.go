@@ -310,10 +310,10 @@ func TestHangup(t *testing.T) {
 	whole := readFile(t, tr.path("fleet.json"))
 	tr.write(t, "fleet.json", strings.Replace(whole, `"tau": 2`, `"tau": 3`, 1))
 	hangup()
-	b.log.await(t, "the fleet file is not taken over", "only keys and addresses may change", "method differs")
+	b.log.await(t, "the fleet file was not reloaded", "only keys and addresses may change", "method differs")
 	tr.write(t, "fleet.json", "{")
 	hangup()
-	b.log.await(t, "the fleet file is not taken over", "column 1: unexpected end")
+	b.log.await(t, "the fleet file was not reloaded", "column 1: unexpected end")
 
 	// c has a new key and a new address. Only b has it as a neighbor.
 	tr.remove(t, "c.key")
@@ -333,7 +333,7 @@ func TestHangup(t *testing.T) {
 	tr.edit(t, "c.json", was, moved)
 	c := start(t, "run", "-json", tr.path("c.json"))
 	hangup()
-	b.log.await(t, "the fleet file is read again")
+	b.log.await(t, "the fleet file was reloaded")
 	for i, p := range []*process{a, b, c} {
 		if r := p.outcome(t); r.Model != models[i] {
 			t.Errorf("model of %s is %s, the simulation's is %s", r.Name, r.Model, models[i])

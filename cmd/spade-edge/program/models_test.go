@@ -96,7 +96,7 @@ func TestRunByTask(t *testing.T) {
 	wg.Wait()
 	want := []string{
 		"preprocessing given in the fleet file, fitted on patients of nobody",
-		"uncharged, by own data: test split of 0.2, stratified by label, seed 5",
+		"uncharged, from own data: test split of 0.2, stratified by label, seed 5",
 		"part 0 of 2 of a common data set, dealt out as dirichlet:0.3",
 	}
 	for i, m := range tr.file.Members {
@@ -128,8 +128,8 @@ func TestRunFitOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "uncharged, by own data: classes taken from the labels of all rows|uncharged, by own data: test split of 0.2, stratified by label, seed 0|" +
-		"uncharged, by own data: standardisation fitted on the training split"
+	want := "uncharged, from own data: classes taken from the labels of all rows|uncharged, from own data: test split of 0.2, stratified by label, seed 0|" +
+		"uncharged, from own data: standardization fitted on the training split"
 	if got := strings.Join(own.ConditionalOn, "|"); got != want {
 		t.Errorf("conditional on %q, want %q", got, want)
 	}
@@ -152,7 +152,7 @@ func TestRunOtherTask(t *testing.T) {
 	tr.of(t, "b", "other.json")
 	for _, p := range []*process{start(t, "run", tr.path("a.json")), start(t, "run", tr.path("b.json"))} {
 		p.wait(t, cli.ExitMismatch)
-		p.log.await(t, "spade-edge run: every neighbor means another fleet: ", ": task differs")
+		p.log.await(t, "spade-edge run: every neighbor has a different fleet: ", ": task differs")
 	}
 }
 
@@ -166,8 +166,8 @@ func TestBuiltinMistakes(t *testing.T) {
 		b     *builtin.Oracle
 	}{
 		"oracle.builtin.fit is missing, and the fleet file has no task":                                     {bare, &builtin.Oracle{Spec: clinic}},
-		`oracle.builtin.fit is "own", want it and all else`:                                                 {tasked, &builtin.Oracle{FitOwn: true, Model: recipe.Model, Spec: clinic}},
-		`oracle.builtin.data is "csv:x", want data from synthetic`:                                          {tasked, &builtin.Oracle{Spec: task.Spec{Source: "csv:x"}}},
+		`oracle.builtin.fit is "own", want only data`:                                                       {tasked, &builtin.Oracle{FitOwn: true, Model: recipe.Model, Spec: clinic}},
+		`oracle.builtin.data is "csv:x", want synthetic data`:                                               {tasked, &builtin.Oracle{Spec: task.Spec{Source: "csv:x"}}},
 		"oracle.builtin.model is perceptron, but x0":                                                        {&fleetfile.File{Fleet: &sdk.Fleet{Dim: 22}}, &builtin.Oracle{FitOwn: true, Model: task.ModelSpec{Name: "perceptron", Hidden: 3}, Spec: clinic}},
 		"oracle.builtin has 22 parameters (perceptron of 3 hidden units: 2 classes, 6 columns), but dim of": {bare, &builtin.Oracle{FitOwn: true, Model: task.ModelSpec{Name: "perceptron", Hidden: 3}, Spec: clinic}},
 	} {

@@ -153,10 +153,10 @@ func TestPredictFaults(t *testing.T) {
 		{cli.ExitUsage, "has numbers alone", []string{dir.path("x.npy"), "-data", good}},
 		{cli.ExitUsage, "no such file", []string{dir.path("none.json"), "-data", good}},
 		{cli.ExitUsage, "run is \"\"", []string{dir.put(t, "odd.json", `{"version": 1}`), "-data", good}},
-		{cli.ExitFailed, `run "pumps" came from a program`, []string{foreign, "-data", good}},
-		{cli.ExitFailed, `-data "idx:x", want data from csv`, []string{classes, "-data", "idx:x"}},
+		{cli.ExitFailed, `run "pumps" came from each member's own program`, []string{foreign, "-data", good}},
+		{cli.ExitFailed, `-data "idx:x", want csv data`, []string{classes, "-data", "idx:x"}},
 		{cli.ExitFailed, `has no column "ward"`, []string{classes, "-data", csvOf("less.csv", "age\n1\n")}},
-		{cli.ExitFailed, `"q" is none of its categories, which are "x", "y", "z"`, []string{classes, "-data", stranger}},
+		{cli.ExitFailed, `"q" is not one of its categories, which are "x", "y", "z"`, []string{classes, "-data", stranger}},
 		{cli.ExitFailed, "no such file", []string{classes, "-data", "csv:" + dir.path("none.csv")}},
 	} {
 		for _, command := range []string{"predict", "evaluate"} {
@@ -226,7 +226,7 @@ func TestPredictForPeople(t *testing.T) {
 	few := "csv:" + dir.put(t, "few.csv", "PatientID,age,glucose,sex\nx-1,60,6.1,m\nx-2,61,60,f\nx-3,-9,5.9,f\n")
 	code, out, log := call("predict", model, "-data", few, "-na", "-9")
 	for _, want := range []string{"   row  id              class              p of yes  contributed most\n", "     1  x-1             yes        ",
-		" %  glucose +", `out of range: column "glucose": 1 of 3 far from what the model was fitted for, `, ", such as 60 in row 2"} {
+		" %  glucose +", `out of range: column "glucose": 1 of 3 values far from the data that the model was fitted on, `, ", such as 60 in row 2"} {
 		if code != cli.ExitDone || !strings.Contains(out+log, want) || strings.Contains(log, "age") {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, out, log)
 		}
@@ -330,11 +330,11 @@ func TestExportPersonal(t *testing.T) {
 	}
 	tr.edit(t, "a.json", `"seed": 5`, `"seed": 5, "test_fraction": 0`)
 	for want, args := range map[string][]string{
-		"holds no samples back":            {"export", file, "-out", tr.path("x.json"), "-personal"},
-		"-personal goes with a file":       {"export", file, "-out", tr.path("x.npy"), "-personal"},
-		"-data goes with -personal":        {"export", file, "-out", tr.path("x.json"), "-data", "csv:x"},
-		"it would give them away":          {"init", tr.path("new"), "-n", "2", "-x0", out},
-		`want data from synthetic, as the`: {"export", file, "-out", tr.path("x.json"), "-personal", "-data", "csv:x"},
+		"holds no samples back":          {"export", file, "-out", tr.path("x.json"), "-personal"},
+		"-personal goes with a file":     {"export", file, "-out", tr.path("x.npy"), "-personal"},
+		"-data goes with -personal":      {"export", file, "-out", tr.path("x.json"), "-data", "csv:x"},
+		"it would give them away":        {"init", tr.path("new"), "-n", "2", "-x0", out},
+		`want synthetic data, like that`: {"export", file, "-out", tr.path("x.json"), "-personal", "-data", "csv:x"},
 	} {
 		if code, said, log := call(args...); code == cli.ExitDone || !strings.Contains(log, want) {
 			t.Errorf("%q: exit code %d, want %q\n%s%s", args, code, want, said, log)

@@ -316,9 +316,9 @@ func TestWrongRecords(t *testing.T) {
 	path := filepath.Join(trial, "node-0", "node.json")
 	good := readFile(t, path)
 	for want, change := range map[string][2]string{
-		`oracle.builtin.fit is "own", want it left out`: {`"builtin": {`, `"builtin": {"fit": "own", "model": "softmax",`},
-		`want 1600, the records of "node-0"`:            {`"of": 2`, `"of": 3`},
-		"its table cannot be computed from a seed":      {`"state"`, `"table": "seeded", "state"`},
+		`oracle.builtin.fit is "own", want it omitted`: {`"builtin": {`, `"builtin": {"fit": "own", "model": "softmax",`},
+		`want 1600, the records of "node-0"`:           {`"of": 2`, `"of": 3`},
+		"its table cannot be computed from a seed":     {`"state"`, `"table": "seeded", "state"`},
 	} {
 		writeFile(t, filepath.Dir(path), "node.json", strings.Replace(good, change[0], change[1], 1))
 		if code, text := said("check", path); code == cli.ExitDone || strings.Count(text, want) != 1 {

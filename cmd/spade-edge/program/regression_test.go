@@ -104,12 +104,12 @@ func TestRegressionFleet(t *testing.T) {
 func TestRegressionFaults(t *testing.T) {
 	data := measured(t)
 	for want, args := range map[string][]string{
-		`-model softmax, -target "y": model softmax is for classes`:           {"simulate", "-data", data, "-target", "y", "-model", "softmax"},
-		`-model linear, -target "": model linear is for a target`:             {"simulate", "-data", data, "-label", "y", "-model", "linear"},
-		`-target "y" and label "a", want one`:                                 {"fit", "-data", data, "-target", "y", "-label", "a", "-fitted-on", "x"},
-		`-missing "guess", want mean, median, indicator or drop`:              {"simulate", "-data", data, "-label", "y", "-missing", "guess"},
-		`values that are numbers, too many for classes: name it as target in`: {"simulate", "-data", data, "-label", "y", "-drop", "note", "-missing", "drop"},
-		`column "a": "NA" is no finite number; a rule for missing ones`:       {"simulate", "-data", data, "-target", "y", "-drop", "note"},
+		`-model softmax, -target "y": model softmax is for classes`:                   {"simulate", "-data", data, "-target", "y", "-model", "softmax"},
+		`-model linear, -target "": model linear is for a target`:                     {"simulate", "-data", data, "-label", "y", "-model", "linear"},
+		`-target "y" and label "a", want only one`:                                    {"fit", "-data", data, "-target", "y", "-label", "a", "-fitted-on", "x"},
+		`-missing "guess", want mean, median, indicator or drop`:                      {"simulate", "-data", data, "-label", "y", "-missing", "guess"},
+		`values that are numbers, too many for classes: give target instead of label`: {"simulate", "-data", data, "-label", "y", "-drop", "note", "-missing", "drop"},
+		`column "a": "NA" is not a finite number; to accept missing cells`:            {"simulate", "-data", data, "-target", "y", "-drop", "note"},
 	} {
 		if code, out, log := call(args...); code == cli.ExitDone || !strings.Contains(log, want) {
 			t.Errorf("%q: exit code %d\n%s%s\nwant %s", args, code, log, out, want)

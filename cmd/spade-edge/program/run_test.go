@@ -108,7 +108,7 @@ func TestRunWaits(t *testing.T) {
 			t.Fatal(err)
 		}
 		lone.wait(t, cli.ExitFailed)
-		if lone.out.Len() > 0 || !strings.HasSuffix(lone.log.String(), "spade-edge run: interrupted; run again to go on\n") {
+		if lone.out.Len() > 0 || !strings.HasSuffix(lone.log.String(), "spade-edge run: interrupted; run again to continue\n") {
 			t.Errorf("output %q and\n%s", &lone.out, lone.log)
 		}
 		lone = start(t, "run", "-json", tr.path("b.json"))
@@ -158,7 +158,7 @@ func TestRunMismatch(t *testing.T) {
 		t.Fatalf("neither has ended:\n%s\n%s", a.log, b.log)
 	}
 	first.wait(t, cli.ExitMismatch)
-	first.log.await(t, "spade-edge run: every neighbor means another fleet: ", why)
+	first.log.await(t, "spade-edge run: every neighbor has a different fleet: ", why)
 	if first.out.Len() > 0 {
 		t.Errorf("output %q", &first.out)
 	}

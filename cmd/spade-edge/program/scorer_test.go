@@ -47,7 +47,7 @@ func TestRunWithScorer(t *testing.T) {
 		tr.write(t, name+".wrong", string(text[:at])+`{"stream": ["sh", "score.sh", "7"]}}`)
 	}
 	code, out, log := call("run", tr.path("a.wrong"))
-	if want := "oracle.stream says that it has 7 parameters, but dim of the fleet is 6"; code != cli.ExitUsage || !strings.Contains(log, want) || out != "" {
+	if want := "oracle.stream has 7 parameters, but dim of the fleet is 6"; code != cli.ExitUsage || !strings.Contains(log, want) || out != "" {
 		t.Errorf("exit code %d, want %d with %q\n%s", code, cli.ExitUsage, want, log)
 	}
 	cfgs, err := tr.file.Fleet.Machines([]int{8, 8}, nil)
@@ -105,7 +105,7 @@ func TestHangupWhileStarting(t *testing.T) {
 	if err := p.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	p.log.await(t, "the fleet file is read again")
+	p.log.await(t, "the fleet file was reloaded")
 }
 
 // The program's own message about a missing loss comes first, line by line, then what the node did. Terminal control

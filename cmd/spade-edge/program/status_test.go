@@ -66,7 +66,7 @@ func TestStatusAndStop(t *testing.T) {
 		st.Privacy == nil || st.Privacy.Epsilon != 0 || st.Privacy.Lifetime == nil {
 		t.Errorf("never ran: %+v", st)
 	}
-	tr.tells(t, "b", "not running; nothing was ever released", "round          0 of 9", "epsilon 0.00 against everybody else together, at delta 1e-05 (gdp)\n", "; allowed: 8 against everybody else together")
+	tr.tells(t, "b", "not running; it has released nothing", "round          0 of 9", "epsilon 0.00 against everybody else together, at delta 1e-05 (gdp)\n", "; allowed: 8 against everybody else together")
 	if _, err := os.Stat(tr.path("b.state")); err == nil {
 		t.Error("status has made the state folder")
 	}
@@ -109,7 +109,7 @@ func TestStatusAndStop(t *testing.T) {
 		t.Errorf("stop: exit code %d, %s%s", code, out, log)
 	}
 	lone.wait(t, cli.ExitFailed)
-	if !strings.HasSuffix(lone.log.String(), "spade-edge run: stopped, as asked; run again to go on\n") ||
+	if !strings.HasSuffix(lone.log.String(), "spade-edge run: stopped on request; run again to continue\n") ||
 		lone.out.Len() > 0 {
 		t.Errorf("output %q and\n%s", &lone.out, lone.log)
 	}
@@ -194,7 +194,7 @@ func TestStopInTheMiddle(t *testing.T) {
 	if stopped.Running || stopped.Phase != monitor.Stopped || stopped.Round < 5 || stopped.Fault != "" {
 		t.Errorf("stopped: %+v", stopped)
 	}
-	tr.tells(t, "b", "NOT PRIVATE", "not running; it would go on from here")
+	tr.tells(t, "b", "NOT PRIVATE", "not running; it can continue from here")
 	b = run("b")
 	b.log.await(t, "connected")
 	if err := b.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -251,10 +251,10 @@ func TestNoControl(t *testing.T) {
 	a, b := start(t, "run", tr.path("a.json")), start(t, "run", tr.path("b.json"))
 	a.wait(t, cli.ExitDone)
 	b.wait(t, cli.ExitDone)
-	a.log.await(t, "control: the path of a socket can have", "the node goes on without")
-	b.log.await(t, "control: ", "is no socket", "the node goes on without")
+	a.log.await(t, "control: socket path ", "bytes, want at most 103", "the node runs without")
+	b.log.await(t, "control: ", "is not a socket", "the node runs without")
 	code, out, log := call("status", tr.path("a.json"))
-	if code != cli.ExitFailed || out != "" || !strings.Contains(log, "whether the node runs cannot be told") {
+	if code != cli.ExitFailed || out != "" || !strings.Contains(log, "cannot find out whether the node runs") {
 		t.Errorf("exit code %d: %s%s", code, out, log)
 	}
 	tr.tells(t, "b", "its run is done")

@@ -128,7 +128,7 @@ func TestSimulateAndFitLookAtData(t *testing.T) {
 		}
 	}
 	code, _, log := call("fit", "-data", "csv:"+filepath.Join(dir, "clinic1.csv"), "-fitted-on", "x", "-label", "ill", "-drop", "id,sex", "-na", "999")
-	if code != cli.ExitFailed || !strings.Contains(log, `column "glucose": "999" stands for a missing value, and no rule`) {
+	if code != cli.ExitFailed || !strings.Contains(log, `column "glucose": "999" stands for a missing value; to accept`) {
 		t.Errorf("exit code %d\n%s", code, log)
 	}
 	if code, _, log := call("simulate", "-na", "9", "-rounds", "2"); code != cli.ExitUsage || !strings.Contains(log, `-na ["9"]: only for data csv`) {

@@ -50,7 +50,7 @@ var privacyTroubles = map[string]provocation{
 	"ledger is missing, want the lifetime ledger of this node's data set, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.private.variant(t, "a.json", `"ledger": "a.ledger", `, ""))
 	},
-	"ledger is ..., want it left out: the fleet is not private, ...": func(t *testing.T, b *bench) (int, string) {
+	"ledger is ..., want it omitted: the fleet is not private, ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"version": 1`, `"version": 1, "ledger": "x"`))
 	},
 	"ledger: ... no such file or directory; ... never started automatically ...": func(t *testing.T, b *bench) (int, string) {
@@ -65,11 +65,11 @@ var privacyTroubles = map[string]provocation{
 		b.private.write(t, "gone.ledger.neighbors", "")
 		return said("run", b.private.variant(t, "a.json", "a.ledger", "gone.ledger"))
 	},
-	"ledger ... and its mark are missing, and ... has releases that they counted: ...": func(t *testing.T, b *bench) (int, string) {
+	"ledger ... and its high-water mark are missing, but ... has releases, which the ledger counted: ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		path := b.lone.variant(t, "a.json", "a.ledger", "gone.ledger")
 		code, text := said("check", path, "-offline")
-		if code != cli.ExitFailed || !strings.Contains(text, "has releases that they counted") {
+		if code != cli.ExitFailed || !strings.Contains(text, "has releases, which the ledger counted") {
 			t.Errorf("check: exit code %d, %s", code, text)
 		}
 		return said("run", path)
@@ -143,28 +143,28 @@ var scorerTroubles = map[string]provocation{
 	"oracle.stream: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.oracle(t, `{"stream": ["./absent"]}`))
 	},
-	"oracle.stream says that it has ... parameters, but dim of the fleet is ...": func(t *testing.T, b *bench) (int, string) {
+	"oracle.stream has ... parameters, but dim of the fleet is ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.talker(t, `echo '{"hello":1,"dim":7,"samples":8}'; cat`, ""))
 	},
 	"begins with ..., want a hello such as ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.talker(t, `echo loading; cat`, ""))
 	},
-	"has not said its hello within ...": func(t *testing.T, b *bench) (int, string) {
+	"has not sent its hello within ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.talker(t, `read x`, `, "start_seconds": 0.2`))
 	},
 	"has ended: exit status ...; standard error: ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.talker(t, `echo no data here >&2; exit 3`, ""))
 	},
-	"has not answered within ..., and holds ...": func(t *testing.T, b *bench) (int, string) {
+	"has not answered query ... within ...": func(t *testing.T, b *bench) (int, string) {
 		return said("check", "-offline", b.plain.talker(t, hello6+`sleep 100`, `, "timeout_seconds": 0.2`))
 	},
-	"has no loss, but ...": func(t *testing.T, b *bench) (int, string) {
+	"has no loss: the program answered ...": func(t *testing.T, b *bench) (int, string) {
 		return said("check", "-offline", b.plain.talker(t, strings.Replace(answerer, "ANSWER", `\"loss\":null`, 1), ""))
 	},
 }
 
 var dataTroubles = map[string]provocation{
-	"oracle.builtin.fit is \"own\", and what this node fits on its own data is not the fleet's model: ...": func(t *testing.T, b *bench) (int, string) {
+	"oracle.builtin.fit is \"own\", and the fit on this node's own data does not give the fleet's model: ...": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "alike.csv", "x,y,label\n1,2,a\n1,2,b\n1,2,a\n1,2,b\n")
 		return said("run", b.plain.oracle(t, `{"builtin": {"fit": "own", "model": "softmax", "data": "csv:alike.csv", "label": "label", "test_fraction": 0, "pca": 2}}`))
 	},
@@ -172,7 +172,7 @@ var dataTroubles = map[string]provocation{
 		b.plain.write(t, "a.csv", "x,y,label\n1,2,a\n3,4,b\n")
 		return said("simulate", "-data", "csv:"+b.plain.path("a.csv"), "-label", "lable")
 	},
-	"line ...: column ...: ... is no finite number": func(t *testing.T, b *bench) (int, string) {
+	"line ...: column ...: ... is not a finite number": func(t *testing.T, b *bench) (int, string) {
 		b.plain.write(t, "b.csv", "x,y,label\n1,2,a\n3,?,b\n")
 		return said("simulate", "-data", "csv:"+b.plain.path("b.csv"), "-label", "label")
 	},
@@ -180,7 +180,7 @@ var dataTroubles = map[string]provocation{
 		b.plain.write(t, "n.csv", "x,label\n"+numbered(21))
 		return said("simulate", "-data", "csv:"+b.plain.path("n.csv"), "-label", "label")
 	},
-	"no train-images-idx3-ubyte or images-idx3-ubyte there, plain or with .gz": func(t *testing.T, b *bench) (int, string) {
+	"no train-images-idx3-ubyte or images-idx3-ubyte in the folder, plain or with .gz": func(t *testing.T, b *bench) (int, string) {
 		return said("simulate", "-data", "idx:"+b.plain.dir)
 	},
 	"partition of ... samples over ... clients, want at least one sample each": func(t *testing.T, b *bench) (int, string) {
@@ -193,10 +193,10 @@ var dataTroubles = map[string]provocation{
 	"oracle.builtin.fit is missing, and the fleet file has no task ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.oracle(t, `{"builtin": {"data": "synthetic:clinical"}}`))
 	},
-	"... has no column ..., which the recipe wants ...": func(t *testing.T, b *bench) (int, string) {
+	"... has no column ..., which the recipe needs ...": func(t *testing.T, b *bench) (int, string) {
 		return b.tasked(t, "age,outcome\n1,yes\n2,no\n")
 	},
-	"line ...: column ...: ... is none of its categories, which are ...": func(t *testing.T, b *bench) (int, string) {
+	"line ...: column ...: ... is not one of its categories, which are ...": func(t *testing.T, b *bench) (int, string) {
 		return b.tasked(t, "age,ward,outcome\n1,west,yes\n2,south,no\n")
 	},
 	"coordinate ... of the model has become too large ...: the run diverges, try a smaller step or gain": func(t *testing.T, _ *bench) (int, string) {
@@ -238,12 +238,12 @@ var pageTroubles = map[string]provocation{
 		defer busy.Close()
 		return said("run", b.plain.variant(t, "a.json", "a.state", "page.state"), "-http", busy.Addr().String())
 	},
-	"control: the path of a socket can have ... bytes, ...; the node goes on without, ...": func(t *testing.T, _ *bench) (int, string) {
+	"control: socket path ... has ... bytes, ...; the node runs without a control socket, ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		tr.edit(t, "a.json", "a.state", strings.Repeat("long", 30)+"/state")
 		return hears(t, []string{"control: "}, tr.path("a.json"))
 	},
-	"... whether the node runs cannot be told": func(t *testing.T, b *bench) (int, string) {
+	"... cannot find out whether the node runs": func(t *testing.T, b *bench) (int, string) {
 		return said("status", b.plain.variant(t, "a.json", "a.state", strings.Repeat("long", 30)+"/state"))
 	},
 	"node ... was asked to end, and has not within ...": func(t *testing.T, _ *bench) (int, string) {

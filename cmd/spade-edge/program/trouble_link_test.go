@@ -84,7 +84,7 @@ var linkTroubles = map[string]provocation{
 	"listen is missing, want host:port: ... dials ..., which has an address in the fleet file; ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "b.json", `"listen": "`+b.plain.place(1)+`", `, ""))
 	},
-	"members[...].addresses is empty, and so is members[...].addresses, want an address of one of them: ...": func(t *testing.T, b *bench) (int, string) {
+	"members[...].addresses and members[...].addresses are empty, want an address of one of them: ...": func(t *testing.T, b *bench) (int, string) {
 		lines := ""
 		for _, m := range [][3]string{{"a", "", "a.key"}, {"b", "", "b.key"}, {"c", "c.example:7443", "c.key"}} {
 			how := "-from"
@@ -134,7 +134,7 @@ var linkTroubles = map[string]provocation{
 		file := tr.variant(t, "fleet.json", transport.FormatKey(tr.file.Members[0].Keys[0]), otherKey(t))
 		return hears(t, []string{"waiting for", "is not pinned there"}, tr.path("a.json"), tr.variant(t, "b.json", "fleet.json", file[len(tr.dir)+1:]))
 	},
-	"every neighbor means another fleet: ... hello refused: ...": func(t *testing.T, _ *bench) (int, string) {
+	"every neighbor has a different fleet: ... hello refused: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		tr.other(t)
 		tr.of(t, "b", "other.json")
@@ -143,7 +143,7 @@ var linkTroubles = map[string]provocation{
 		a.wait(t, cli.ExitMismatch)
 		return cli.ExitMismatch, a.log.String()
 	},
-	"the fleet file is not taken over, everything stays as it was: ...": func(t *testing.T, _ *bench) (int, string) {
+	"the fleet file was not reloaded, nothing has changed: ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		a := start(t, "run", tr.path("a.json"))
 		a.log.await(t, "waiting for")
@@ -151,7 +151,7 @@ var linkTroubles = map[string]provocation{
 		if err := a.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		a.log.await(t, "not taken over", "only keys and addresses may change")
+		a.log.await(t, "not reloaded", "only keys and addresses may change")
 		return goesOn, a.log.String()
 	},
 	"frame refused ... from=... err=...": func(t *testing.T, _ *bench) (int, string) {
@@ -178,7 +178,7 @@ var stateTroubles = map[string]provocation{
 	"... not a directory": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", "a.state", "a.key/state"))
 	},
-	"interrupted; run again to go on": func(t *testing.T, _ *bench) (int, string) {
+	"interrupted; run again to continue": func(t *testing.T, _ *bench) (int, string) {
 		a := start(t, "run", newTrial(t, "ab", nil).path("a.json"))
 		a.log.await(t, "waiting for")
 		if err := a.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -187,7 +187,7 @@ var stateTroubles = map[string]provocation{
 		<-a.over
 		return a.cmd.ProcessState.ExitCode(), a.log.String()
 	},
-	"stopped, as asked; run again to go on": func(t *testing.T, _ *bench) (int, string) {
+	"stopped on request; run again to continue": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		a := start(t, "run", tr.path("a.json"))
 		a.log.await(t, "waiting for")
@@ -200,7 +200,7 @@ var stateTroubles = map[string]provocation{
 	"no model yet: the node has made no release: ...": func(t *testing.T, b *bench) (int, string) {
 		return said("export", b.plain.path("a.json"), "-out", b.plain.path("x.npy"))
 	},
-	"the state is another node's or another run's: ...": func(t *testing.T, b *bench) (int, string) {
+	"the state belongs to another node or run: ...": func(t *testing.T, b *bench) (int, string) {
 		b.done(t)
 		file := b.lone.variant(t, "fleet.json", `"tau": 2`, `"tau": 3`)
 		return said("export", b.lone.variant(t, "a.json", "fleet.json", file[len(b.lone.dir)+1:]), "-out", b.lone.path("x.npy"))
