@@ -101,9 +101,7 @@ func (tr *trial) path(name string) string { return filepath.Join(tr.dir, name) }
 
 func (tr *trial) write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(tr.path(name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, tr.dir, name, text)
 }
 
 // clients returns the simulated clients, with the patients dealt out by partition.
