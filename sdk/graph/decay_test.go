@@ -92,5 +92,5 @@ func TestDecayAgainstModes(t *testing.T) {
 			check(spec, gain, plain, 0.1, 0.02, 0.1)
 		}
 	}
-	check("ring", 0.75, Schedule{Rounds: 60, Mixing: 4, Cooldown: 30, Shared: 2}, 0.05, 0.05, 0.12)
+	check("ring", 0.75, Schedule{Rounds: 60, Mixing: 4, Cooldown: 60, Shared: 2}, 0.05, 0.05, 0.12)
 }

@@ -60,14 +60,9 @@ func TestSimulateCounts(t *testing.T) {
 	t.Parallel()
 	r := outcome(t, with(small, "-batch", "8", "-tau", "3", "-non-private", "-estimator", "paper")...)
 	const edges, d, k, c, m = 7, 6, 10, 3, 3200 // 3200 training samples; 5 columns and a bias
-	if want := int64(2 * edges * d * (k + c)); r.ScalarsSent != want {
-		t.Errorf("scalars_sent %d, want %d", r.ScalarsSent, want)
-	}
-	if want := int64(k * (m + 6*3*8)); r.Queries != want {
-		t.Errorf("queries %d, want sum K*(m_i + tau*b_i) = %d", r.Queries, want)
-	}
-	if r.Nodes != 6 || r.Rounds != k || r.Cooldown != c || r.Dim != d || r.Tau != 3 || r.Seed != 1 || !r.Simulated || !r.NonPrivate || r.Privacy != nil {
-		t.Errorf("result %+v", r)
+	if r.ScalarsSent != 2*edges*d*(k+c) || r.Queries != k*(m+6*3*8) || r.Nodes != 6 || r.Rounds != k || r.Cooldown != c || r.Dim != d || r.Tau != 3 || r.Seed != 1 ||
+		!r.Simulated || !r.NonPrivate || r.Privacy != nil {
+		t.Errorf("result %+v, want %d numbers sent, and sum K*(m_i + tau*b_i) = %d queries", r, 2*edges*d*(k+c), k*(m+6*3*8))
 	}
 	// Every message carries a signed release of 196 bytes; over every edge goes, both ways, a completion message with
 	// as much and 64 bytes more.
