@@ -208,10 +208,4 @@ func (a *adversary) forge(msg admm.Message) admm.Message {
 	return msg
 }
 
-func allOf(d int, x float32) []float32 {
-	v := make([]float32, d)
-	for i := range v {
-		v[i] = x
-	}
-	return v
-}
+func allOf(d int, x float32) []float32 { return slices.Repeat([]float32{x}, d) }

@@ -102,8 +102,7 @@ func TestTopicIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range strings.Split(string(text), `"`) {
-		if strings.Trim(part, "abcdefghijklmnopqrstuvwxyz_") == "" && len(part) > 1 && part != "null" &&
-			!strings.Contains(topic, part) {
+		if strings.Trim(part, "abcdefghijklmnopqrstuvwxyz_") == "" && len(part) > 1 && part != "null" && !strings.Contains(topic, part) {
 			t.Errorf("no field %s in the topic", part)
 		}
 	}
