@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,17 +152,22 @@ func edit(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text, 0o600))
 }
 
-// ports sets the variables P1, P2, ... to free ports of this machine: "ports NUMBER".
+// ports sets the variables P1, P2, ... to free ports of this machine: "ports NUMBER". They are outside the range of
+// outgoing connections, so that no other process takes one while nothing listens there.
 func ports(ts *testscript.TestScript, neg bool, args []string) {
 	n, err := strconv.Atoi(strings.Join(args, ""))
 	ts.Check(err)
-	for i := range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		ts.Check(err)
-		defer l.Close()
-		ts.Setenv(fmt.Sprintf("P%d", i+1), strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	for i := 1; i <= n; {
+		port := 18000 + (31*os.Getpid()+int(nextPort.Add(1)))%14500
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			ts.Setenv(fmt.Sprintf("P%d", i), strconv.Itoa(port))
+			i++
+		}
 	}
 }
+
+var nextPort atomic.Int32
 
 // fetch is a program that prints a page: "fetch CODE URL [TOKEN]". It fails if the server answers with another code.
 func fetch() {
