@@ -267,7 +267,7 @@ func takeOver(t *testing.T, from, to string, names ...string) {
 		}
 		if err == nil && info.IsDir() {
 			_ = os.Remove(filepath.Join(from, name, "control")) // a remaining socket
-			copyFolder(t, filepath.Join(from, name), filepath.Join(to, name))
+			copyAll(t, filepath.Join(from, name), filepath.Join(to, name))
 		} else if err == nil {
 			var text []byte
 			if text, err = os.ReadFile(filepath.Join(from, name)); err == nil {

@@ -106,7 +106,6 @@ type adversary struct {
 	attack  falseClaim
 	clients []sim.Client
 	bad     map[int]bool
-
 	mu      sync.Mutex
 	models  map[int][]float32 // by member, of its last release
 	victims map[int]*victim
@@ -125,9 +124,7 @@ type falsehood struct {
 // corrupt makes the members bad of a simulation send an attack's claims instead of releases, while their machines
 // continue. It sets OnRelease and Forge of network, which simulates clients.
 func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...int) error {
-	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{},
-		victims: map[int]*victim{},
-		links:   map[[2]int]*falsehood{}}
+	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{}, victims: map[int]*victim{}, links: map[[2]int]*falsehood{}}
 	for _, b := range bad {
 		if b < 0 || b >= len(clients) {
 			return fmt.Errorf("bad member %d, want 0..%d", b, len(clients)-1)
@@ -211,10 +208,4 @@ func (a *adversary) forge(msg admm.Message) admm.Message {
 	return msg
 }
 
-func allOf(d int, x float32) []float32 {
-	v := make([]float32, d)
-	for i := range v {
-		v[i] = x
-	}
-	return v
-}
+func allOf(d int, x float32) []float32 { return slices.Repeat([]float32{x}, d) }

@@ -199,7 +199,7 @@ func TestLostMemory(t *testing.T) {
 			if err := os.Remove(tr.path("b.state/control")); err != nil && !os.IsNotExist(err) { // a socket, and no state
 				t.Fatal(err)
 			}
-			copyFolder(t, tr.path("b.state"), whole)
+			copyAll(t, tr.path("b.state"), whole)
 			tr.copyLedger(t, tr.dir, tr.path("present"))
 
 			c.lose(t, tr)
