@@ -12,8 +12,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,6 +48,7 @@ func TestTranscripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"await": await, "edit": edit, "ports": ports, "wrong": wrong,
+			"exits": exits, "field": field, "is": is, "proxy": proxy, "trouble": trouble,
 		},
 	})
 }
@@ -74,6 +77,24 @@ func wrong(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("files are\n%s\nand were\n%s", after, before)
 	}
 }
+
+// packagePrefix finds names of this module's packages, with which errors begin for programmers.
+var packagePrefix = sync.OnceValue(func() *regexp.Regexp {
+	names := []string{"sdk", "zoest", "dpmech"}
+	for _, root := range []string{"sdk", "zoest", "transport"} {
+		err := filepath.WalkDir("../../../"+root, func(path string, d fs.DirEntry, err error) error {
+			// Some names are also sections of a file, or a command.
+			if name := filepath.Base(path); err == nil && d.IsDir() && !slices.Contains([]string{"testdata", "graph", "wire", "plan", "scorer", root}, name) {
+				names = append(names, name)
+			}
+			return err
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	return regexp.MustCompile(`(?m)(^|: |; |["(])(` + strings.Join(names, "|") + `): `)
+})
 
 func snapshot(ts *testscript.TestScript, dir string) string {
 	var all strings.Builder
