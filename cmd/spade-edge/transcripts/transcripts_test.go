@@ -54,7 +54,7 @@ func TestTranscripts(t *testing.T) {
 }
 
 // wrong runs a command that must fail: "wrong CODE COMMAND ARG...". It checks the exit code, that standard output is
-// empty, and that no file changed.
+// empty, that the message names no package of this module, and that no file changed.
 func wrong(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: wrong CODE COMMAND ARG...")
@@ -72,6 +72,9 @@ func wrong(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if out := ts.ReadFile("stdout"); out != "" {
 		ts.Fatalf("found output of a command that failed:\n%s", out)
+	}
+	if found := packagePrefix().FindString(ts.ReadFile("stderr")); found != "" {
+		ts.Fatalf("%q in what people read:\n%s", found, ts.ReadFile("stderr"))
 	}
 	if after := snapshot(ts, ts.MkAbs(".")); after != before {
 		ts.Fatalf("files are\n%s\nand were\n%s", after, before)
