@@ -171,7 +171,7 @@ func TestTaskFaults(t *testing.T) {
 			and(`label is "outcome", want it left out: the source is CSV`),
 		one(`"source": "csv"`, `"source": "csv", "source": "csv"`, `source is given twice`),
 		one(`"source": "csv"`, `"Source": "csv"`,
-			`unknown field "Source", want a name of small letters`),
+			`unknown field "Source", want a name in lower case`),
 		one(`"source": "csv"`, `"source": "idx"`,
 			`columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want it left out`),
 		one(`"source": "csv"`, `"source": "csv", "pixels": 4`,

@@ -23,7 +23,7 @@ func pins(member string) []ed25519.PublicKey {
 
 func TestLatestHead(t *testing.T) {
 	if (*Heads)(nil).Find(pins("b"), []byte{1}, signed.Head{}) != nil {
-		t.Error("nothing remembers something")
+		t.Error("a nil Heads returned a statement")
 	}
 	path := filepath.Join(t.TempDir(), "heads")
 	h, err := OpenHeads(path)

@@ -97,7 +97,7 @@ func TestAttackSecondLook(t *testing.T) {
 
 	// The ledger's line alone, without its high-water mark.
 	tr.remove(t, "b.state", "b.ledger.mark")
-	start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitFailed, "b.ledger.mark is missing", "only the mark shows whether the ledger is its newest copy")
+	start(t, "run", tr.path("b.json"), "-json").refused(t, cli.ExitFailed, "b.ledger.mark is missing", "only the mark shows whether the ledger is the newest copy")
 	// As a replacement device, while no neighbor knows anything either.
 	tr.remove(t, "a.state")
 	a := start(t, "run", tr.path("a.json"), "-recover", "-json")

@@ -44,7 +44,7 @@ func TestAttackSetBackBetweenRuns(t *testing.T) {
 	_, b := tr.both(t)
 	c := readCertificate(t, b.Certificate)
 	if !slices.ContainsFunc(c.NotCovered, func(s string) bool {
-		return strings.Contains(s, "a node and its ledger when no neighbor that remembers is left")
+		return strings.Contains(s, "a node together with its ledger if no neighbor of this run")
 	}) || c.Lifetime.Ledger.Seq != 4 || len(c.Lifetime.Runs) != 1 {
 		t.Errorf("the certificate does not cover %q, and has %+v", c.NotCovered, c.Lifetime)
 	}

@@ -241,7 +241,7 @@ func TestPrivacyFiles(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"this run: rho is stated as 0.625, and is 2.5", []string{"-verify", forged}},
+		{"this run: rho is stated as 0.625, want 2.5", []string{"-verify", forged}},
 		{"another ledger", []string{"-verify", second, "-ledger", other}},
 		{"no such file", []string{"-verify", filepath.Join(dir, "none")}},
 		{"never started automatically", []string{"-ledger", filepath.Join(dir, "none")}},

@@ -90,7 +90,7 @@ func TestReportFigures(t *testing.T) {
 			if f.right < right || f.right > right+1e-3 || f.epsilon < epsilon-1e-8 || f.epsilon > epsilon+2e-4 {
 				t.Errorf("right %v and epsilon %v, want %v and %v", f.right, f.epsilon, right, epsilon)
 			}
-			words := fmt.Sprintf("is right at most %.0f times in 100 (everybody else together); by guessing, 50.", math.Ceil(right))
+			words := fmt.Sprintf("is right at most %.0f times in 100 (everybody else together); guessing is right 50 times.", math.Ceil(right))
 			if !strings.Contains(text, words) || !strings.Contains(strings.Join(strings.Fields(out), " "), words) {
 				t.Errorf("no %q in report and text", words)
 			}

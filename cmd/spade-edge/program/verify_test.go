@@ -235,7 +235,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	refused("one of more noise", cert, renoised, "-ledger", ledger)
 	refused("one of more noise", cert, renoised, "-fleet", fleet)
 	refused("one of more noise", cert, renoised, "-fleet", fleet, "-ledger", ledger)
-	refused("fewer", n.certify(t, one(8), "a"), "the ledger has 50 releases of this run, and the certificate 1")
+	refused("fewer", n.certify(t, one(8), "a"), "the ledger has 50 releases of this run, but the certificate has 1 releases")
 	// With the lifetime rewritten too, it agrees with itself, but with neither fleet file nor ledger.
 	whole := func(sigma float64) func(c *dpmech.Certificate) {
 		return func(c *dpmech.Certificate) {
@@ -245,9 +245,9 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 		}
 	}
 	cert = n.certify(t, whole(800), "a")
-	refused("the ledger too", cert, "not the one that was written there", "-ledger", ledger)
+	refused("the ledger too", cert, "was changed after it was written", "-ledger", ledger)
 	refused("the ledger too", cert, "releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8", "-fleet", fleet)
-	refused("fewer, the ledger too", n.certify(t, whole(8), "a"), "head: is release 53, after 50 releases, want the last of 1", "-fleet", fleet)
+	refused("fewer, the ledger too", n.certify(t, whole(8), "a"), "head: is release 53, the last of 50 releases, want the last of 1", "-fleet", fleet)
 
 	// A new ledger of b for the same releases is not the one that the head names.
 	good := n.certify(t, nil, "a")
@@ -255,7 +255,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	other.file, other.keys = n.file, n.keys
 	second := other.certify(t, func(c *dpmech.Certificate) { c.Head = hex.EncodeToString(n.head.Append(nil)) })
 	refused("another ledger", good, "another ledger", "-ledger", other.path("ledger.json"))
-	refused("another ledger", second, "head: it names ledger", "-fleet", fleet, "-ledger", other.path("ledger.json"))
+	refused("another ledger", second, "head: names ledger", "-fleet", fleet, "-ledger", other.path("ledger.json"))
 	for name, change := range map[string]func(f *sdk.Fleet){
 		"run: is study, want trial": func(f *sdk.Fleet) { f.Run = "trial" }, "delta: is 1e-05, want 1e-06": func(f *sdk.Fleet) { f.Privacy.Delta = 1e-6 },
 		"rounds: is 50 with reserved_unmade, want at most 49": func(f *sdk.Fleet) { f.Method.Rounds = 49 }, "fleet: is": func(f *sdk.Fleet) { f.Dim = 3 },
