@@ -51,6 +51,7 @@ func TestTranscripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"await": await, "edit": edit, "ports": ports, "wrong": wrong,
+			"exits": exits, "field": field, "is": is, "proxy": proxy, "trouble": trouble,
 		},
 	})
 }
