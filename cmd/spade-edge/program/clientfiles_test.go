@@ -111,7 +111,7 @@ func TestFilesFaults(t *testing.T) {
 		{"-data " + first + ", -label ill", "each side of a comma"},
 		{"-data csv:" + dir + "/none*.csv -label ill", "no file like"},
 		{"-data " + all + " -label ill -nodes 3", "-nodes is 3, but -data has 4 files"},
-		{"-data " + all + " -label ill -partition iid", "-partition does not go"},
+		{"-data " + all + " -label ill -partition iid", "-partition cannot be combined"},
 		{"-data " + first + " -task none.json", "none.json"},
 		{"-data " + first + "," + filepath.Join(dir, "clinic1.csv") + " -label ill -drop id", `-drop "id"`},
 		{"-data csv:" + odd + " -label ill -nodes 1", `"true"`}, // one file, whose name has a comma

@@ -236,9 +236,9 @@ func TestPersons(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, text)
 	}
 	wrongUse(t, dir, []mistake{
-		{cli.ExitUsage, "-person without -unit record", append([]string{"simulate", "-person", "who"}, source...)},
-		{cli.ExitUsage, "-places without -unit record", []string{"simulate", "-places", "3"}},
-		{cli.ExitUsage, "-places without -person", []string{"simulate", "-unit", "record", "-places", "3"}},
+		{cli.ExitUsage, "-person needs -unit record", append([]string{"simulate", "-person", "who"}, source...)},
+		{cli.ExitUsage, "-places needs -unit record", []string{"simulate", "-places", "3"}},
+		{cli.ExitUsage, "-places needs -person", []string{"simulate", "-unit", "record", "-places", "3"}},
 		{cli.ExitUsage, `-person "who": only for data csv:FILE`, []string{"simulate", "-unit", "record", "-person", "who"}},
 	})
 }
@@ -302,7 +302,7 @@ func TestWrongRecords(t *testing.T) {
 		return append([]string{"simulate", "-unit", "record", "-nodes", "3"}, more...)
 	}
 	wrongUse(t, dir, []mistake{
-		{cli.ExitUsage, "-table seeded with -unit record", each("-table", "seeded")},
+		{cli.ExitUsage, "-table seeded cannot be combined with -unit record", each("-table", "seeded")},
 		{cli.ExitUsage, "-batch is 5, want 0, as privacy.unit is record", each("-batch", "5")},
 		{cli.ExitUsage, "-momentum is 0.5, want 0, as privacy.unit is record", each("-momentum", "0.5")},
 		{cli.ExitUsage, "want client or record", each("-unit", "person")},

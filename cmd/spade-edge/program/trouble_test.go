@@ -181,7 +181,7 @@ var fileTroubles = map[string]provocation{
 	"... is not a member of the fleet, which has ...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.variant(t, "a.json", `"name": "a"`, `"name": "z"`))
 	},
-	"the node file has a gap: put in what this node learns from, ...": func(t *testing.T, b *bench) (int, string) {
+	"the node file has a gap: in \"oracle\", name what this node learns from, ...": func(t *testing.T, b *bench) (int, string) {
 		dir := filepath.Join(t.TempDir(), "gap")
 		if code, text := said("init", dir, "-n", "1", "-hosts", ownPort(), "-dim", "3", "-non-private"); code != cli.ExitDone {
 			return code, text

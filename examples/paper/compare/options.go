@@ -82,7 +82,7 @@ func parse(args []string, log io.Writer) (*options, error) {
 	if o.files != nil {
 		given := make(map[string]bool)
 		fl.Visit(func(f *flag.Flag) { given[f.Name] = true })
-		fault(given["partition"], "-partition does not go with several files of -data")
+		fault(given["partition"], "-partition cannot be combined with several -data files")
 		fault(given["nodes"] && o.nodes != len(o.files), "-nodes is %d, but -data has %d files", o.nodes, len(o.files))
 		if o.nodes = len(o.files); !given["graph"] {
 			o.graph = "complete"

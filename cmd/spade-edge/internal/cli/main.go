@@ -49,7 +49,7 @@ var endings = []struct {
 	{fleetfile.ErrMismatch, ExitUsage, ""},
 	{dpmech.ErrBudget, ExitRefused, ""},
 	{sdk.ErrWithout, ExitUsage, ""},
-	{plan.ErrHopeless, ExitRefused, "; run -anyway begins it all the same"},
+	{plan.ErrHopeless, ExitRefused, "; run -anyway starts it regardless"},
 	{device.ErrMismatch, ExitMismatch, ""},
 	{device.ErrOtherState, ExitMismatch, ""},
 	{state.ErrRollback, ExitMismatch, ""},
@@ -150,7 +150,7 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 		err = Commands[i].Run(ctx, c)
 		log = c.Log
 	default:
-		fmt.Fprintf(log, "%s: no command %q; there are %s\n", p.Name, name, strings.Join(names(), ", "))
+		fmt.Fprintf(log, "%s: no command %q; the commands are %s\n", p.Name, name, strings.Join(names(), ", "))
 		return ExitUsage
 	}
 	if failed := result.Flush(); err == nil || errors.Is(err, flag.ErrHelp) {
