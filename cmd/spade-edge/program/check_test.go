@@ -75,7 +75,7 @@ func TestCheckFindsFaults(t *testing.T) {
 			t.Errorf("%s: %+v, want %s with %q", name, got, c.item, c.want)
 		}
 		code, out, log := call("check", path, "-offline")
-		if code != c.code || !strings.Contains(out, c.want) || c.code != cli.ExitDone && !strings.Contains(log, "not fit to run: ") {
+		if code != c.code || !strings.Contains(out, c.want) || c.code != cli.ExitDone && !strings.Contains(log, "not ready to run: ") {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, out, log)
 		}
 		if _, err := os.Stat(tr.path("a.state")); err == nil {
@@ -121,7 +121,7 @@ func TestCheckBesideRunningNodes(t *testing.T) {
 	tr.of(t, "c", "fleet.json")
 	c = node.Checkup{}
 	into(t, &c, cli.ExitDone, "check", tr.path("b.json"))
-	if !strings.Contains(checkupText(&c, "state"), "the node is running") || !strings.Contains(checkupText(&c, "listen"), "running node's") ||
+	if !strings.Contains(checkupText(&c, "state"), "the node is running") || !strings.Contains(checkupText(&c, "listen"), "the running node has") ||
 		!strings.HasPrefix(checkupText(&c, `neighbor "a"`), "not reachable (yet)") {
 		t.Errorf("b: %+v", c)
 	}

@@ -40,7 +40,7 @@ func TestPlanGrid(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	for want, args := range map[string][]string{
-		"-grid and -unit exclude each other":         {"-grid", "4", "-unit", "record"},
+		"-grid and -unit cannot be combined":         {"-grid", "4", "-unit", "record"},
 		"-grid: 1 members, want 2..1000":             {"-grid", "1"},
 		`"x", want numbers of members`:               {"-grid", "4,x"},
 		"-epsilon has 2 values, want one":            {"-epsilon", "1,2"},

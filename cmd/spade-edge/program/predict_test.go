@@ -150,7 +150,7 @@ func TestPredictFaults(t *testing.T) {
 	}{
 		{cli.ExitUsage, "no file given", []string{"-data", good}},
 		{cli.ExitUsage, "-data is missing", []string{classes}},
-		{cli.ExitUsage, "has numbers alone", []string{dir.path("x.npy"), "-data", good}},
+		{cli.ExitUsage, "has only numbers", []string{dir.path("x.npy"), "-data", good}},
 		{cli.ExitUsage, "no such file", []string{dir.path("none.json"), "-data", good}},
 		{cli.ExitUsage, "run is \"\"", []string{dir.put(t, "odd.json", `{"version": 1}`), "-data", good}},
 		{cli.ExitFailed, `run "pumps" came from a program`, []string{foreign, "-data", good}},
@@ -275,14 +275,14 @@ func TestPredictForPeople(t *testing.T) {
 	for want, args := range map[string][]string{
 		`-threshold "half", want youden, sensitivity:S`: {"-threshold", "half"},
 		`-threshold "sensitivity:2"`:                    {"-threshold", "sensitivity:2"},
-		"-out goes with -threshold":                     {"-out", dir.path("x.json")},
+		"-out needs -threshold":                         {"-out", dir.path("x.json")},
 		"already exists":                                {"-threshold", "0.3", "-out", site},
 	} {
 		if code, out, log := call(append([]string{"evaluate", model, "-data", own}, args...)...); code != cli.ExitUsage || !strings.Contains(log, want) {
 			t.Errorf("%q: exit code %d\n%s%s", args, code, out, log)
 		}
 	}
-	if code, _, log := call("predict", model, "-data", few, "-csv", "-json"); code != cli.ExitUsage || !strings.Contains(log, "exclude each other") {
+	if code, _, log := call("predict", model, "-data", few, "-csv", "-json"); code != cli.ExitUsage || !strings.Contains(log, "cannot be combined") {
 		t.Errorf("exit code %d\n%s", code, log)
 	}
 }
@@ -318,7 +318,7 @@ func TestExportPersonal(t *testing.T) {
 		t.Error("a certificate, or a charge")
 	}
 	code, said, log := call("export", file, "-out", tr.path("again.json"), "-personal", "-data", "synthetic:clinical")
-	for _, want := range []string{"stays on this device", "\nshared          0 ", "\nown ", "\npersonal  ", "best here, by samples that none has learned from"} {
+	for _, want := range []string{"must stay on this device", "\nshared          0 ", "\nown ", "\npersonal  ", "best here, on samples that were not used to train or choose"} {
 		if code != cli.ExitDone || !strings.Contains(said, want) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, want, said, log)
 		}
@@ -330,10 +330,10 @@ func TestExportPersonal(t *testing.T) {
 	}
 	tr.edit(t, "a.json", `"seed": 5`, `"seed": 5, "test_fraction": 0`)
 	for want, args := range map[string][]string{
-		"holds no samples back":            {"export", file, "-out", tr.path("x.json"), "-personal"},
-		"-personal goes with a file":       {"export", file, "-out", tr.path("x.npy"), "-personal"},
-		"-data goes with -personal":        {"export", file, "-out", tr.path("x.json"), "-data", "csv:x"},
-		"it would give them away":          {"init", tr.path("new"), "-n", "2", "-x0", out},
+		"holds back no samples":            {"export", file, "-out", tr.path("x.json"), "-personal"},
+		"-personal needs a .json file":     {"export", file, "-out", tr.path("x.npy"), "-personal"},
+		"-data needs -personal":            {"export", file, "-out", tr.path("x.json"), "-data", "csv:x"},
+		"would reveal them":                {"init", tr.path("new"), "-n", "2", "-x0", out},
 		`want data from synthetic, as the`: {"export", file, "-out", tr.path("x.json"), "-personal", "-data", "csv:x"},
 	} {
 		if code, said, log := call(args...); code == cli.ExitDone || !strings.Contains(log, want) {

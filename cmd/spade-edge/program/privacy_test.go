@@ -201,7 +201,7 @@ func TestPrivacyFiles(t *testing.T) {
 		}
 	}
 	code, out, log := call("privacy", "-verify", first, "-ledger", path) // it has grown since
-	if code != cli.ExitDone || log != "" || !strings.Contains(out, "PRIVACY CERTIFICATE") || !strings.Contains(out, "20 releases then, 40 now") ||
+	if code != cli.ExitDone || log != "" || !strings.Contains(out, "PRIVACY CERTIFICATE") || !strings.Contains(out, "20 then, 40 now") ||
 		!strings.Contains(out, "Nothing here shows who wrote the certificate") || !strings.Contains(out, "signed          NO") {
 		t.Errorf("exit code %d\n%s%s", code, out, log)
 	}

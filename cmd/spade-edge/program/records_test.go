@@ -261,8 +261,8 @@ func TestFleetOfRecordsChanges(t *testing.T) {
 		before := read()
 		add := []string{"fleet", "add", dir, "-line", line, "-edges", "a,b", "-run", "second"}
 		for want, args := range map[string][]string{
-			`-records is missing: how many records "d" has`: add,
-			"-records is -3, want at least 1":               with(add, "-records", "-3"),
+			`-records is missing: the fleet protects each record, so the number that "d" has`: add,
+			"-records is -3, want at least 1":                                                 with(add, "-records", "-3"),
 		} {
 			if code, text := said(args...); code != cli.ExitUsage || !strings.Contains(text, want) {
 				t.Errorf("exit code %d: %s, want %q", code, text, want)
@@ -306,7 +306,7 @@ func TestWrongRecords(t *testing.T) {
 		{cli.ExitUsage, "-batch is 5, want 0, as privacy.unit is record", each("-batch", "5")},
 		{cli.ExitUsage, "-momentum is 0.5, want 0, as privacy.unit is record", each("-momentum", "0.5")},
 		{cli.ExitUsage, "want client or record", each("-unit", "person")},
-		{cli.ExitUsage, "-unit record without -task", []string{"init", "x", "-n", "2", "-deal=false", "-data", "synthetic:clinical", "-dim", "6",
+		{cli.ExitUsage, "-unit record needs -task", []string{"init", "x", "-n", "2", "-deal=false", "-data", "synthetic:clinical", "-dim", "6",
 			"-unit", "record", "-samples", "100"}},
 	})
 	trial := filepath.Join(dir, "trial")

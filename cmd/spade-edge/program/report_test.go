@@ -103,7 +103,7 @@ func TestReportFigures(t *testing.T) {
 			t.Errorf("%v: several records", unit)
 		}
 		for _, want := range []string{"Verified and signed", "verified: signed with the key", "<li>countersigned by &#34;c&#34;: each holds", "<li>not countersigned by &#34;a&#34;</li>", "timing: when a node sends",
-			"spade-edge privacy -verify certificate.json -fleet fleet.json", "50 releases then, 50 now"} {
+			"spade-edge privacy -verify certificate.json -fleet fleet.json", "50 then, 50 now"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%v: no %q", unit, want)
 			}
@@ -137,7 +137,7 @@ func TestReportOfStrangers(t *testing.T) {
 	}{
 		{"already exists: -force overwrites it", []string{"-verify", cert, "-report", cert}},
 		{"already exists: -force overwrites it", []string{"-verify", cert, "-report", page}},
-		{"-report does not go with -ledger", []string{"-ledger", n.path("ledger.json"), "-report", n.path("x.html")}},
+		{"-report cannot be combined with -ledger", []string{"-ledger", n.path("ledger.json"), "-report", n.path("x.html")}},
 		{"-report is empty", []string{"-verify", cert, "-report", ""}},
 	} {
 		if code, _, log := call(append([]string{"privacy"}, c.args...)...); code != cli.ExitUsage || !strings.Contains(log, c.want) {

@@ -78,7 +78,7 @@ func TestWrongSharing(t *testing.T) {
 		}
 	}
 	wrongUse(t, dir, append(here,
-		mistake{cli.ExitUsage, "-limit-all does not go with -ledger", []string{"privacy", "-ledger", ledger, "-limit-all", "9"}},
+		mistake{cli.ExitUsage, "-limit-all cannot be combined with -ledger", []string{"privacy", "-ledger", ledger, "-limit-all", "9"}},
 		mistake{cli.ExitUsage, "-limit-all is 9, want at least -epsilon (0)", []string{"privacy", "-new-ledger", ledger, "-dataset", "x", "-limit-all", "9"}},
 		mistake{cli.ExitUsage, "-limit-all is 9, want at least -epsilon (10)", []string{"privacy", "-new-ledger", ledger, "-dataset", "x", "-limit-all", "9", "-epsilon", "10"}},
 	))
@@ -185,7 +185,7 @@ func TestSharingFleet(t *testing.T) {
 	}
 	says([]string{"epsilon 8.00 with any 1 other member, ", " with all, at delta ", "  rho      cost\n"},
 		"privacy", "-ledger", ledger)
-	says(append(both, "rounds of mixing after each release", "X25519", "leaves as much of the shared noise as the certificate states"), "privacy", "-verify", a.Certificate,
+	says(append(both, "rounds of mixing after each release", "X25519", "leaves as much shared noise as the certificate states"), "privacy", "-verify", a.Certificate,
 		"-fleet", made.Fleet, "-ledger", ledger)
 	// A fleet file that claims more than the graph gives, and a certificate with another split of the noise.
 	text := readFile(t, made.Fleet)

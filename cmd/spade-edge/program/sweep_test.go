@@ -58,7 +58,7 @@ func TestSweep(t *testing.T) {
 	for want, more := range map[string][]string{
 		model + " already exists: -force": {"-save", model},
 		"there is no folder":              {"-save", filepath.Join(dir, "no", "x.json")},
-		"-seed and -seeds exclude":        {"-seed", "1", "-seeds", "1..2"},
+		"-seed and -seeds cannot":         {"-seed", "1", "-seeds", "1..2"},
 		"2 is given twice":                {"-seeds", "1..3,2"},
 		`"5..1", want numbers and ranges`: {"-seeds", "5..1"},
 		`"0..9999999", want numbers`:      {"-seeds", "0..9999999"},

@@ -246,7 +246,7 @@ var pageTroubles = map[string]provocation{
 	"... whether the node runs cannot be told": func(t *testing.T, b *bench) (int, string) {
 		return said("status", b.plain.variant(t, "a.json", "a.state", strings.Repeat("long", 30)+"/state"))
 	},
-	"node ... was asked to end, and has not within ...": func(t *testing.T, _ *bench) (int, string) {
+	"node ... was asked to stop, but is still running after ...": func(t *testing.T, _ *bench) (int, string) {
 		tr := newTrial(t, "ab", nil)
 		a := start(t, "run", tr.path("a.json"))
 		a.log.await(t, "waiting for")

@@ -188,7 +188,7 @@ func TestVerifyWithFleet(t *testing.T) {
 	says([]string{`verified: signed with the key that ` + fleet + ` has for "b"`, `countersigned by "c": each holds`, `not countersigned by "a"`}, "Nothing here shows", "-fleet", fleet)
 	says([]string{"consistent: every figure", "Nothing here shows who wrote the certificate"}, "verified: signed", "-ledger", ledger)
 	n.certify(t, nil)
-	says([]string{"countersigned by nobody: that no release is left out, only the member itself says", `not countersigned by "a", "c"`}, "each holds", "-fleet", fleet)
+	says([]string{"countersigned by nobody: only the member itself says that no release is left out", `not countersigned by "a", "c"`}, "each holds", "-fleet", fleet)
 
 	// A retired key still verifies what it signed; a removed key does not.
 	public, _, err := ed25519.GenerateKey(rand.Reader)

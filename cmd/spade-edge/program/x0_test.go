@@ -91,7 +91,7 @@ func TestStartIsRead(t *testing.T) {
 		"cut header": {path("cuth.npy", npy(1, 2, 3, 4)[:50]), "header is cut short"},
 		"empty":      {path("empty.npy", nil), "not a NumPy file"},
 		"float64":    {path("f8.npy", bytes.Replace(npy(1, 2, 3, 4), []byte("<f4"), []byte("<f8"), 1)), "want one row of float32"},
-		"text":       {path("text.json", []byte("[1,2,3,4]")), "want a file .npy, or .json that export has written"},
+		"text":       {path("text.json", []byte("[1,2,3,4]")), "want a .npy file, or a .json file that export wrote"},
 		"missing":    {filepath.Join(dir, "none.npy"), "no such file"},
 		"folder":     {dir, "is a folder"},
 		"deviation":  {"normal:0", `want after normal: a standard deviation of 1e-06..1000`},
@@ -135,7 +135,7 @@ done
 		}
 		warned := false
 		for _, i := range r.Items {
-			warned = warned || i.Item == "start" && i.Verdict == "warn" && strings.Contains(i.Text, "a saddle of this model")
+			warned = warned || i.Item == "start" && i.Verdict == "warn" && strings.Contains(i.Text, "a saddle point of this model")
 		}
 		if warned != (flags == nil) {
 			t.Errorf("init %v: %s", flags, out)

@@ -65,7 +65,7 @@ func parse(args []string, log io.Writer) (*options, error) {
 	fault(o.rounds < 1, "-rounds is %d, want at least 1", o.rounds)
 	fault(!(o.epsilon > 0 && o.epsilon <= 1e9), "-epsilon is %v, want a positive number", o.epsilon)
 	fault(!(o.delta > 0 && o.delta < 1), "-delta is %v, want a number above 0 and below 1", o.delta)
-	fault(o.nonPrivate && o.colluders != 0, "-non-private and -colluders exclude each other")
+	fault(o.nonPrivate && o.colluders != 0, "-non-private and -colluders cannot be combined")
 	fault(o.trials < 1 || o.trials > 1000, "-trials is %d, want 1..1000", o.trials)
 	fault(o.spec.TestFraction == 0, "-test-fraction is 0, want a share to judge by")
 	if o.out != "" {

@@ -318,20 +318,20 @@ func (o *Options) ModelSpec() task.ModelSpec {
 	return m
 }
 
-// Conflicts reports flags that exclude each other and zeros that would be taken for unset.
+// Conflicts reports flags that cannot be combined, and zeros that would be taken for unset.
 func (o *Options) Conflicts(f *cli.Faults) {
 	for _, name := range Preparation {
 		f.When(o.Recipe != nil && o.Given[name], "-%s cannot be combined with -task, which already sets it", name)
 	}
 	for _, s := range settings.All() {
 		f.When(o.Asked.Privacy.NonPrivate && o.Given[s.Flag] && s.Flag != "non-private" && strings.HasPrefix(s.Name, "privacy."),
-			"-non-private and -%s exclude each other", s.Flag)
+			"-non-private and -%s cannot be combined", s.Flag)
 	}
 	if !o.Asked.Privacy.NonPrivate {
 		o.sharingConflicts(f)
 	}
 	f.When(o.Given["sigma"] && (o.Given["epsilon"] || o.Given["accounting"]),
-		"-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
+		"-sigma and -epsilon (or -accounting) cannot be combined: one follows from the other")
 	o.CheckSettings(f)
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
 	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit has no -unit
