@@ -240,7 +240,7 @@ if command -v tinyproxy >/dev/null; then
 	(umask 077 && echo ward:mistyped >"$work/sites/ward-5/proxy.txt")
 	for ((n = 0; ; n++)); do
 		ip netns exec ward-5 "$edge" check -edges "$work/sites/ward-5/node.json" >"$work/edges" 2>&1 || true
-		! grep -m 1 'does not accept the user and the password' "$work/edges" || break
+		! grep -m 1 'rejects the user and the password' "$work/edges" || break
 		[ "$n" -lt 50 ] || fail "the proxy does not ask for a password: $(cat "$work/edges")"
 		sleep 0.1
 	done

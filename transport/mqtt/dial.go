@@ -90,7 +90,7 @@ func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (c
 	case errors.As(err, &outer) && outer.Err != nil: // it repeats the URL
 		err = outer.Err
 	case err != nil && resp != nil:
-		err = errors.New("it answers " + resp.Status + " and not as a websocket does")
+		err = errors.New("it answers " + resp.Status + " instead of opening a websocket")
 	}
 	if err != nil {
 		return nil, "", err

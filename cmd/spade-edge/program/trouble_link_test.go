@@ -97,10 +97,10 @@ var linkTroubles = map[string]provocation{
 		b.plain.write(t, "nowhere.txt", lines)
 		return said("init", b.plain.path("new"), "-members", b.plain.path("nowhere.txt"), "-graph", "complete", "-dim", "3")
 	},
-	`proxy http://... answers 407 to CONNECT ...: it wants a user and a password, and there are none`: func(t *testing.T, b *bench) (int, string) {
+	`proxy http://... answers 407 to CONNECT ...: it wants a user and a password, but none are configured`: func(t *testing.T, b *bench) (int, string) {
 		return refusedByProxy(t, b, "407 Who are you")
 	},
-	`proxy http://... answers 403 to CONNECT ...: it does not allow that, and must be configured to`: func(t *testing.T, b *bench) (int, string) {
+	`proxy http://... answers 403 to CONNECT ...: it does not allow that; its operator must`: func(t *testing.T, b *bench) (int, string) {
 		return refusedByProxy(t, b, "403 Filtered")
 	},
 	"credentials of a proxy ... has mode ..., want 0600: others can reach it; ...": func(t *testing.T, b *bench) (int, string) {
@@ -109,7 +109,7 @@ var linkTroubles = map[string]provocation{
 		}
 		return said("run", b.plain.variant(t, "a.json", `"name"`, `"proxy": "http://p:1", "proxy_credentials": "proxy.txt", "name"`))
 	},
-	"want wss://host:port/path, there is no mode without TLS": func(t *testing.T, b *bench) (int, string) {
+	"want wss://host:port/path: there is no mode without TLS": func(t *testing.T, b *bench) (int, string) {
 		return said("fleet", "move", b.plain.variant(t, "fleet.json", "wss://", "ws://"), "-name", "a", "-address", "x:1")
 	},
 	"\"listen\" in the node file: listen tcp ...: bind: address already in use": func(t *testing.T, b *bench) (int, string) {

@@ -200,7 +200,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	switch hosts := setup.List(o.hosts); {
 	case o.Given["hosts"]:
 		if len(hosts) != len(o.Names) {
-			f.Add("-hosts has %d addresses, want one for each of %d nodes", len(hosts), len(o.Names))
+			f.Add("-hosts lists %d, want one address for each of %d nodes", len(hosts), len(o.Names))
 			return
 		}
 		for i, host := range hosts {

@@ -102,7 +102,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 		f.When(o.Given["delta"] && !o.Given["epsilon"], "-delta without -epsilon: a ledger without a limit keeps no delta")
 	}
 	if n := setup.Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && len(f) == 0 {
-		f.Add("-rounds, -sigma and -epsilon: %d are given, want two: the third follows", n)
+		f.Add("-rounds, -sigma and -epsilon: give two of them, not %d; the third follows", n)
 	}
 	return f.Usage()
 }

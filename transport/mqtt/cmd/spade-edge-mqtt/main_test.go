@@ -109,7 +109,7 @@ func TestInit(t *testing.T) {
 		if err := os.WriteFile(node(i), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, said := call(t, "check", node(i)); code != 0 || !strings.Contains(said, "lets this node in, publish and read") {
+		if code, said := call(t, "check", node(i)); code != 0 || !strings.Contains(said, "lets this node connect, publish and read") {
 			t.Errorf("check: exit code %d\n%s", code, said)
 		}
 	}
@@ -160,7 +160,7 @@ func TestWrong(t *testing.T) {
 	}{
 		{"run", `"nats": "tls://x"`, "transport.mqtt is missing, want", 64},
 		{"run", `"mqtt": "nats://x"`, "transport.mqtt is not of the form tls://host:port", 64},
-		{"run", `"mqtt": "mqtt://joe:` + secret + `@x"`, "has a user in it", 64},
+		{"run", `"mqtt": "mqtt://joe:` + secret + `@x"`, "contains a user", 64},
 		{"run", place + `, "user_file": "none"`, "transport.user_file: ", 64},
 		{"check", place + `, "user_file": "one"`, "want one line user:password", 64},
 		{"check", place + `, "user_file": "open"`, "chmod 600 ", 64},
