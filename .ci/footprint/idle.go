@@ -36,7 +36,7 @@ const (
 // wakes up ten times a second.
 func measureIdle(seconds int) error {
 	if runtime.GOOS != "linux" {
-		return errors.New("-memory reads /proc, and so needs Linux")
+		return errors.New("-memory needs Linux: it reads /proc")
 	}
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {
@@ -175,10 +175,10 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 	status, err := fields(fmt.Sprintf("/proc/%d/status", pid))
 	m.resident, m.peak, m.anonymous = status["VmRSS:"]<<10, status["VmHWM:"]<<10, status["RssAnon:"]<<10
 	if _, made := os.Stat(tr.path("a.state/releases.log")); made != nil {
-		return m, fmt.Errorf("the node has made no release: %w\n%s", made, said.String())
+		return m, fmt.Errorf("the node made no release: %w\n%s", made, said.String())
 	}
 	if err == nil && m.resident == 0 {
-		err = fmt.Errorf("the node has ended\n%s", said.String())
+		err = fmt.Errorf("the node ended\n%s", said.String())
 	}
 	return m, err
 }
@@ -231,7 +231,7 @@ func busy(pid int, span time.Duration) (share, wakeups float64, err error) {
 func usage(pid int) (cpu time.Duration, waits int64, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil || len(threads) == 0 {
-		return 0, 0, errors.Join(err, fmt.Errorf("process %d is gone", pid))
+		return 0, 0, errors.Join(err, fmt.Errorf("process %d has ended", pid))
 	}
 	for _, dir := range threads {
 		text, err := os.ReadFile(filepath.Join(dir, "schedstat"))

@@ -49,14 +49,14 @@ extern "C" {
 #define SPADE_STOPPED -5  /* spade_stop, or "spade-edge stop"; opened and run again, the node goes on */
 
 /*
- * spade_loss returns the loss of a sample, 0..samples-1, at the model x of d numbers. x is valid during the call. A
- * loss that cannot be had is NaN. It, and whatever is infinite or beyond 1e30, is asked for again, three times in all.
- * After that a run without privacy ends with SPADE_FAILED; a private one goes on with a public constant in its place,
- * for silence would tell the neighbors about the data.
+ * spade_loss returns the loss of a sample, 0..samples-1, at the model x of d numbers. x is valid during the call. It
+ * returns NaN if it has no loss. The node asks for a loss that is NaN, infinite or beyond 1e30 up to three times. Then a
+ * run without privacy ends with SPADE_FAILED; a private run uses a public constant instead, because silence would tell
+ * the neighbors something about the data.
  *
- * Calls of one node come one at a time, in whatever thread; those of two nodes may come at once. The same x and sample
- * must have the same loss, or one with noise of mean zero. It must return: no longjmp, no C++ exception, no thread
- * exit. The library waits for it, also after spade_stop.
+ * A node makes one call at a time, from any thread; two nodes may call at the same time. The same x and sample must give
+ * the same loss, or the same loss plus noise of mean zero. spade_loss must return: no longjmp, no C++ exception, no thread
+ * exit. The library waits for the call, also after spade_stop.
  */
 typedef double (*spade_loss)(const float *x, size_t d, size_t sample, void *user);
 
