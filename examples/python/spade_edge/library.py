@@ -27,9 +27,9 @@ def _load():
         try:
             lib = ctypes.CDLL(path)
         except OSError as error:
-            raise OSError(f"{error}: build it as examples/c/README.md says, and set SPADE_EDGE_LIBRARY to its path") from None
+            raise OSError(f"{error}: build the library (examples/c/README.md), and set SPADE_EDGE_LIBRARY to its path") from None
         if lib.spade_abi() != _ABI:
-            raise OSError(f"{path} has interface {lib.spade_abi()}, want {_ABI}: take both from one release")
+            raise OSError(f"{path} has interface {lib.spade_abi()}, want {_ABI}: use a library and a package from the same release")
         node, text = ctypes.c_int32, [ctypes.c_int32, ctypes.c_char_p, ctypes.c_size_t]
         for name, result, args in (
             ("open", node, [ctypes.c_char_p, ctypes.c_size_t, _LOSS, ctypes.c_void_p]),

@@ -21,10 +21,10 @@ class Model:
 
     def __init__(self, document, name="the model"):
         if not isinstance(document, dict) or "model" not in document:
-            raise ValueError(f'{name} is no model file: it has no "model" (spade-edge export NODEFILE -out model.json)')
+            raise ValueError(f'{name} is not a model file: it has no "model" (spade-edge export NODEFILE -out model.json writes one)')
         self._task = document.get("task")
         if not self._task or "columns" not in self._task:
-            raise ValueError(f'{name} has no task, so only the program that gave the losses knows what its numbers mean')
+            raise ValueError(f'{name} has no task: only the program that computed the losses knows what its numbers mean')
         self.parameters = np.array(document["model"], "f4")
         self.run, self.member, self.round = document.get("run"), document.get("member"), document.get("round")
         self.columns = [c["name"] for c in self._task["columns"]]
@@ -68,7 +68,7 @@ class Model:
                 text = file.read()
             rows = list(csv.DictReader(io.StringIO(text), skipinitialspace=True))
         if not len(rows):
-            raise ValueError("there are no rows")
+            raise ValueError("no rows, want at least one")
         gone = [c for c in self.columns if c not in rows[0]]
         if gone:
             raise ValueError(f"columns are missing: {', '.join(gone)}; the model has {', '.join(self.columns)}")
@@ -83,12 +83,12 @@ class Model:
             if value not in of:  # nor in other letters: none of them
                 value = next((c for c in of if c.lower() == value.lower()), value)
                 if value not in of and not unknown:
-                    raise ValueError(f"row {number}, column {column['name']}: {value!r} is none of {', '.join(of)}")
+                    raise ValueError(f"row {number}, column {column['name']}: {value!r} is not one of {', '.join(of)}")
             return [float(value == c) for c in of]
         try:
             return [float(value)]
         except ValueError:
-            raise ValueError(f"row {number}, column {column['name']}: {value!r} is no number") from None
+            raise ValueError(f"row {number}, column {column['name']}: {value!r} is not a number") from None
 
     def _features(self, rows, unknown):
         columns, gaps = self._task["columns"], self._task.get("missing") or {}
@@ -99,7 +99,7 @@ class Model:
             marks = np.array([[np.isnan(row[i][0]) for i in marked] for row in cells], "f4").reshape(len(x), -1)
             x = np.hstack([np.where(np.isnan(x), np.array(gaps["fill"], "f4"), x), marks])
         if np.isnan(x).any():
-            raise ValueError("cells are missing, and the model has no rule for them")
+            raise ValueError("some cells are missing, but the model has no rule for them")
         if s := self._task.get("standardize"):
             std = np.array(s["std"])
             x = np.where(std > 0, (x - np.array(s["mean"])) / np.where(std > 0, std, 1), 0).astype("f4")

@@ -59,7 +59,7 @@ class Node:
         on_event is called with each thing the node says, a dict with time, level, msg and more, in another thread.
         """
         if self.running:
-            raise RuntimeError(f"{self.file} runs already")
+            raise RuntimeError(f"{self.file} is already running")
         self._outcome, self._out = None, tempfile.TemporaryFile("w+", encoding="utf-8")
         self.events.clear()
         self._process = subprocess.Popen(

@@ -53,7 +53,7 @@ class Scorer:
     def __init__(self, function, dim=None, samples=None, batch=False, adapter=None):
         if adapter is not None:
             if dim not in (None, adapter.dim):
-                raise ValueError(f"dim is {dim!r}, want none, or the {adapter.dim} of the adapter")
+                raise ValueError(f"dim is {dim!r}, want None or {adapter.dim}, as in the adapter")
             dim = adapter.dim
         self.adapter = adapter
         for name, value in (("dim", dim), ("samples", samples)):
@@ -106,13 +106,13 @@ class Scorer:
                 view[:rest] = bytes(view[count * size:filled])
                 filled = rest
         if filled:
-            raise ValueError(f"standard input has ended in the middle of a query, {filled} bytes of {size}")
+            raise ValueError(f"standard input ended in the middle of a query, after {filled} of {size} bytes")
 
     def _answers(self, queries):
         ids, samples, points = queries["id"], queries["sample"], queries["x"]
         for name, want in (("head", self._head), ("tag", self._tag)):
             if (queries[name] != np.frombuffer(want, "u1")).any():
-                raise ValueError('a query is not laid out as one of CBOR: the node file needs "format": "cbor"')
+                raise ValueError('a query is not in the CBOR format: the node file needs "format": "cbor"')
         if self.adapter is not None:
             most = max(1, _ROOM // self.adapter.of)
             if len(queries) > most:

@@ -45,13 +45,13 @@ class Wrapped(Scorer):
         frozen = [frozen] if isinstance(frozen, str) else list(frozen)
         for name in frozen:
             if not any(_means(name, n) for n in arrays):
-                raise ValueError(f"frozen has {name!r}, want some of {', '.join(arrays)}")
+                raise ValueError(f"frozen has {name!r}, want names from {', '.join(arrays)}")
         self._shapes = {n: np.shape(a) for n, a in arrays.items() if not any(_means(f, n) for f in frozen)}
         if not self._shapes:
-            raise ValueError("all parameters are frozen, and nothing is left to learn")
+            raise ValueError("all parameters are frozen, so there is nothing to learn")
         counts = {len(d) for d in data}
         if len(counts) != 1:
-            raise ValueError(f"the arrays of data have {', '.join(map(str, sorted(counts)))} samples, want the same number each")
+            raise ValueError(f"the arrays of data have {', '.join(map(str, sorted(counts)))} samples, want the same number in each")
         self.start = np.concatenate([np.ravel(arrays[n]) for n in self._shapes]).astype("f4")
         super().__init__(self._one, self.start.size, counts.pop())
 
@@ -128,12 +128,12 @@ class _Sklearn(Wrapped):
             classes = np.unique(y if classes is None else classes)
             unknown = np.setdiff1d(y, classes)
             if len(unknown):
-                raise ValueError(f"data have the class {unknown[0]!r}, want some of {classes.tolist()}")
+                raise ValueError(f"the data has the class {unknown[0]!r}, want classes from {classes.tolist()}")
             y = np.searchsorted(classes, y)
         elif loss is None:
             y = np.asarray(y, "f8")
         if loss is None and self._classifies and not hasattr(model, "predict_proba"):
-            raise TypeError(f"{type(model).__name__} has no predict_proba: want a loss(decision, index of the class)")
+            raise TypeError(f"{type(model).__name__} has no predict_proba: give loss, a function of the decision and the index of the class")
         self._said = getattr(model, "predict_proba", None) or getattr(model, "decision_function", None) or model.predict
         self._loss = _callable(loss or (_log_loss if self._classifies else lambda said, y: np.sum((said - y) ** 2)))
         _prepare(model, x.shape[1], classes if self._classifies else None)
@@ -148,7 +148,7 @@ class _Sklearn(Wrapped):
             elif value is not None and np.ndim(value):
                 arrays[attribute] = np.asarray(value)
         if not arrays:
-            raise TypeError(f"{type(self.model).__name__} has neither coef_ nor coefs_: its parameters are no vector")
+            raise TypeError(f"{type(self.model).__name__} has neither coef_ nor coefs_, so its parameters are unknown")
         return arrays
 
     def _put(self, arrays):
@@ -209,11 +209,11 @@ def trial(site, names, timeout=None, **settings):
         site(sys.argv[2]).serve()
         sys.exit(0)
     if not os.path.isfile(sys.argv[0]):
-        raise RuntimeError("trial starts its program again, want it called from a file")
+        raise RuntimeError("trial runs its program again in each process: call it from a file")
     sites = [site(name) for name in names]
     for name, s in zip(names, sites):
         if s.dim != sites[0].dim or (s.start != sites[0].start).any():
-            raise ValueError(f"{names[0]} and {name} begin with other values: give the model a seed, and classes to wrap")
+            raise ValueError(f"{names[0]} and {name} start with different values: give the model a seed, and give wrap the classes")
     samples = ",".join(str(s.samples) for s in sites)
     with tempfile.TemporaryDirectory() as folder:
         if sites[0].start.any():
