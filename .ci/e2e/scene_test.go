@@ -170,7 +170,7 @@ func rare() []scene {
 		return s
 	})
 	add("serving", true, true, monitor.Serving, learning+cooldown, func(_ *sdk.Fleet, s *monitor.Status) any {
-		// It has everything and exited.
+		// The neighbor has everything and exited.
 		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: "it has said goodbye"}
 		s.Waiting = []string{}
 		return s

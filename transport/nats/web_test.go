@@ -63,7 +63,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// The crash suite over websockets, through a proxy that sometimes hangs up: the bits of the quiet run.
+// The crash suite over websockets, through a proxy that sometimes hangs up, gives the models of the quiet run.
 func TestKillsBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 12), ring8, func(t *testing.T) brokertest.Broker { return newFar(t) })
 }

@@ -88,7 +88,7 @@ func TestProxyThatRefuses(t *testing.T) {
 	}
 }
 
-// A site behind a proxy, with the higher name, that nobody can dial, and its neighbor.
+// A site that nobody can dial, behind a proxy and with the higher name, connects to its neighbor.
 func TestHigherNameDialsThroughProxy(t *testing.T) {
 	var does atomic.Pointer[func(in net.Conn) error]
 	a := start(t, "a", nil, peerOf("b"))
@@ -102,7 +102,7 @@ func TestHigherNameDialsThroughProxy(t *testing.T) {
 	}
 }
 
-// IPv6, and a name with addresses of both kinds, one of which does not answer.
+// A node connects over IPv6, and to a name with addresses of both kinds if only one answers.
 func TestDualStack(t *testing.T) {
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {
