@@ -64,7 +64,7 @@ func checkLinked(update bool) error {
 	}
 	for p := range words {
 		if !update {
-			errs = append(errs, fmt.Errorf("%s has %s, which an embedder does not link", linkedFile, p))
+			errs = append(errs, fmt.Errorf("%s lists %s, which an embedder does not link", linkedFile, p))
 		}
 	}
 	if update {

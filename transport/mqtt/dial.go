@@ -97,7 +97,7 @@ func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (c
 	}
 	if ws.Subprotocol() != "mqtt" {
 		_ = ws.CloseNow()
-		return nil, "", errors.New("the websocket does not speak mqtt")
+		return nil, "", errors.New("the websocket does not offer the subprotocol mqtt")
 	}
 	ws.SetReadLimit(-1) // readPacket has its own limit
 	return websocket.NetConn(context.Background(), ws, websocket.MessageBinary), "", nil

@@ -75,7 +75,7 @@ func TestMistakenFiles(t *testing.T) {
 		{node + " is a node file, want a fleet file, such as " + fleet, []string{"privacy", "-ledger", ledger, "-fleet", node}},
 		{node + " is a node file, want a model file", []string{"predict", node, "-data", "csv:" + at("patients.csv")}},
 		// before: -data "patients.csv", want idx:DIR, csv:FILE or synthetic:clinical
-		{"you want -data csv:" + at("patients.csv"), []string{"simulate", "-data", at("patients.csv"), "-label", "ill"}},
+		{"want -data csv:" + at("patients.csv"), []string{"simulate", "-data", at("patients.csv"), "-label", "ill"}},
 		{"-data idx:" + at("trial") + " for a folder", []string{"simulate", "-data", at("trial")}},
 		{fleet + " is a fleet file, want a table (CSV)", []string{"simulate", "-data", "csv:" + fleet, "-label", "ill"}},
 	} {

@@ -159,7 +159,7 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 		return cli.AsUsageError(err)
 	}
 	e.nodes = append(e.nodes, n)
-	e.note("%s is for its key (node.key) and, in a private fleet, its ledger", filepath.Dir(n.path))
+	e.note("put the new member's key (node.key) and, in a private fleet, its ledger into %s", filepath.Dir(n.path))
 	return nil
 }
 
@@ -222,7 +222,7 @@ func (e *fleetEdit) remove() error {
 		return err
 	}
 	e.nodes = slices.DeleteFunc(e.nodes, func(n *nodeText) bool { return n.node.Name == e.name })
-	e.note("the files of %q stay, except the secrets of the run: keep its ledger as long as its data is used", e.name)
+	e.note("the files of %q stay, except the secrets of the run: keep its ledger as long as anyone uses its data", e.name)
 	e.note("%s", e.bringAll())
 	return e.reshare()
 }
@@ -237,7 +237,7 @@ func (e *fleetEdit) rotate() error {
 		}
 		name = fresh.Name
 		if len(fresh.Keys) != 1 {
-			return cli.Usage("-line has %d keys, want the new one alone", len(fresh.Keys))
+			return cli.Usage("-line has %d keys, want only the new one", len(fresh.Keys))
 		}
 	}
 	i, err := e.place(name)

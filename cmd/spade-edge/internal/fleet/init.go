@@ -170,7 +170,7 @@ func (o *initOptions) check() error {
 		o.dim = o.Recipe.Dim()
 	}
 	f.When(o.Recipe == nil && (own || !o.builtin()) && !o.Given["dim"],
-		"-dim is missing: the number of parameters cannot be derived from data that is not here")
+		"-dim is missing: init cannot count the model's parameters without the nodes' data")
 	f.When(own && o.Recipe == nil && o.Model.Name == task.PerceptronModel,
 		"-model perceptron on each node's own data needs -task: its start must be the same for all")
 	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)

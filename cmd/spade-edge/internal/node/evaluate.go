@@ -134,7 +134,7 @@ func (a *Applied) choose(rule, to string) error {
 	case rule != "" && len(a.Classes) != 2:
 		return cli.Usage("-threshold: the model is not for two classes")
 	case rule != "" && rule != "youden" && !(err == nil && number > 0 && number < 1):
-		return cli.Usage("-threshold %q, want youden, sensitivity:S or a number, between 0 and 1", rule)
+		return cli.Usage("-threshold %q, want youden, sensitivity:S or a number, with S or the number between 0 and 1", rule)
 	case rule == "" && a.Threshold == nil:
 		return nil
 	}

@@ -202,7 +202,7 @@ func neighborText(n *monitor.Neighbor) string {
 	}
 	in := n.Influence
 	if in != nil && in.Clipped > 0 {
-		add("clipped in %d rounds (last in %d), at distance %.2g of %.2g", in.Clipped, in.Last, in.Distance, in.Bound)
+		add("clipped in %d rounds (last in %d), distance %.2g of at most %.2g", in.Clipped, in.Last, in.Distance, in.Bound)
 	}
 	if n.Refused > 0 {
 		add("%d frames refused", n.Refused)

@@ -93,7 +93,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 		"dataset", o.dataset, "report", o.page)
 	o.CheckSettings(&f)
 	f.When(o.Given["accounting"] && !o.Given["epsilon"] && slices.Contains(other, "accounting"),
-		"-accounting needs -epsilon: it says what that means")
+		"-accounting needs -epsilon, whose meaning it sets")
 	if mode == "new-ledger" {
 		f.When(!o.Given["dataset"], "-dataset is missing: give the data set a name")
 		f.When(o.Given["limit-all"] && !(o.Given["epsilon"] && o.Asked.Privacy.LimitAll >= o.Asked.Privacy.EpsilonLimit),

@@ -95,7 +95,7 @@ func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 	}
 	if head := a.LedgerHead(); head != nil && ledger != nil {
 		if err := ledger.Contains(*head); err != nil {
-			return Right(o.verify, fmt.Errorf("head: it names a state of another ledger: %w", err))
+			return Right(o.verify, fmt.Errorf("head: the certificate names a state of another ledger: %w", err))
 		}
 	}
 	v.Countersigned = append(v.Countersigned, a.Countersigned...)
