@@ -282,7 +282,7 @@ func TestNoWebsocket(t *testing.T) {
 	reached := false
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
 	defer elsewhere.Close()
-	for path, want := range map[string]string{"/none": "404 Not Found", "/moved": "302 Found", "/other": "does not speak mqtt"} {
+	for path, want := range map[string]string{"/none": "404 Not Found", "/moved": "302 Found", "/other": "does not offer the subprotocol mqtt"} {
 		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
 			case "/moved":
