@@ -1,6 +1,6 @@
-"""Few trained numbers in place of a model's many: x = x0 + A c, as package sdk/adapter of SPADE-Edge has it, with the same bits.
+"""Expands a few trained numbers to a model's parameters: x = x0 + A c, with the same bits as package sdk/adapter of SPADE-Edge.
 
-A scorer with an adapter gets d numbers a query from the node instead of D, and expands them here.
+A scorer with an adapter gets d numbers per query from the node instead of D, and expands them here.
 """
 import hashlib
 import json
@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 
-_PURPOSE = 13  # of the signs, among the purposes of the random numbers
+_PURPOSE = 13  # the purpose of the signs in the random generator
 
 
 class Adapter:
@@ -17,8 +17,8 @@ class Adapter:
         adapter = Adapter.load("fleet.json", base=weights)     # or without base: that of the fleet file, or zeros
         x = adapter.expand(c)                                  # float32: D numbers of d, or (n, D) of (n, d)
 
-    base is x0, the model as it is before the run, in the order in which the model has its parameters. Give it where the
-    program has the model anyway; its hash must be that of the fleet file, if this has one.
+    base is x0, the model's parameters before the run, in the model's order. Give it if the program has the model anyway; if the
+    fleet file has a hash of base, both must match.
     """
 
     def __init__(self, spec, base=None, basis=None):

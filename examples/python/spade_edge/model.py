@@ -1,4 +1,4 @@
-"""A trained model, applied: what "spade-edge predict" does, in numpy."""
+"""Applies a trained model, as "spade-edge predict" does, in numpy."""
 import csv
 import io
 import json
@@ -11,13 +11,13 @@ _MISSING_NUMBER = ["none", "-", "."]
 
 
 def load_model(path):
-    """Reads a model file that "spade-edge export NODEFILE -out model.json" has written."""
+    """Reads a model file that "spade-edge export NODEFILE -out model.json" wrote."""
     with open(path, encoding="utf-8") as file:
         return Model(json.load(file), os.fspath(path))
 
 
 class Model:
-    """A built-in model with its preprocessing. parameters are its numbers, float32; run, member and round say whose."""
+    """A built-in model with its preprocessing. parameters is a float32 array; run, member and round say where it comes from."""
 
     def __init__(self, document, name="the model"):
         if not isinstance(document, dict) or "model" not in document:
@@ -32,12 +32,12 @@ class Model:
         self.classes = self._task.get("classes")
 
     def predict(self, rows, unknown=False):
-        """Says what the model makes of samples.
+        """Predicts samples.
 
         rows is the path of a CSV file (commas, decimal points, a line of names), or a list of dicts from column to cell,
         text or number. A missing cell is empty, NA, NaN, None or ?. A category that the model does not know is an error; with
-        unknown=True it is none of those it knows. Returns the probability of each class, an array of
-        len(rows) x len(classes), or, where the model has a target, a number for each row.
+        unknown=True it counts as none of the known ones. Returns the probability of each class, an array of
+        len(rows) x len(classes), or a number for each row if the model has a numeric target.
         """
         x = self._features(self._read(rows), unknown)
         one, w = np.ones((len(x), 1), "f4"), self.parameters.astype("f8")
@@ -57,7 +57,7 @@ class Model:
         return p
 
     def classify(self, rows, unknown=False):
-        """The class of each row that predict finds most probable."""
+        """Returns the most probable class of each row."""
         if not self.classes:
             raise ValueError("the model has no classes: it predicts a number")
         return [self.classes[i] for i in self.predict(rows, unknown).argmax(axis=1)]
