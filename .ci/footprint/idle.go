@@ -21,9 +21,8 @@ import (
 
 // Limits for a node that waits for a slow neighbor, and for its start until the first query.
 const (
-	// Of data. The kernel decides how many pages of the program's own file it maps beside those that were used; these cost
-	// no more than the file, which has a limit of its own, and it can drop them at any time.
-	// 2.6 to 2.8 and 3.6 to 4.1 MiB were measured.
+	// Bytes of data, without pages of the program's file: the kernel decides how many of these it maps, and can drop them
+	// at any time. The size of the file has its own limit. Measured were 2.6 to 2.8 and 3.6 to 4.1 MiB.
 	maxEmbedded = 3 << 20
 	maxProgram  = 9 << 19
 	maxStart    = 50 * time.Millisecond

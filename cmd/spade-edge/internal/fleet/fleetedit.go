@@ -189,7 +189,7 @@ func (e *fleetEdit) reshare() error {
 	return setup.AsUsage(err)
 }
 
-// graphOf returns the graph of a fleet with any kind of noise.
+// graphOf returns the graph of a fleet. It ignores privacy and records, which need not be valid yet.
 func graphOf(f sdk.Fleet) (*graph.Graph, error) {
 	f.Privacy, f.Wire, f.Records = sdk.Privacy{NonPrivate: true}, sdk.Wire{}, nil
 	g, err := f.Graph()
@@ -330,7 +330,7 @@ func (e *fleetEdit) move() error {
 	return nil
 }
 
-// relisten changes the listen address of a node that listened at its old one.
+// relisten changes the listen address of a node that listened at its old address.
 func (e *fleetEdit) relisten(n *nodeText, old, addresses []string) error {
 	if len(addresses) == 0 || n.node.Transport != nil {
 		return nil

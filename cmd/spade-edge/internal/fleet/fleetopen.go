@@ -41,7 +41,7 @@ func (n *nodeText) field(key string) string {
 	return s
 }
 
-// open reads the fleet file (with device, the node file) and those node files of members that exist here.
+// open reads the fleet file (or, with device, the node file) and the node files of all members that have one here.
 func (e *fleetEdit) open(path string, device bool) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, map[bool]string{false: "fleet.json", true: "node.json"}[device])
