@@ -15,8 +15,8 @@ import (
 // speaks matches the functions whose string arguments people read.
 var speaks = regexp.MustCompile(`\b(Errorf|errors\.New|Usage|refuse|Mismatchf|When|Warn|Info|Error|say)$`)
 
-// find returns the comments of a Go file, each with the code line below it, and, outside tests, its messages: literals
-// of more than 20 bytes that a call of speaks has as an argument. It skips generated files.
+// find returns the comments of a Go file, except outputs of examples, with the code line below, and the messages, except
+// in tests: literals of more than 20 bytes that a call of speaks has as arguments. It skips generated files.
 func find(path, text string) (comments, messages []string) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -25,9 +25,9 @@ func find(path, text string) (comments, messages []string) {
 	}
 	code := strings.Split(text, "\n")
 	for _, c := range file.Comments {
-		line, below := files.Position(c.Pos()).Line, files.Position(c.End()).Line
-		if c.Text() != "" && strings.HasPrefix(strings.TrimSpace(code[line-1]), "//") {
-			comments = append(comments, fmt.Sprintf("%s:%d: comment\n%s\t| %s\n", path, line, c.Text(), strings.TrimSpace(code[below])))
+		text, line, below := c.Text(), files.Position(c.Pos()).Line, files.Position(c.End()).Line
+		if text != "" && strings.Fields(text)[0] != "Output:" && strings.HasPrefix(strings.TrimSpace(code[line-1]), "//") {
+			comments = append(comments, fmt.Sprintf("%s:%d: comment\n%s\t| %s\n", path, line, text, strings.TrimSpace(code[below])))
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {

@@ -76,7 +76,7 @@ func result(call func() (int64, error)) C.int64_t {
 	return C.int64_t(-host.Code(err))
 }
 
-// with is result of a call for an open node.
+// with is result for a call that needs the open node of a handle.
 func with(handle C.int32_t, call func(n *node) (int64, error)) C.int64_t {
 	return result(func() (int64, error) {
 		n, ok := open.Load(int32(handle))

@@ -95,8 +95,7 @@ func (h *hello) packet(keepAlive time.Duration) []byte {
 	return appendPacket(nil, kindConnect<<4, b, 0)
 }
 
-// connect opens an MQTT connection over c, which leads to a broker, within the time limit for that. It closes c on
-// failure.
+// connect opens an MQTT connection to a broker over c within t.connect. It closes c on failure.
 func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topic string, payload []byte)) (*conn, error) {
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()

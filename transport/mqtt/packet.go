@@ -22,7 +22,7 @@ const (
 	kindDisconnect = 14
 )
 
-// Properties (section 2.2.2.2).
+// Properties of packets (section 2.2.2.2).
 const (
 	propExpiry        = 0x02
 	propSessionExpiry = 0x11

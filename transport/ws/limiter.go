@@ -44,8 +44,8 @@ type caller struct {
 	crowded bool  // it was closed because there were too many
 }
 
-// source identifies the addresses that count as one: an IPv4 address, or an IPv6 /64 network. It is empty if there is
-// none.
+// source identifies the addresses that count as one: an IPv4 address, or an IPv6 /64 network. It is empty for a
+// caller without an IP address.
 type source string
 
 func sourceOf(a net.Addr) source {

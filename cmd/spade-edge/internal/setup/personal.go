@@ -40,8 +40,8 @@ type Judged struct {
 	losses []float64
 }
 
-// Personalize fits a fleet's model further on a site's own records. start is where that model began. No model has
-// learned from test: one half of it chooses the start and the number of rounds, the other half judges. lopsided says
+// Personalize fits a fleet's model further on a site's own records. start is where that model began. No model was
+// trained on test: one half of it chooses the start and the number of rounds, the other half judges. lopsided says
 // that columns are principal components or pixels. Everything runs locally, without noise, with seed 1, and nothing is
 // sent.
 func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float32, lopsided bool, train, test *task.Data) (*Personal, error) {
