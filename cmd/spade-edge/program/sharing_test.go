@@ -185,7 +185,7 @@ func TestSharingFleet(t *testing.T) {
 	}
 	says([]string{"epsilon 8.00 with any 1 other member, ", " with all, at delta ", "  rho      cost\n"},
 		"privacy", "-ledger", ledger)
-	says(append(both, "rounds of mixing after each release", "X25519", "leaves as much shared noise as the certificate states"), "privacy", "-verify", a.Certificate,
+	says(append(both, "rounds of mixing after each release", "X25519", "leaves as much pairwise noise as the certificate states"), "privacy", "-verify", a.Certificate,
 		"-fleet", made.Fleet, "-ledger", ledger)
 	// A fleet file that claims more than the graph gives, and a certificate with another split of the noise.
 	text := readFile(t, made.Fleet)

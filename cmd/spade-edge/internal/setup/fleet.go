@@ -133,7 +133,7 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		if pr.Absent > 0 {
 			flags += fmt.Sprintf(" and -absent %d", pr.Absent)
 		}
-		return cli.Usage("%s: %q shares noise with too few members (%d): no shared noise is left if all of them collude or vanish; "+
+		return cli.Usage("%s: %q shares noise with too few members (%d): no pairwise noise is left if all of them collude or vanish; "+
 			"want more of them (-partners or -graph), or a smaller number", flags, members[lonely], n)
 	}
 	if o.Given["pair-sigma"] { // set manually: the graph determines how much remains

@@ -115,7 +115,7 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 	if r.Nodes > 1 {
 		t.Row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3",
 			r.Gain, r.RoundGain, r.Gain*graph.StabilityLimit)
-		t.Row("disagreement", "shrinks by %.8g a round in the slowest mode (spectral radius), tenfold in %d rounds",
+		t.Row("disagreement", "shrinks by %.8g a round in the slowest mode (spectral radius), to a tenth in %d rounds",
 			r.SpectralRadius, r.Tenfold)
 		needed := "more rounds than can be computed"
 		if r.CooldownNeeded != nil {
