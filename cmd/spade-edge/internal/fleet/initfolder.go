@@ -217,7 +217,7 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 	if m.Cooldown > 0 {
 		t.Row("rounds", "%d%s, and %d of cool-down", m.Rounds, cli.MixingText(m.Mixing), m.Cooldown)
 	} else {
-		t.Row("rounds", "%d%s, without a cool-down: each node ends with a model of its own", m.Rounds, cli.MixingText(m.Mixing))
+		t.Row("rounds", "%d%s, without a cool-down: each node ends with a different model", m.Rounds, cli.MixingText(m.Mixing))
 	}
 	(&setup.Result{Rounds: m.Rounds, Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Forecast != nil {

@@ -255,7 +255,7 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightRep
 	case r.Kept.Round == last:
 		c.ok(item, "the run is done: run serves its last round to neighbors that still need it%s", running)
 	default:
-		c.ok(item, "goes on after round %d of %d%s", r.Kept.Round, last, running)
+		c.ok(item, "continues after round %d of %d%s", r.Kept.Round, last, running)
 	}
 	for _, remark := range remarks {
 		c.warn(item, "%s", remark)
