@@ -59,7 +59,7 @@ func TestFilesAreClients(t *testing.T) {
 	if again := outcome(t, with(flags, "-data", list)...); again.Transcript != r.Transcript {
 		t.Error("a list of the files is another run than a star")
 	}
-	if code, text := said(with(flags, "-data", list)...); code != cli.ExitDone || !strings.Contains(text, "of the 14 held back in "+file(3)) {
+	if code, text := said(with(flags, "-data", list)...); code != cli.ExitDone || !strings.Contains(text, "on the 14 samples held back in "+file(3)) {
 		t.Errorf("exit code %d:\n%s", code, text)
 	}
 	if code, text := said("evaluate", model, "-data", "csv:"+file(1)); code != cli.ExitDone {

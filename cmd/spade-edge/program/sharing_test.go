@@ -51,9 +51,9 @@ func TestWrongSharing(t *testing.T) {
 		{cli.ExitUsage, "-limit-all is -1, want 0 (no limit), or more than 0", strings.Fields("-colluders 1 -limit-all -1")},
 		{cli.ExitUsage, "-limit-all is 9, want 0 (no limit), or at least epsilon_limit (0), which is needed with it",
 			strings.Fields("-colluders 1 -graph complete -limit-all 9 -sigma 1 -pair-sigma 1")},
-		{cli.ExitUsage, "-non-private and -colluders exclude", strings.Fields("-colluders 1 -non-private")},
-		{cli.ExitUsage, "-non-private and -pair-sigma exclude", strings.Fields("-pair-sigma 1 -non-private")},
-		{cli.ExitUsage, "-non-private and -limit-all exclude", strings.Fields("-limit-all 9 -non-private")},
+		{cli.ExitUsage, "-non-private and -colluders cannot be combined", strings.Fields("-colluders 1 -non-private")},
+		{cli.ExitUsage, "-non-private and -pair-sigma cannot be combined", strings.Fields("-pair-sigma 1 -non-private")},
+		{cli.ExitUsage, "-non-private and -limit-all cannot be combined", strings.Fields("-limit-all 9 -non-private")},
 		{3, "-limit-all 8.5: refused, the privacy budget does not cover it: against all other members together",
 			strings.Fields("-colluders 1 -graph complete -limit-all 8.5")},
 	}

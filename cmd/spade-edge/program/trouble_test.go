@@ -151,7 +151,7 @@ func says(text, message string) bool {
 }
 
 var fileTroubles = map[string]provocation{
-	"no command ...; there are ...": func(*testing.T, *bench) (int, string) { return said("rnu") },
+	"no command ...; the commands are ...": func(*testing.T, *bench) (int, string) { return said("rnu") },
 	"flag provided but not defined: -...": func(t *testing.T, b *bench) (int, string) {
 		return said("run", b.plain.path("a.json"), "-fast")
 	},

@@ -94,8 +94,8 @@ func TestStartIsRead(t *testing.T) {
 		"text":       {path("text.json", []byte("[1,2,3,4]")), "want a .npy file, or a .json file that export wrote"},
 		"missing":    {filepath.Join(dir, "none.npy"), "no such file"},
 		"folder":     {dir, "is a folder"},
-		"deviation":  {"normal:0", `want after normal: a standard deviation of 1e-06..1000`},
-		"NaN drawn":  {"normal:nan", `want after normal: a standard deviation of 1e-06..1000`},
+		"deviation":  {"normal:0", `want normal:S with a standard deviation S of 1e-06..1000`},
+		"NaN drawn":  {"normal:nan", `want normal:S with a standard deviation S of 1e-06..1000`},
 		"nothing":    {"", "-x0 is empty"},
 	} {
 		to := filepath.Join(t.TempDir(), "fleet")
