@@ -37,7 +37,7 @@ func TestUpdateErrors(t *testing.T) {
 	}{
 		"one is missing": {[]Peer{elsewhere}, []string{`peer "d" is missing`}},
 		"none":           {nil, []string{`peer "b" is missing`, `peer "d" is missing`}},
-		"one too many":   {[]Peer{elsewhere, peerOf("d"), peerOf("e")}, []string{`"e" is no peer of "a"`}},
+		"one too many":   {[]Peer{elsewhere, peerOf("d"), peerOf("e")}, []string{`"e" is not a peer of "a"`}},
 		"the node itself": {[]Peer{elsewhere, peerOf("d"), peerOf("a")},
 			[]string{"the node's own name", `is also a key of "a"`}},
 		"twice": {[]Peer{elsewhere, peerOf("d"), elsewhere},

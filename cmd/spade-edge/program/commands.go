@@ -25,19 +25,19 @@ var Websockets = node.Websockets
 func init() { // help reads all commands
 	cli.Commands = []*cli.Command{
 		{Name: "demo", Short: "run eight nodes with real websockets on this machine", Run: lab.Demo},
-		{Name: "simulate", Short: "simulate a network of any size in one process, on your data", Run: lab.Simulate},
+		{Name: "simulate", Short: "simulate a network of any size on your data", Run: lab.Simulate},
 		{Name: "plan", Short: "forecast a run: rounds, bytes, epsilon", Run: lab.Plan},
 		{Name: "fit", Short: "fit the preprocessing of all members on public data", Run: fleet.Fit},
 		{Name: "keygen", Short: "make the key of a node", Run: fleet.Keygen},
 		{Name: "init", Short: "make the files of a fleet", Run: fleet.Init},
-		{Name: "fleet", Short: "change members, keys and addresses, or prepare the next run", Run: fleet.Edit},
+		{Name: "fleet", Short: "change members, keys, addresses; prepare the next run", Run: fleet.Edit},
 		{Name: "privacy", Short: "plan noise, verify a certificate, manage a ledger", Run: privacy.Run},
 		{Name: "check", Short: "check whether a node is ready to run", Run: node.Check},
 		{Name: "run", Short: "run one node of a fleet on this device", Run: node.Run},
 		{Name: "status", Short: "print where a node stands, running or not", Run: node.Status},
 		{Name: "stop", Short: "stop a running node, which can continue later", Run: node.Stop},
-		{Name: "export", Short: "write a node's model to a file, with checksum and certificate", Run: node.Export},
-		{Name: "predict", Short: "apply an exported model to new samples, with explanations", Run: node.Predict},
+		{Name: "export", Short: "write a node's model to a file, with its certificate", Run: node.Export},
+		{Name: "predict", Short: "apply an exported model to new samples, with reasons", Run: node.Predict},
 		{Name: "evaluate", Short: "score an exported model on labelled samples", Run: node.Evaluate},
 		{Name: "version", Short: "print what this program was built from", Run: cli.Version},
 	}

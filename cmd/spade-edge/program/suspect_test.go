@@ -65,7 +65,7 @@ func TestCheckLooksAtData(t *testing.T) {
 		return got
 	}
 	clean := ward(100, 2, "")
-	if got := look(clean); len(got.Data.Suspicions) > 0 || !strings.Contains(checkupText(got, "labels"), "better than they tell all but 0 of 499") {
+	if got := look(clean); len(got.Data.Suspicions) > 0 || !strings.Contains(checkupText(got, "labels"), "better than all but 0 of 499") {
 		t.Errorf("%+v", got)
 	}
 	marked := ward(100, 2, "-9")
