@@ -87,8 +87,8 @@ too many: -2: host: samples is 18446744073709551615, want 1..2147483647
 garbage: -2: fleetfile: not valid UTF-8
 nothing: -2: fleetfile: column 0: unexpected end of JSON input
 handle: -2: host: 77 is not the handle of an open node
-cut 24 hos
-unread 24
+cut 42 hos
+unread 42
 open 1
 short: -2: host: the model has 6 numbers (spade_dim), but there is room for 1
 nowhere: -2: host: the model has 6 numbers (spade_dim), but there is room for 0
@@ -99,8 +99,8 @@ model: -1: no model yet: the node has made no release: `
 	for _, w := range []string{
 		"certificate: -1: host: no certificate in ",
 		"flags: -2: host: the flags are 0x40, want ", "status 1\nstop 0\nrun: -5: ",
-		"again: -2: host: the node has run",
-		"lines: -2: host: the node has run", "close 0\nclosed: -2: host: 1 is not the handle of an open node\n",
+		"again: -2: host: the node is running or has run",
+		"lines: -2: host: the node is running or has run", "close 0\nclosed: -2: host: 1 is not the handle of an open node\n",
 	} {
 		if !strings.Contains(said, w) {
 			t.Errorf("it prints\n%s\nwithout %q", said, w)

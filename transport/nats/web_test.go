@@ -120,7 +120,7 @@ func TestBrokenProxy(t *testing.T) {
 		{"nothing", silent(""), []string{named, "did not answer"}},
 		{"nothing after 200", silent(established), []string{"did not answer", "behind the " + named}},
 		{"closes after 200", say(established), []string{"the connection ended before", "behind the " + named}},
-		{"garbage after 200", say(established + "220 mail.example ready\r\n"), []string{"speaks no TLS, behind the " + named}},
+		{"garbage after 200", say(established + "220 mail.example ready\r\n"), []string{"does not speak TLS, behind the " + named}},
 		{"opens TLS", secured(other, func(*tls.Conn) {}), []string{"certificate", "the " + named + " may terminate TLS"}},
 		{"closes after TLS", secured(pair, func(*tls.Conn) {}), []string{"ended before", "behind the " + named}},
 		{"speaks HTTP", secured(pair, func(s *tls.Conn) {
