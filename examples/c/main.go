@@ -65,7 +65,7 @@ func (n *node) say(line string) {
 	C.spade_go_line(n.line, text, n.user)
 }
 
-// result returns the number of call, or a code for its error, whose text it keeps for the thread.
+// result returns the number that call returns, or the code of its error, and keeps the error's text for the thread.
 func result(call func() (int64, error)) C.int64_t {
 	n, err := host.Guard(call)
 	if err == nil {

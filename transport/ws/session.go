@@ -126,7 +126,7 @@ func (s *session) open() error {
 	return nil
 }
 
-// turn waits until no other connection of the peer is between the steps after this one.
+// turn waits until no other connection of the peer is in a later step of its opening.
 func (s *session) turn() error {
 	late := time.NewTimer(s.t.cfg.timing.handshake)
 	defer late.Stop()

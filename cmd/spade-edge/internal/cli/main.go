@@ -40,7 +40,7 @@ const (
 	ExitWithout  = 5 // complete, but a neighbor is quarantined
 )
 
-// endings lists the errors with their own exit code, and the commands that help against them.
+// endings lists errors with a specific exit code, and how a command fixes the cause.
 var endings = []struct {
 	err  error
 	code int
@@ -65,7 +65,7 @@ var endings = []struct {
 
 const newLedger = "; for data that was never used, spade-edge privacy -new-ledger FILE -dataset NAME makes one"
 
-// Cured adds to an error the command that helps against it.
+// Cured adds to an error the command that fixes its cause, if there is one.
 func Cured(err error) error {
 	for _, e := range endings {
 		if e.cure != "" && errors.Is(err, e.err) {

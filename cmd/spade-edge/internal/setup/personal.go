@@ -29,7 +29,8 @@ type Personal struct {
 // Judged holds a model's scores on samples that neither trained nor chose it.
 type Judged struct {
 	Name string `json:"name"`
-	// Start is that of a personal model: 0 the fleet's model, 1 halfway to the fleet's start, 2 that start.
+	// Start is where the training of a personal model began: 0 at the fleet's model, 1 halfway to the fleet's start, 2 at
+	// that start.
 	Start          int                 `json:"start"`
 	Rounds         int                 `json:"rounds"` // of local learning from that start
 	Loss           float64             `json:"loss"`   // the mean
