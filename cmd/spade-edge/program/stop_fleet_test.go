@@ -87,7 +87,7 @@ func TestStopFleet(t *testing.T) {
 			t.Errorf("exported %+v", e)
 		}
 		_, ledger, _ := call("privacy", "-ledger", filepath.Join(filepath.Dir(made.Nodes[i].File), "ledger.json"), "-fleet", made.Fleet)
-		if want := strings.TrimSpace(strings.Join([]string{"has", strconv.Itoa(asked.Asked), "of its 5000 rounds in it"}, " ")); !strings.Contains(
+		if want := strings.TrimSpace(strings.Join([]string{"has made", strconv.Itoa(asked.Asked), "of its 5000 rounds"}, " ")); !strings.Contains(
 			strings.Join(strings.Fields(ledger), " "), want) {
 			t.Errorf("no %q in\n%s", want, ledger)
 		}
