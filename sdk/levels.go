@@ -12,7 +12,7 @@ import (
 // because it would take seconds.
 const slowLevels = 512
 
-// Levels bounds the noise that remains against colluders; nil if none is paired.
+// Levels bounds the pairwise noise that remains against colluders; nil if none.
 func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	p, err := f.plan()
 	if err != nil {
