@@ -24,7 +24,7 @@ func perRecord(f *sdk.Fleet) {
 	f.Method.Batch, f.Method.Estimator, f.Method.Directions = 0, sdk.EstimatorTracking, zoest.Walsh
 }
 
-// givenTask makes the nodes of a trial prepare their data as the fleet file says.
+// givenTask makes the nodes of a trial prepare their data by the task in the fleet file.
 func (tr *trial) givenTask(t *testing.T) {
 	t.Helper()
 	for _, m := range tr.file.Members {
@@ -36,7 +36,7 @@ func (tr *trial) givenTask(t *testing.T) {
 	}
 }
 
-// inBothUnits runs a test for each unit of privacy, with the change that gives a fleet that unit.
+// inBothUnits runs a test once for each unit of privacy, and passes it the change that sets the unit in a fleet.
 func inBothUnits(t *testing.T, test func(t *testing.T, change ...func(f *sdk.Fleet))) {
 	for unit, change := range map[sdk.Unit][]func(f *sdk.Fleet){sdk.UnitClient: nil, sdk.UnitRecord: {perRecord}} {
 		t.Run(unit.String(), func(t *testing.T) {
@@ -46,7 +46,7 @@ func inBothUnits(t *testing.T, test func(t *testing.T, change ...func(f *sdk.Fle
 	}
 }
 
-// Eight processes of a record-level private fleet are killed at random moments. The models are those of the
+// Eight processes of a fleet with record-level privacy are killed at random moments. The models equal those of the
 // undisturbed run, bit for bit, with local and with pairwise noise.
 func TestKilledNodesOfRecords(t *testing.T) {
 	t.Parallel()
