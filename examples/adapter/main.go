@@ -1,4 +1,4 @@
-// Command adapter adapts a frozen network to the images of eight cameras, with forward passes alone: the network was
+// Command adapter adapts a frozen network to the images of eight cameras, with forward passes alone. The network was
 // trained on clean digits, and the cameras add noise. The README explains the output.
 package main
 
@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// The settings of the two adapters, chosen on the first 2000 test digits. The table reports the remaining ones.
+// The settings of the two adapters. They were chosen on the first 2000 test digits, so the table reports the others.
 var (
 	ofBiases   = way{biases(), 1, 0.1, 20, 6}
 	ofSubspace = way{subspace(), 0.006, 0.01, 20, 0.5}
@@ -58,13 +58,13 @@ func demonstrate(data string, each int) error {
 	return nil
 }
 
-// trial has a frozen network, and noisy digits: those of the members, and others for evaluation.
+// trial has a frozen network, the noisy digits of the members, and further noisy digits for evaluation.
 type trial struct {
 	base      []float32
 	own, held []digit
 }
 
-// newTrial trains the network on some clean digits that no member has.
+// newTrial trains the network on clean digits, none of which belongs to a member.
 func newTrial(data string, each, clean, held int) (*trial, error) {
 	train, test, err := load(data)
 	if err != nil {

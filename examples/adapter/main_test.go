@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Eight members adapt a frozen network of 101,770 parameters to their cameras, with forward passes alone.
+// Eight members adapt a frozen network of 101,770 parameters to their cameras, and use only forward passes.
 func TestForwardPassesAdaptANetwork(t *testing.T) {
 	trial, err := newTrial("", 100, 20_000, 1000)
 	if err != nil {
@@ -40,7 +40,7 @@ func TestForwardPassesAdaptANetwork(t *testing.T) {
 	}
 }
 
-// The gradients behind the frozen network and the upper bounds are those of the loss.
+// The gradients that train the frozen network and the upper bounds are the derivatives of the loss.
 func TestGradient(t *testing.T) {
 	draw := rng.New(5, rng.Address{Purpose: rng.Generate})
 	x := make([]float32, params)

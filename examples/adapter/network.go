@@ -20,10 +20,10 @@ const (
 	params    = atOffsets + classes
 )
 
-// digit is an image, stored as its pixels that are not black, and its label.
+// digit is an image, stored as the pixels that are not black, and a label.
 type digit struct {
 	at    []int
-	ink   []float32 // their values, in (0, 1]
+	ink   []float32 // values of these pixels, in (0, 1]
 	label int
 }
 
@@ -74,8 +74,8 @@ func accuracy(x []float32, digits []digit) float64 {
 	return float64(right) / float64(len(digits))
 }
 
-// learn adds -step times the gradient of one digit's cross-entropy at x to y. No device here has gradients; only the
-// frozen network and the upper bounds on accuracy come from them.
+// learn subtracts step times the gradient of one digit's cross-entropy at x from y. No device in this example computes
+// gradients; they only train the frozen network and yield upper bounds on the accuracy.
 func learn(y, x []float32, d *digit, step float32) {
 	h, p := forward(x, d)
 	var back [hidden]float32
@@ -99,7 +99,7 @@ func learn(y, x []float32, d *digit, step float32) {
 	}
 }
 
-// pretrain returns a network trained from a random start with some passes over digits, one digit at a time.
+// pretrain returns a network that was trained from a random start, one digit at a time, with passes passes over digits.
 func pretrain(digits []digit, passes int) []float32 {
 	draw := rng.New(1, rng.Address{Purpose: rng.Start})
 	x := make([]float32, params)
@@ -112,7 +112,7 @@ func pretrain(digits []digit, passes int) []float32 {
 	return tune(x, digits, passes)
 }
 
-// tune returns a copy of a network, trained on digits with gradients of all parameters.
+// tune returns a copy of a network that was trained further on digits, with gradients of all parameters.
 func tune(from []float32, digits []digit, passes int) []float32 {
 	x := append([]float32(nil), from...)
 	draw := rng.New(2, rng.Address{Purpose: rng.Batch})
@@ -122,7 +122,7 @@ func tune(from []float32, digits []digit, passes int) []float32 {
 	return x
 }
 
-// tuneAdapter returns the numbers of an adapter trained on digits with gradients, by Adam with batches of 64.
+// tuneAdapter trains an adapter on digits with gradients, by Adam with batches of 64. It returns the adapter's numbers.
 func tuneAdapter(a *adapter.Adapter, digits []digit, steps int) []float32 {
 	d := a.Spec().Dim
 	columns := columnsOf(a)

@@ -17,22 +17,22 @@ import (
 
 const members = 8
 
-// biases is the adapter of the network's 138 biases, which follow the weights of each layer.
+// biases describes an adapter of the network's 138 biases. They follow the weights of their layer.
 func biases() *adapter.Spec {
 	return &adapter.Spec{Form: adapter.Coords, Dim: hidden + classes, Of: params,
 		Ranges: [][2]int{{atBias, atBias + hidden - 1}, {atOffsets, params - 1}}}
 }
 
-// subspace is the adapter of 256 numbers for a random subspace.
+// subspace describes an adapter of 256 numbers, which span a random subspace of the parameters.
 func subspace() *adapter.Spec {
 	return &adapter.Spec{Form: adapter.Random, Dim: 256, Of: params, Seed: 1}
 }
 
 type way struct {
 	spec      *adapter.Spec
-	step, mu  float64 // step of a round along the gradient, and smoothing radius, in a run without noise
-	rounds    int     // likewise
-	protected float64 // the step in a record-level private run: longer, since clipping bounds the slope of each digit
+	step, mu  float64 // without noise: step of a round along the gradient, and smoothing radius
+	rounds    int     // without noise
+	protected float64 // step of a private run for each digit: longer, as clipping bounds a digit's slope
 }
 
 // The privacy of a run.
@@ -42,7 +42,7 @@ const (
 	client = "each member's digits, epsilon 4, pairwise noise"
 )
 
-// fleet returns a fleet of eight members, a complete graph, with each digits per member.
+// fleet returns a fleet of eight members on a complete graph. Each member has each digits.
 func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
 	f := &sdk.Fleet{Run: "adapter", Dim: w.spec.Dim, Adapter: w.spec}
 	samples := make([]int, members)
@@ -81,12 +81,12 @@ func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
 }
 
 type outcome struct {
-	accuracy float64 // of the first member's final model, on the held-out digits
-	bytes    int64   // sent by a member to all neighbors in a round, without signatures
-	queries  int64   // of all members together
+	accuracy float64 // of the first member's final model, on digits that no member has
+	bytes    int64   // sent by a member to all neighbors in one round, without signatures
+	queries  int64   // losses asked for, by all members together
 }
 
-// train simulates a run of members with equal parts of own, and evaluates the model on held.
+// train simulates a run of members that have equal parts of own, and evaluates the first member's model on held.
 func (w way) train(privacy string, base []float32, own, held []digit) (o outcome, err error) {
 	each := len(own) / members
 	f, err := w.fleet(privacy, each)
@@ -97,7 +97,7 @@ func (w way) train(privacy string, base []float32, own, held []digit) (o outcome
 	for i := range samples {
 		samples[i] = each
 	}
-	cfgs, err := f.Machines(samples, func(i int) io.Reader { // a simulation: real nodes use their system's randomness
+	cfgs, err := f.Machines(samples, func(i int) io.Reader { // only in a simulation: real nodes use random noise
 		s := rng.New(1, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
 	})
@@ -131,7 +131,7 @@ func (w way) train(privacy string, base []float32, own, held []digit) (o outcome
 	return o, nil
 }
 
-// meter returns a function that measures the encoded size of messages with dim numbers.
+// meter returns a function that returns the encoded length, in bytes, of a message with dim numbers.
 func meter(dim int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte
