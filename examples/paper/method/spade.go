@@ -34,7 +34,7 @@ type Spade struct {
 	Centered bool // the centered estimator: each loss minus the last one of its sample
 	Tracking bool // the tracking estimator: no table to fill, so one more local step
 	Walsh    bool // Walsh directions, a set of which covers all axes
-	Momentum bool // adds 0.8 times the previous rounds' update, before clipping
+	Momentum bool // an update is 0.8 times the previous one plus 0.2 times the new one, before clipping
 	Averaged bool // score the mean of a client's releases, not the last one
 	Cooldown int  // rounds of pure consensus after the last release; Run then continues to round w.Rounds+Cooldown
 	// Shared selects pairwise noise, which cancels between neighbors, in a private world: epsilon then holds against

@@ -46,7 +46,7 @@ func NewTunnel(t testing.TB) *Tunnel {
 	return p
 }
 
-// URL returns the proxy's URL. who is "user:password", or empty for a URL without credentials.
+// URL returns the proxy's URL, with the credentials in who: "user:password", or empty for none.
 func (p *Tunnel) URL(who string) *url.URL { return ProxyURL(p.Addr().String(), who) }
 
 // ProxyURL returns the URL of a proxy at address, with the credentials who.
