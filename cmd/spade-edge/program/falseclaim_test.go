@@ -210,11 +210,3 @@ func (a *adversary) forge(msg admm.Message) admm.Message {
 	*told = msg
 	return msg
 }
-
-func allOf(d int, x float32) []float32 {
-	v := make([]float32, d)
-	for i := range v {
-		v[i] = x
-	}
-	return v
-}

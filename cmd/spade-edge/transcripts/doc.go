@@ -1,5 +1,6 @@
 // Package transcripts tests the command line with files that show what a user types and sees: testdata/*.txtar.
-// testscript runs them, and its documentation explains the commands; this package adds await, edit, ports and wrong.
+// testscript runs them, and its documentation explains the commands; this package adds await, edit, ports, refused,
+// signal and wrong.
 //
 //	go test ./...                           # all
 //	go test -run 'Transcripts/fleet' .      # testdata/fleet.txtar

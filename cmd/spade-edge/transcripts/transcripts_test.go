@@ -46,6 +46,7 @@ func TestTranscripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"await": await, "edit": edit, "ports": ports, "wrong": wrong,
+			"refused": refused, "signal": signal,
 		},
 	})
 }
