@@ -7,10 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -297,21 +294,4 @@ func (s *stopper) Write(p []byte) (int, error) {
 		s.stop()
 	}
 	return s.Buffer.Write(p)
-}
-
-// copyFolder copies a folder with the file modes that a node requires, which a plain copy would lose.
-func copyFolder(t *testing.T, from, to string) {
-	t.Helper()
-	err := os.CopyFS(to, os.DirFS(from))
-	if err == nil {
-		err = filepath.WalkDir(to, func(path string, file fs.DirEntry, err error) error {
-			if err == nil && file.Type().IsRegular() {
-				err = os.Chmod(path, 0o600)
-			}
-			return err
-		})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
