@@ -173,6 +173,7 @@ func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, awa
 // accepts; the prefix "dithered " adds fresh noise to the claims. "search" searches for the worst rider, on four other
 // seeds.
 func TestAttackedFleet(t *testing.T) {
+	t.Parallel()
 	env := func(name, otherwise string) string {
 		if v, ok := os.LookupEnv(name); ok {
 			return v
