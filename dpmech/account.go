@@ -63,14 +63,14 @@ func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	// Epsilon grows with rho except for its last digits. The upper end never fits: epsilon >= rho - 8.3*sqrt(2 rho).
 	fits := func(rho float64) bool { return a.Epsilon(rho, delta) <= epsilon }
 	if !fits(leastRho) {
-		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small to be reached with %v accounting",
+		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small for any release with %v accounting",
 			epsilon, delta, a)
 	}
 	return bisect(leastRho, 2e6, fits), nil
 }
 
-// bisect returns approximately the largest number in lo..hi at which below holds; below(lo) must hold, and below(hi)
-// fail.
+// bisect returns approximately the largest number in lo..hi for which below holds. below must hold for lo and fail for
+// hi.
 func bisect(lo, hi float64, below func(float64) bool) float64 {
 	for range 200 {
 		mid := math.Sqrt(lo) * math.Sqrt(hi)

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Epsilon at delta = 1e-5 for the paper's formula, the optimized zCDP conversion and exact GDP, computed independently.
+// Epsilon at delta = 1e-5 agrees with independently computed values, for the paper's formula, the optimized zCDP
+// conversion and exact GDP.
 func TestEpsilonReferenceValues(t *testing.T) {
 	for _, c := range []struct {
 		rho              float64
@@ -33,9 +34,9 @@ func TestEpsilonReferenceValues(t *testing.T) {
 	}
 }
 
-// Noise for 50 rounds at delta = 1e-5: true values from forty-digit arithmetic, rounded up to six digits, and to
-// nearest in the table of three decimals. (A published table has 16.371 and 5.126 for zCDP at 4 and 16, where the true
-// values are 16.370494 and 5.125484: its minimum over the orders was not exact.)
+// The noise for 50 rounds at delta = 1e-5 agrees with true values from forty-digit arithmetic, rounded up to six digits
+// or, in the table of three decimals, to nearest. (A published table has 16.371 and 5.126 for zCDP at 4 and 16. The
+// true values are 16.370494 and 5.125484: the table's minimum over the orders was not exact.)
 func TestSigmaReferenceValues(t *testing.T) {
 	for _, c := range []struct {
 		epsilon          float64
@@ -101,7 +102,7 @@ func TestSigmaIsNeverTooSmall(t *testing.T) {
 			}
 		}
 	}
-	// Here the rounded formula alone falls short.
+	// The rounded formula alone yields too little noise for these arguments.
 	sigma, err := SigmaFor(0.045, 80, 4.470000000000001, 1e-5, Paper)
 	if g := (Gaussian{Clip: 0.045, Sigma: sigma}); err != nil || Paper.Epsilon(80*g.Rho(), 1e-5) > 4.470000000000001 {
 		t.Errorf("sigma %v (%v)", sigma, err)
@@ -125,7 +126,7 @@ func sumRho(gs ...Gaussian) float64 {
 	return up
 }
 
-// The cost of releases is exact, rounded up, and independent of their order.
+// The computed cost of releases is their exact cost, rounded up, in any order.
 func TestRho(t *testing.T) {
 	s := stream(23)
 	var gs []Gaussian
@@ -184,7 +185,7 @@ func TestMaxRounds(t *testing.T) {
 			if fits > epsilon || over <= epsilon {
 				t.Errorf("%v: %d rounds of %+v spend %v and one more %v, want %v in between", acc, n, g, fits, over, epsilon)
 			}
-			// The noise for exactly n rounds is not larger.
+			// SigmaFor returns no more noise for n rounds.
 			if n > 0 {
 				if sigma, err := SigmaFor(1, n, epsilon, delta, acc); err != nil || sigma > g.Sigma*(1+1e-5) {
 					t.Errorf("%v: sigma for %d rounds is %v (%v), want at most %v", acc, n, sigma, err, g.Sigma)
@@ -206,7 +207,8 @@ func TestMaxRounds(t *testing.T) {
 	}
 }
 
-// The smallest delta inverts Epsilon, and a smaller delta pays for slack in the noise.
+// The smallest delta inverts Epsilon. If noise that is not ideal takes a part of delta, the rest costs a larger
+// epsilon.
 func TestDeltaAndSlack(t *testing.T) {
 	for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 		for rho := 1e-4; rho < 300; rho *= 3 {
@@ -257,8 +259,8 @@ func TestEpsilonProperties(t *testing.T) {
 	}
 }
 
-// The GDP curve against its definition, integrated numerically without a tail function: delta is the integral of max(0,
-// p - e^eps q) for p = N(0, 1), q = N(mu, 1).
+// The GDP curve agrees with its definition, integrated numerically without a tail function: delta is the integral of
+// max(0, p - e^eps q) for p = N(0, 1), q = N(mu, 1).
 func TestGDPAgainstIntegral(t *testing.T) {
 	for _, mu := range []float64{0.3, 1, 2.5} {
 		for _, eps := range []float64{0, 0.5, 2, 5} {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The audit of a network with pairwise noise, against the theorem of part 3 of PROOF.md.
+// This file audits a network with pairwise noise against the theorem of part 3 of PROOF.md.
 
 // rest is the graph of the honest members: n members except gone (all of them if gone is -1).
 type rest struct {
@@ -78,7 +78,7 @@ func weakest(n int, edges [][2]int, ratio float64, colluders int) (g rest, clien
 	return g, client, least
 }
 
-// The dense algebra against manual results: resistors in series, and the eigenvalues of a ring.
+// The dense algebra agrees with manual results: resistors in series, and the eigenvalues of a ring.
 func TestWeakest(t *testing.T) {
 	// An edge: 1 to ground at this end, in parallel with r^2 and 1 to ground in series.
 	if _, _, k := weakest(2, [][2]int{{0, 1}}, 2, 0); math.Abs(k-(1+4./5)) > 1e-12 {
@@ -115,7 +115,7 @@ func complete(n int, keep func(i, j int) bool) (edges [][2]int) {
 	return edges
 }
 
-// flaw is an error in the releases; the zero flaw is none.
+// flaw is an error in the releases; the zero value is no error.
 type flaw struct {
 	sigma     float64 // true noise, local and pairwise, divided by the claimed one; 0 means 1
 	sameSign  bool    // both ends add
@@ -123,19 +123,19 @@ type flaw struct {
 	sameRound bool    // a round reuses the keys of the previous one
 }
 
-// watched is the view of an adversary that sees all releases and knows everything that the member gone knows.
+// watched is the view of an adversary that sees all releases and knows everything that one member, gone, knows.
 type watched struct {
 	rest
 	client  int
 	claim   Gaussian
 	dim     int
-	weights []float64 // of the honest members' releases in the projection
-	rounds  int       // in one sample; every second round inverts the client's updates and the weights
-	scale   float64   // of the projection
+	weights []float64 // weights of the honest members' releases in the projection
+	rounds  int       // rounds of one sample; every second round inverts the client's updates and the weights
+	scale   float64   // scale of the projection
 }
 
-// sample makes count samples and returns the projections. The client's update is at one end of the ball; that of each
-// other member is known: 0.
+// sample makes count samples and returns the projections. The client's update is at one end of the ball; the update of
+// each other member is known to be 0.
 func (w *watched) sample(t *testing.T, count int, sign float64, f flaw, seed uint64) []float64 {
 	t.Helper()
 	g := w.claim
@@ -222,8 +222,8 @@ func measured(plus, minus []float64) (mu, off float64) {
 }
 
 // refute returns evidence against a claim of mu: events that are likelier than the claim allows, a measured mu above
-// it, or one more than 3 % below, which means that the noise is not as stated. lower is a lower bound on mu. All limits
-// are 4 standard errors off.
+// the claim, or a measured mu more than 3 % below it, which means that the noise is not as stated. lower is a lower
+// bound on mu. All limits are 4 standard errors off.
 func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint64) (faults []string, lower float64) {
 	t.Helper()
 	plus, minus := w.sample(t, count, 1, f, seed), w.sample(t, count, -1, f, seed+1)
@@ -250,9 +250,9 @@ func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint6
 // complete graph it changes mu by only 4.4 %, 5.8 standard errors. If both ends add, there is more noise, not less, as
 // part 3 of PROOF.md shows; the audit detects it because the noise does not cancel in the projection.
 //
-// This holds with SPADE_LONG. Otherwise an eighth of the samples has three times the standard error: the claim is
-// confirmed within 8 %, noise is 14 % too small, and only the forgotten colluder in the complete graph gets the full
-// samples.
+// These figures hold with SPADE_LONG. Otherwise the test makes an eighth of the samples, with three times the standard
+// error: it confirms the claim to within 8 %, plants noise that is 14 % too small, and makes the full number of samples
+// only for the forgotten colluder in the complete graph.
 func TestAuditOfSharedNoise(t *testing.T) {
 	for i, c := range []struct {
 		name   string

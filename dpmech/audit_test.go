@@ -90,7 +90,7 @@ func betaLower(x, a, b float64) float64 {
 	return front * f
 }
 
-// The limit against its definition, the sum of the binomial tail.
+// The limit agrees with its definition, the sum of the binomial tail.
 func TestBinomialLower(t *testing.T) {
 	for _, c := range []struct {
 		k, n  int
@@ -150,7 +150,7 @@ func auditedRelease(t *testing.T, dim, count int, claim Gaussian, sign, fault fl
 }
 
 // The audit treats the mechanism as a black box, at its worst case: two data sets whose updates are clipped to opposite
-// ends of the ball. A million releases in all; the probability of a false alarm is 1 % (and the seeds are fixed). On
+// ends of the ball. It makes a million releases in all from fixed seeds; the probability of a false alarm is 1 %. On
 // the wire grid a threshold on the sum is a valid event, if not always the tightest one.
 //
 // Power: at mu = 2.5, noise that is 2 % too small gives mu = 2.551. At epsilon 0 the left side rises by the density

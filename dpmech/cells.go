@@ -36,7 +36,7 @@ var heights = [cells + 1]uint64{
 }
 
 // columns is the alias table (Walker, ACM TOMS 3, 1977) of the weights: 256 columns of weight 2^55. The upper 56 bits
-// of an entry are the weight of the column's own number, the lower 8 bits the number with the rest.
+// of an entry are the weight of the column's own number; the lower 8 bits are the number that has the rest.
 var columns = aliasTable()
 
 func aliasTable() (table [256]uint64) {

@@ -15,26 +15,26 @@ var notCovered = []string{
 	"timing: when a node sends, and how long it takes",
 	"what a node shows on its own machine: losses, accuracies and failed queries of its own data, " +
 		"and logs at level DEBUG",
-	"records that another client, or another ledger, holds as well",
-	"what is set back together: every member restored at once, or a node and its ledger when no neighbor that " +
-		"remembers is left (none in common between two runs)",
+	"records that another client or another ledger also holds",
+	"rollbacks that nobody can detect: of all members at once, or of a node together with its ledger if no neighbor " +
+		"of this run knows the later state (two runs may have no neighbor in common)",
 	"copies of the device's folder and key that run at the same time, until a neighbor has seen two of their releases",
-	"snapshots of a virtual machine, and backups, that were put back",
+	"restored backups and restored snapshots of a virtual machine",
 	"power, radio and other physical side channels",
 	"choices made on data that conditional_on does not list",
 }
 
-// notCoveredShared extends notCovered for releases that share noise.
+// notCoveredShared extends notCovered for releases with pairwise noise.
 var notCoveredShared = []string{
-	"who learns the secret of an edge between two members that are not in the adversary's hands: it is made with X25519 " +
-		"and HKDF-SHA-256, and its noise with HMAC-SHA-256 and ChaCha8, which are taken to be secure",
-	"an adversary who knows what more members know than it is said to, beyond the cost against all other members together",
-	"two releases of one round that share noise, as of a state that was set back: they differ by each member's own noise " +
-		"alone",
+	"an adversary who learns the secret that two honest members share: X25519, HKDF-SHA-256, HMAC-SHA-256 and ChaCha8, " +
+		"from which secret and noise are made, are assumed to be secure",
+	"an adversary with more colluders than stated: only the cost against all other members together then holds",
+	"a second release of the same round with the same pairwise noise, as after a rollback: the two releases differ only " +
+		"in the local noise",
 }
 
 // NotSigned is an entry in the not_covered of a certificate without a signature.
-const NotSigned = "who wrote this certificate: it is not signed with a key, so nobody can prove what it claims"
+const NotSigned = "the author of this certificate: it is not signed, so nobody can prove who wrote it"
 
 const maxText = 2000 // bytes of one entry of a list
 
@@ -77,7 +77,7 @@ type Certificate struct {
 	// Cost includes them although no such release is known.
 	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
 	Limit          *Limit  `json:"limit"` // the budget of this run; nil: unlimited
-	Slack          float64 `json:"slack"` // distance of the drawn noise from the ideal that delta is charged for
+	Slack          float64 `json:"slack"` // distance between the drawn and the ideal noise, which delta includes
 	Cost
 	Curve      []Point   `json:"curve,omitempty"` // the cost by number of colluding members, epsilon by [GDP]
 	Lifetime   *Lifetime `json:"lifetime"`        // nil: no ledger
@@ -162,7 +162,7 @@ func (c *Certificate) shared() (s Shared) {
 	return s
 }
 
-// charged returns the cost of this run: the larger of its releases' and of the ledger's reservations'.
+// charged returns the cost of this run: that of its releases or of the ledger's reservations, whichever is larger.
 func (c *Certificate) charged() Total {
 	made := sumSpends(c.Spends)
 	if c.Lifetime == nil {
@@ -180,7 +180,7 @@ func (c *Certificate) charged() Total {
 func (c *Certificate) verifyReserved(reserved []Spend) error {
 	unmade, err := unmadeOf(c.Spends, reserved)
 	if err == nil && unmade != c.ReservedUnmade {
-		err = fmt.Errorf("the ledger has %d releases of this run, and the certificate %d and %d reserved_unmade",
+		err = fmt.Errorf("the ledger has %d releases of this run, but the certificate has %d releases and %d reserved_unmade",
 			countRounds(reserved), countRounds(c.Spends), c.ReservedUnmade)
 	}
 	return err
@@ -194,8 +194,8 @@ func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 		case i == 0 && len(made) == 0:
 			unmade = r.Rounds
 		case i >= len(made):
-			return 0, fmt.Errorf("the ledger has releases from round %d on, with other parameters or behind a gap, "+
-				"and the certificate none", r.First)
+			return 0, fmt.Errorf("the certificate lacks releases that are in the ledger: from round %d on, after a gap or "+
+				"with other parameters", r.First)
 		default:
 			m := made[i]
 			unmade = r.Rounds - m.Rounds
@@ -262,8 +262,8 @@ func (c *Certificate) encode(indent string) ([]byte, error) {
 }
 
 // Verify recomputes all numbers from the clip and noise of the releases and reports every field that disagrees. A
-// stated cost may be up to 1e-6 of it too high and must not be too low, except that an epsilon may be 1e-11 of it too
-// low, because processors differ in its last digits.
+// stated cost may be too high by a share of up to 1e-6. It must not be too low, except that an epsilon may be too low
+// by a share of 1e-11, because processors differ in its last digits.
 func (c *Certificate) Verify() error {
 	if c.Version != certificateVersion {
 		return fmt.Errorf("dpmech: certificate: version: is %d, want %d", c.Version, certificateVersion)
@@ -276,7 +276,7 @@ func (c *Certificate) Verify() error {
 	f.at("sampler", validName("sampler", c.Sampler))
 	f.want(c.Cooldown >= 0 && c.Cooldown <= maxRound, "cooldown_rounds: is %d, want 0..%d", c.Cooldown, maxRound)
 	f.want(c.EndedAfter >= 0 && c.EndedAfter <= maxRound && (c.EndedAfter == 0 || c.Rounds <= c.EndedAfter || c.TookOverAfter > 0),
-		"ended_after_round: is %d, want 0, or %d, the releases, to %d", c.EndedAfter, c.Rounds, maxRound)
+		"ended_after_round: is %d, want 0, or %d (the number of releases) to %d", c.EndedAfter, c.Rounds, maxRound)
 	for i, s := range c.Stops {
 		f.at(fmt.Sprintf("stops[%d]", i), validText("the text", s, maxText))
 	}
@@ -300,17 +300,17 @@ func (c *Certificate) Verify() error {
 		f.at("this run", err)
 	} else {
 		n := countRounds(c.Spends)
-		f.want(c.Rounds == n, "rounds: is %d, and the releases are %d", c.Rounds, n)
+		f.want(c.Rounds == n, "rounds: is %d, want %d, the number of releases", c.Rounds, n)
 		f.at("this run", c.Cost.verify(c.charged()))
 		f.at("curve", c.verifyCurve())
 		f.at("this run", c.Cost.withinLimit(c.Limit))
-		f.want(c.Limit == nil || c.Limit.Unit >= unitOf(c.Spends), "limit: it is %v, and the releases protect each record",
+		f.want(c.Limit == nil || c.Limit.Unit >= unitOf(c.Spends), "limit: is %v, but the releases protect only each record",
 			Client.Each())
 	}
 	if c.Lifetime != nil {
 		f.at("lifetime", c.Lifetime.verify(c))
 	} else {
-		f.want(c.ReservedUnmade == 0, "reserved_unmade: is %d, and there is no ledger that could have them",
+		f.want(c.ReservedUnmade == 0, "reserved_unmade: is %d, want 0 in a certificate without a ledger",
 			c.ReservedUnmade)
 	}
 	c.verifyForm(&f)
@@ -327,12 +327,12 @@ func (c *Certificate) verifyForm(f *faults) {
 		f.at("signature", validHex("the signature", c.Signature, signatureSize))
 	}
 	f.want((c.Signature != "" || c.Head == "") && (c.Head != "" || len(c.Countersigned) == 0),
-		"signature: it goes with head, and countersigned with both: one of them is missing")
+		"signature: head requires a signature, and countersigned requires head")
 	before := ""
 	for i, by := range c.Countersigned {
 		err := errors.Join(validName("member", by.Member), validHex("signature", by.Signature, signatureSize))
 		if i > 0 && by.Member <= before {
-			err = fmt.Errorf("member is %q, want one that comes after %q: each once, in ascending order",
+			err = fmt.Errorf("member is %q, want one after %q: members must be in ascending order",
 				by.Member, before)
 		}
 		f.at(fmt.Sprintf("countersigned[%d]", i), err)

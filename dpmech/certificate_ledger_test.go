@@ -42,8 +42,8 @@ func whole(t testing.TB, made, reserved int) (*Certificate, *testLedger) {
 	return c, l
 }
 
-// The releases of a certificate must equal those of its ledger: the certificate alone exposes fewer releases or more
-// noise, even if all its figures are consistent.
+// The releases of a certificate must equal those of its ledger. A certificate with fewer releases or more noise is
+// therefore detected even if all its figures are consistent.
 func TestCertificateReleasesEqualLedger(t *testing.T) {
 	good, _ := whole(t, 10, 10)
 	for name, x := range map[string]struct {
@@ -51,14 +51,14 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 		want   string
 	}{
 		"one release": {func(c *Certificate) { c.Spends[0].Rounds = 1 },
-			"the ledger has 10 releases of this run, and the certificate 1 and 0 reserved_unmade"},
+			"the ledger has 10 releases of this run, but the certificate has 1 releases and 0 reserved_unmade"},
 		"one, of more noise": {func(c *Certificate) { c.Spends[0].Rounds, c.Spends[0].Sigma = 1, 800 },
 			"releases[0]: found 1 rounds from 1 on with clip 1 and sigma 800, want 10 rounds from 1 on with clip 1 and sigma " +
 				"8 as in the ledger"},
 		"more noise":         {func(c *Certificate) { c.Spends[0].Sigma = 800 }, "sigma 800, want"},
 		"less noise":         {func(c *Certificate) { c.Spends[0].Sigma = 4 }, "sigma 4, want"},
 		"another clip":       {func(c *Certificate) { c.Spends[0].Clip = 0.5 }, "clip 0.5"},
-		"no release":         {func(c *Certificate) { c.Spends = []Spend{} }, "and the certificate 0 and 0 reserved_unmade"},
+		"no release":         {func(c *Certificate) { c.Spends = []Spend{} }, "but the certificate has 0 releases and 0 reserved_unmade"},
 		"more than reserved": {func(c *Certificate) { c.Spends[0].Rounds = 11 }, "found 11 rounds from 1 on"},
 		"the first left out": {func(c *Certificate) { c.Spends[0] = Spend{First: 2, Rounds: 9, Clip: 1, Sigma: 8} }, "found 9 rounds from 2 on"},
 		"a gap": {func(c *Certificate) {
@@ -70,7 +70,7 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 		"a gap in the ledger": {func(c *Certificate) {
 			c.Lifetime.Runs[1].Spends = []Spend{{First: 1, Rounds: 10, Clip: 1, Sigma: 8}, {First: 12, Rounds: 1, Clip: 1, Sigma: 8}}
 		},
-			"behind a gap"},
+			"after a gap"},
 		"other noise behind": {func(c *Certificate) {
 			c.Lifetime.Runs[1].Spends = []Spend{{First: 1, Rounds: 10, Clip: 1, Sigma: 8}, {First: 11, Rounds: 1, Clip: 1, Sigma: 80}}
 		},
@@ -85,7 +85,7 @@ func TestCertificateReleasesEqualLedger(t *testing.T) {
 	}
 }
 
-// Reservations beyond the releases count: the larger figure is the cost of the run.
+// Reservations beyond the releases count toward the cost of the run.
 func TestCertificateReservedUnmade(t *testing.T) {
 	for _, x := range []struct{ made, reserved int }{{10, 10}, {10, 11}, {7, 10}, {0, 4}, {0, 0}} {
 		c, _ := whole(t, x.made, x.reserved)
@@ -103,7 +103,7 @@ func TestCertificateReservedUnmade(t *testing.T) {
 		if x.reserved == x.made {
 			continue
 		}
-		// Verify detects a cost without them.
+		// Verify detects a cost that leaves out these reservations.
 		bad := clone(t, c)
 		bad.Cost = CostOf(sumSpends(bad.Spends), bad.Delta)
 		if err := bad.Verify(); err == nil || !strings.Contains(err.Error(), "this run: rho is stated as") {

@@ -43,7 +43,7 @@ func certify(t testing.TB) (*Certificate, *testLedger) {
 	return c, l
 }
 
-// The numbers of a certificate against manual results, and the round trip through JSON.
+// The numbers of a certificate agree with manual results, and a round trip through JSON changes nothing.
 func TestCertificate(t *testing.T) {
 	c, l := certify(t)
 	rho := 5*2/64. + 4*2*0.25/9
@@ -122,13 +122,13 @@ func TestCertificateFaults(t *testing.T) {
 		"not covered":       {func(c *Certificate) { c.NotCovered = c.NotCovered[1:] }, "timing"},
 		"delta":             {func(c *Certificate) { c.Delta = 0 }, "delta"},
 		"another delta":     {func(c *Certificate) { c.Delta = 1e-4 }, "epsilon_gdp is stated"},
-		"rounds":            {func(c *Certificate) { c.Rounds = 8 }, "rounds: is 8, and the releases are 9"},
+		"rounds":            {func(c *Certificate) { c.Rounds = 8 }, "rounds: is 8, want 9, the number of releases"},
 		"sigma":             {func(c *Certificate) { c.Spends[0].Sigma = 7.999 }, "rho is stated"},
 		"more noise":        {func(c *Certificate) { c.Spends[0].Sigma = 8.001 }, "sigma 8.001, want"},
 		"bad sigma":         {func(c *Certificate) { c.Spends[1].Sigma = math.Inf(1) }, "releases[1]: sigma"},
 		"clip":              {func(c *Certificate) { c.Spends[1].Clip = -1 }, "releases[1]: clip"},
 		"order":             {func(c *Certificate) { c.Spends[1].First = 5 }, "want one after 5"},
-		"no releases":       {func(c *Certificate) { c.Spends = nil }, "and the certificate none"},
+		"no releases":       {func(c *Certificate) { c.Spends = nil }, "the certificate lacks releases"},
 		"rho low":           {func(c *Certificate) { c.Rho = math.Nextafter(c.Rho, 0) }, "rho is stated"},
 		"rho high":          {func(c *Certificate) { c.Rho *= 1 + 1e-5 }, "only"},
 		"rho NaN":           {func(c *Certificate) { c.Rho = math.NaN() }, "rho is stated"},
@@ -138,7 +138,7 @@ func TestCertificateFaults(t *testing.T) {
 		"gdp":               {func(c *Certificate) { c.EpsilonGDP *= 1 - 1e-9 }, "epsilon_gdp is stated"},
 		"gdp high":          {func(c *Certificate) { c.EpsilonGDP *= 1 + 1e-5 }, "only"},
 		"gdp infinite":      {func(c *Certificate) { c.EpsilonGDP = math.Inf(1) }, "only"},
-		"limit":             {func(c *Certificate) { c.Limit.Epsilon = 2 }, "and the limit 2"},
+		"limit":             {func(c *Certificate) { c.Limit.Epsilon = 2 }, "want at most 2"},
 		"bad limit":         {func(c *Certificate) { c.Limit.Delta = 1 }, "limit: delta is 1"},
 		"lifetime rho":      {func(c *Certificate) { c.Lifetime.Rho /= 2 }, "lifetime: rho is stated"},
 		"lifetime gdp":      {func(c *Certificate) { c.Lifetime.EpsilonGDP *= 1 - 1e-9 }, "lifetime: epsilon_gdp"},
@@ -150,7 +150,7 @@ func TestCertificateFaults(t *testing.T) {
 		"long text":         {func(c *Certificate) { c.NotCovered[0] = strings.Repeat("x", 3000) }, "not_covered[0]"},
 		"lifetime id":       {func(c *Certificate) { c.Lifetime.Ledger.ID = "0" }, "lifetime: ledger: ledger id"},
 		"lifetime hash":     {func(c *Certificate) { c.Lifetime.Ledger.Hash = "" }, "ledger hash"},
-		"lifetime seq":      {func(c *Certificate) { c.Lifetime.Ledger.Seq++ }, "seq is 14, and the releases are 13"},
+		"lifetime seq":      {func(c *Certificate) { c.Lifetime.Ledger.Seq++ }, "seq is 14, want 13, the number of entries"},
 		"lifetime bad seq":  {func(c *Certificate) { c.Lifetime.Ledger.Seq = -1 }, "seq is -1"},
 		"run left out":      {func(c *Certificate) { c.Lifetime.Runs = c.Lifetime.Runs[1:] }, "seq"},
 		"own left out":      {func(c *Certificate) { c.Lifetime.Runs = c.Lifetime.Runs[:1] }, "not in the ledger"},
@@ -167,17 +167,17 @@ func TestCertificateFaults(t *testing.T) {
 		"lifetime zero-out": {func(c *Certificate) { c.Lifetime.EpsilonZeroOut = 0 },
 			"lifetime: epsilon_zero_out is stated as 0"},
 		"who wrote it": {func(c *Certificate) { c.NotCovered = c.NotCovered[:len(c.NotCovered)-1] },
-			"not signed with a key"},
+			"it is not signed"},
 		"copies": {func(c *Certificate) { c.NotCovered = append(c.NotCovered[:4:4], c.NotCovered[5:]...) },
 			"copies of the device's folder"},
 		"as version 1": {func(c *Certificate) { c.Version = 1 },
 			"version: is 1, want 2"},
 		"unmade": {func(c *Certificate) { c.ReservedUnmade = 1 },
-			"the ledger has 9 releases of this run, and the certificate 9 and 1 reserved_unmade"},
+			"the ledger has 9 releases of this run, but the certificate has 9 releases and 1 reserved_unmade"},
 		"minus unmade": {func(c *Certificate) { c.ReservedUnmade = -1 }, "and -1 reserved_unmade"},
 		"unmade, no ledger": {func(c *Certificate) { c.ReservedUnmade, c.Lifetime = 2, nil },
-			"reserved_unmade: is 2, and there is no ledger"},
-		"head alone": {func(c *Certificate) { c.Head = "00" }, "signature: it goes with head"},
+			"reserved_unmade: is 2, want 0"},
+		"head alone": {func(c *Certificate) { c.Head = "00" }, "signature: head requires a signature"},
 		"head":       {func(c *Certificate) { c.Head = "0G" }, "head: the release is"},
 		"signature":  {func(c *Certificate) { c.Signature = "00" }, "signature: the signature is"},
 		"countersigned": {func(c *Certificate) { c.Countersigned = []Countersignature{{"b", "00"}} },
@@ -185,9 +185,9 @@ func TestCertificateFaults(t *testing.T) {
 		"by nobody": {func(c *Certificate) { c.Countersigned = []Countersignature{{"", ""}} },
 			"countersigned[0]: member has 0 bytes"},
 		"of no head": {func(c *Certificate) { c.Countersigned = []Countersignature{{"b", "00"}} },
-			"one of them is missing"},
+			"countersigned requires head"},
 		"twice": {func(c *Certificate) { c.Countersigned = []Countersignature{{"b", "00"}, {"b", "00"}} },
-			`countersigned[1]: member is "b", want one that comes after "b"`},
+			`countersigned[1]: member is "b", want one after "b"`},
 	} {
 		cert := clone(t, good)
 		c.change(cert)
@@ -234,7 +234,7 @@ func TestNewCertificateRefuses(t *testing.T) {
 	}
 }
 
-// Text is readable.
+// Text names everything that a reader needs.
 func TestCertificateText(t *testing.T) {
 	c, _ := certify(t)
 	text := c.Text()
@@ -285,7 +285,7 @@ func TestCertificateTextIsPlain(t *testing.T) {
 	}
 }
 
-// Field names are exact: package json is more lenient than is safe here.
+// ParseCertificate accepts only exact field names: package json is more lenient than is safe here.
 func TestParseCertificateRefuses(t *testing.T) {
 	c, _ := certify(t)
 	good, err := c.JSON()

@@ -44,10 +44,10 @@ func (a Amount) Total() Total {
 
 func (a Amount) validate() error {
 	var f faults
-	f.want(a.Rho >= 0 && a.All >= a.Rho && a.All <= maxSpend, "rho is %v and rho_all %v, want 0 to %v, and rho_all not below rho",
+	f.want(a.Rho >= 0 && a.All >= a.Rho && a.All <= maxSpend, "rho is %v and rho_all is %v, want 0 to %v, and rho_all at least rho",
 		a.Rho, a.All, float64(maxSpend))
 	if a.Against != nil {
-		f.want(a.Against.Colluders >= 0 && a.Against.Absent >= 0, "against %+v, want 0 or more of both", *a.Against)
+		f.want(a.Against.Colluders >= 0 && a.Against.Absent >= 0, "against is %+v, want 0 or more of each", *a.Against)
 	}
 	return errors.Join(f...)
 }
@@ -56,7 +56,7 @@ func (a Amount) validate() error {
 // replacement device can continue the account. All numbers follow from fleet files, not from data.
 type Checkpoint struct {
 	Limit *Limit `json:"limit"` // limit of the ledger; nil: unlimited
-	// Elsewhere is the cost of other runs; an open one counts up to its planned end.
+	// Elsewhere is the cost of other runs; an open run counts up to its planned end.
 	Elsewhere Amount `json:"elsewhere"`
 	Run       Amount `json:"run"` // the cost, to its planned end, of the run in which the member sends the checkpoint
 	// From are the ids of the latest four lost ledgers whose cost Elsewhere includes.
@@ -112,7 +112,7 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 			elsewhere, unit = elsewhere.plus(cost), max(unit, unitOf(r.Spends)) // the run is over, or another process executes it
 		}
 	}
-	var open []Total // in an order independent of the map's, because sums are rounded
+	var open []Total // sorted, because sums are rounded and the order of a map is random
 	for other, cost := range c.plans {
 		if other != id && sumSpends(c.life.spends(other)).All <= cost.All {
 			open, unit = append(open, cost.Total()), max(unit, cost.Unit)
@@ -136,7 +136,7 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 type Inherited struct {
 	Ledger string `json:"lost_ledger"` // its id, 32 hexadecimal digits
 	Member string `json:"proved_by"`   // the neighbor that presented the checkpoint
-	Limit  *Limit `json:"limit"`       // of the lost ledger, which may have spent all of it; nil: unlimited
+	Limit  *Limit `json:"limit"`       // limit of the lost ledger, which may have spent all of it; nil: unlimited
 	Amount
 }
 

@@ -65,8 +65,8 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// An inherited cost counts in every total and against the limit, once per lost ledger, and an inherited cost for each
-// record blocks further releases under a limit for each client.
+// An inherited cost counts in every total and against the limit, once for each lost ledger. If it protects only each
+// record, it blocks further releases under a limit for each client.
 func TestInherit(t *testing.T) {
 	limit := &Limit{Epsilon: 8, Delta: 1e-5, Accounting: GDP}
 	lost := strings.Repeat("0f", 16)
@@ -96,10 +96,10 @@ func TestInherit(t *testing.T) {
 		case unit == Client && (err != nil || fits() >= before || fits() == 0):
 			t.Errorf("%d rounds fit, and %d before: %v", fits(), before, err)
 		case unit == Record && !(errors.Is(err, ErrUnit) && errors.Is(err, ErrBudget)):
-			t.Errorf("a limit for each client takes releases beside a cost for each record: %v", err)
+			t.Errorf("a limit for each client accepts releases beside a cost for each record: %v", err)
 		}
 	}
-	// The unit counts even though the cost is known.
+	// A second entry that adds no cost still changes the unit.
 	c, err := NewComposition("d", "2025-01-02T03:04:05Z", limit)
 	if err != nil {
 		t.Fatal(err)

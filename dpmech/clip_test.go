@@ -37,7 +37,7 @@ func norm(s []float32) float64 {
 	return math.Sqrt(sum)
 }
 
-// newBall against rational arithmetic, in particular where (R/gamma)^2 is an integer or close to one.
+// newBall agrees with rational arithmetic, in particular where (R/gamma)^2 is an integer or close to one.
 func TestBallIsExact(t *testing.T) {
 	check := func(r, gamma float64) {
 		t.Helper()
@@ -114,9 +114,9 @@ func plainClip(s []float32, r float32) {
 	}
 }
 
-// 1e5 vectors with SPADE_LONG, otherwise 20,000, random and hostile: the integer norm is never above R/gamma, no
-// coordinate grows, a vector that was too long stays long, and a short one is only truncated. A plain float32 clip of
-// the same vectors, truncated on the same grid in its favor, is often too long.
+// For random and hostile vectors (1e5 with SPADE_LONG, otherwise 20,000) the integer norm is never above R/gamma, no
+// coordinate grows, a vector that was too long keeps nearly the length R/gamma, and a short one is only truncated. A
+// plain float32 clip of the same vectors, truncated on the same grid in its favor, is often too long.
 func TestClipStaysInBall(t *testing.T) {
 	trials, large := 100_000, 1_000_000
 	switch {
@@ -287,8 +287,8 @@ func TestFineGridIsInvisible(t *testing.T) {
 	}
 }
 
-// M must be large although W is small: with M = 4 and the noise of epsilon 8 over fifty rounds, every coordinate of a
-// typical update is below a grid step and truncation leaves nothing.
+// The fine grid must be much finer than the wire grid: with M = 4 and the noise of epsilon 8 over fifty rounds, every
+// coordinate of a typical update is below a grid step and truncation leaves nothing.
 func TestCoarseGridErasesUpdate(t *testing.T) {
 	update := make([]float32, 7850)
 	hostile(update, 0, 3, stream(36))

@@ -25,11 +25,11 @@ func (id RunID) validate() error {
 // lifetime of the data. It is not safe for concurrent use.
 type Composition struct {
 	life  Lifetime         // the counts, without Ledger, Cost and the Rho of each run
-	plans map[RunID]Amount // of open runs, see Plan
+	plans map[RunID]Amount // costs of open runs, see Plan
 }
 
-// NewComposition returns an empty account of a data set; created is an RFC 3339 time. A nil limit counts without
-// refusing. Any other limit bounds the cost against all other members together, see [Limit].
+// NewComposition returns an empty account of a data set; created is an RFC 3339 time. With a nil limit it counts and
+// never refuses. Any other limit bounds the cost against all other members together, see [Limit].
 func NewComposition(dataset, created string, limit *Limit) (*Composition, error) {
 	err := errors.Join(validName("data set", dataset), validTime("created", created))
 	if limit != nil {
@@ -51,12 +51,12 @@ func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err 
 	return false, c.allows(id, f.totalWith(round, g), g.Unit, fmt.Sprintf("round %d", round))
 }
 
-// Add counts a release even beyond the limit, since it may have been made. It fails if the release is already counted
-// or does not follow those of its run.
+// Add counts a release even beyond the limit, because it may have been made. It fails if the release is already counted
+// or does not follow the earlier releases of its run.
 func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	f, counted, err := c.find(id, round, g)
 	if counted {
-		err = within(id.text(), fmt.Errorf("round %d is counted already", round))
+		err = within(id.text(), fmt.Errorf("round %d is already counted", round))
 	}
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (r RunSpend) Total() Total { return sumSpends(r.Spends) }
 type Lifetime struct {
 	Dataset string `json:"dataset"`
 	Created string `json:"created"` // when the ledger was created, by the clock of the device
-	Ledger  Head   `json:"ledger"`  // the state of the ledger that this sums up
+	Ledger  Head   `json:"ledger"`  // the state of the ledger that this summarizes
 	Limit   *Limit `json:"limit"`   // the budget of all runs together; nil: unlimited
 	// Inherited is a lower bound on the spend of lost ledgers of the same data.
 	Inherited []Inherited `json:"inherited,omitempty"`
@@ -219,7 +219,7 @@ func (life *Lifetime) verify(c *Certificate) error {
 			continue
 		}
 		sum := sumSpends(r.Spends)
-		f.want(r.Rho == sum.Rho, "%s: rho is stated as %v, and is %v", where, r.Rho, sum.Rho)
+		f.want(r.Rho == sum.Rho, "%s: rho is stated as %v, want %v", where, r.Rho, sum.Rho)
 		if r.RunID == c.RunID {
 			f.at(where, c.verifyReserved(r.Spends))
 		}
@@ -228,12 +228,12 @@ func (life *Lifetime) verify(c *Certificate) error {
 	}
 	f.want(seen[c.RunID] || c.Rounds <= 0 && c.ReservedUnmade <= 0, "this run is not in the ledger")
 	own := Lifetime{Runs: life.Runs} // an inherited cost may exceed the limit, which then refuses later releases
-	f.want(life.Limit == nil || life.Limit.Unit >= own.Unit(), "limit: it is %v, and what is counted protects each %v", life.Limit,
+	f.want(life.Limit == nil || life.Limit.Unit >= own.Unit(), "limit: is %v, but the counted releases protect only each %v", life.Limit,
 		own.Unit())
-	f.want(life.Delta == c.Delta, "delta is %v, and %v for this run", life.Delta, c.Delta)
+	f.want(life.Delta == c.Delta, "delta is %v, want %v as for this run", life.Delta, c.Delta)
 	if err := errors.Join(f...); err != nil {
 		return err
 	}
-	f.want(int64(life.Ledger.Seq) == rounds, "ledger: seq is %d, and the releases are %d", life.Ledger.Seq, rounds)
+	f.want(int64(life.Ledger.Seq) == rounds, "ledger: seq is %d, want %d, the number of entries", life.Ledger.Seq, rounds)
 	return errors.Join(append(f, life.Cost.verify(all), CostOf(runs, life.Delta).withinLimit(life.Limit.lifelong()))...)
 }

@@ -73,7 +73,7 @@ func TestCompositionSumsRuns(t *testing.T) {
 		fmt.Sprint(lifetime.Runs[0].Spends) != fmt.Sprint([]Spend{{First: 1, Rounds: 4, Clip: 1, Sigma: 8}}) {
 		t.Errorf("first run %+v", lifetime.Runs[0])
 	}
-	if err := l.Add(id, 4, noisy); err == nil || !strings.Contains(err.Error(), "is counted already") {
+	if err := l.Add(id, 4, noisy); err == nil || !strings.Contains(err.Error(), "is already counted") {
 		t.Errorf("a round was added twice: %v", err)
 	}
 	if none := (RunID{Run: "none"}); l.Last(none) != 0 || lifetime.Rounds(none) != 0 {

@@ -13,12 +13,12 @@ type Cost struct {
 
 	Rho          float64 `json:"rho"`   // zCDP
 	Mu           float64 `json:"mu"`    // GDP, sqrt(2 rho)
-	Delta        float64 `json:"delta"` // of the epsilons
+	Delta        float64 `json:"delta"` // delta of the epsilons
 	EpsilonPaper float64 `json:"epsilon_paper"`
 	EpsilonZCDP  float64 `json:"epsilon_zcdp"`
 	EpsilonGDP   float64 `json:"epsilon_gdp"`
 	// EpsilonZeroOut is EpsilonGDP under zero-out adjacency: without its data set a client's updates are zero vectors.
-	// Two centers are then at most R apart instead of 2R, which halves mu.
+	// Two clipped updates are then at most R apart instead of 2R, which halves mu.
 	EpsilonZeroOut float64 `json:"epsilon_zero_out"`
 	// AgainstAll is the spend against [AllOthers], who know all pairwise noise; nil if both costs are equal.
 	AgainstAll *Cost `json:"against_all,omitempty"`
@@ -50,11 +50,11 @@ func (c Cost) verify(t Total) error {
 	wrong := faults{c.verifyFigure(list[0])}
 	switch {
 	case c.AgainstAll == nil:
-		wrong.want(len(list) == 1, "field against_all is missing: noise is shared, and against all others rho is %v", t.All)
+		wrong.want(len(list) == 1, "field against_all is missing: with pairwise noise, rho against all other members is %v", t.All)
 	case len(list) == 1:
-		wrong.want(false, "unknown field against_all: no noise is shared")
+		wrong.want(false, "unknown field against_all: the releases have no pairwise noise")
 	default:
-		wrong.want(c.AgainstAll.Delta == c.Delta, "against_all: delta is %v, and %v before", c.AgainstAll.Delta, c.Delta)
+		wrong.want(c.AgainstAll.Delta == c.Delta, "against_all: delta is %v, want %v", c.AgainstAll.Delta, c.Delta)
 		wrong.want(c.AgainstAll.AgainstAll == nil, "against_all: unknown field against_all")
 		wrong.at("against_all", c.AgainstAll.verifyFigure(list[1]))
 	}
@@ -78,9 +78,9 @@ func (c Cost) verifyFigure(figure Figure) error {
 		if i > 1 { // an epsilon near 0 has fewer digits
 			least -= float64(1e-11*f.want) + 1e-12
 		}
-		wrong.want(f.have >= least, "%s is stated as %v, and is %v", f.name, f.have, f.want)
+		wrong.want(f.have >= least, "%s is stated as %v, want %v", f.name, f.have, f.want)
 		wrong.want(!(f.have >= least) || f.have <= f.want+float64(1e-6*f.want)+1e-12,
-			"%s is stated as %v, and is only %v", f.name, f.have, f.want)
+			"%s is stated as %v, want only %v", f.name, f.have, f.want)
 	}
 	return errors.Join(wrong...)
 }
@@ -98,7 +98,7 @@ func (c Cost) withinLimit(l *Limit) error {
 		return within("limit", err)
 	}
 	if eps := l.Accounting.Epsilon(c.Rho, l.Delta); eps > l.Epsilon*(1+1e-11) {
-		return fmt.Errorf("dpmech: limit: %v epsilon is %v at delta %v, and the limit %v",
+		return fmt.Errorf("dpmech: limit: %v epsilon is %v at delta %v, want at most %v",
 			l.Accounting, eps, l.Delta, l.Epsilon)
 	}
 	if c.AgainstAll != nil && l.EpsilonAll > 0 {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The zero-out epsilon is that of half the sensitivity: of the same releases with half the clip.
+// The zero-out epsilon is that of half the sensitivity, and so equals the epsilon of the same releases with half the
+// clip.
 func TestCostZeroOut(t *testing.T) {
 	for _, g := range []Gaussian{{Clip: 1, Sigma: 8}, {Clip: 1, Sigma: 1}, {Clip: 0.3, Sigma: 40}} {
 		whole, half := Spend{First: 1, Rounds: 50, Clip: g.Clip, Sigma: g.Sigma}, Spend{First: 1, Rounds: 50, Clip: g.Clip / 2, Sigma: g.Sigma}

@@ -23,7 +23,7 @@ type Point struct {
 
 // Curve is the cost of releases as a function of the number of colluding members.
 type Curve struct {
-	Points []Point // by ascending Colluders; a single point without colluders for a cost against [Everybody]
+	Points []Point // sorted by Colluders; a single point without colluders for a cost against [Everybody]
 	Others int     // the number of other members; 0 if unknown
 	absent int     // see [Shared]
 	named  string  // the adversary of the first point if its number of colluders is unknown
@@ -160,7 +160,7 @@ func Guess(rho float64) float64 { return 1 - math.Erfc(math.Sqrt(rho)/2)/2 }
 // Times converts a probability to a whole number of times in 100, rounded up.
 func Times(p float64) int { return int(math.Ceil(float64(100*p) - 1e-9)) }
 
-// Words explains in sentences for laymen what c means for one unit of the data of one member.
+// Words explains to laymen, in sentences, what c means for one unit of one member's data.
 func (c Curve) Words(unit Unit) string {
 	which, cases := "which of two data sets this member has", "the two"
 	if unit == Record {
@@ -175,7 +175,8 @@ func (c Curve) Words(unit Unit) string {
 		}
 		text += " (" + bar.Who + ")"
 	}
-	return fmt.Sprintf("%s; by guessing, 50. All other data count as known, and %s as equally likely", text, cases)
+	return fmt.Sprintf("%s; guessing is right 50 times. This assumes that all other data are known and that %s are equally likely",
+		text, cases)
 }
 
 // Bound returns the curve that the certificate states for its run, and the unit that it protects.
@@ -203,25 +204,25 @@ func (c *Certificate) verifyCurve() error {
 			f.want(p.Colluders > before.Colluders, "%s: colluders is %d, want more than %d", where, p.Colluders, before.Colluders)
 			f.want(p.Effective <= before.Effective, "%s: effective_sigma is %v, want at most %v", where, p.Effective, before.Effective)
 		}
-		f.want(p.Colluders >= 0 && p.Effective > 0, "%s: colluders is %d and effective_sigma %v, want 0 or more and more than 0", where,
+		f.want(p.Colluders >= 0 && p.Effective > 0, "%s: colluders is %d and effective_sigma is %v, want colluders >= 0 and effective_sigma > 0", where,
 			p.Colluders, p.Effective)
 		named = named || p.Level == Level{shared.Colluders, shared.Effective}
 		levels = append(levels, p.Level)
 	}
-	f.want(named, "lacks the releases' own %d colluders with effective_sigma %v", shared.Colluders, shared.Effective)
+	f.want(named, "lacks the point of the releases: %d colluders and effective_sigma %v", shared.Colluders, shared.Effective)
 	for i, s := range c.Spends {
 		alike := s.Shared == shared && len(levels) > 0 && levels[len(levels)-1].Effective == s.Sigma
-		f.want(s.Shared == (Shared{}) || alike, "releases[%d] share noise as no other does, want the last level to be their sigma, %v",
+		f.want(s.Shared == (Shared{}) || alike, "releases[%d]: pairwise noise differs from the other releases, or effective_sigma of the last point is not %v",
 			i, s.Sigma)
 	}
 	if len(f) > 0 {
 		return errors.Join(f...)
 	}
 	want := CurveOf(c.charged(), shared, levels, c.Delta, GDP)
-	f.want(len(want.Points) == len(c.Curve), "has %d points, and the releases cost the same against all", len(c.Curve))
+	f.want(len(want.Points) == len(c.Curve), "has %d points, want %d, as follows from the releases", len(c.Curve), len(want.Points))
 	for i := range min(len(want.Points), len(c.Curve)) {
 		have, want := c.Curve[i], want.Points[i]
-		const text = "[%d]: rho and epsilon are stated as %v and %v, and are %v and %v"
+		const text = "[%d]: rho and epsilon are stated as %v and %v, want %v and %v"
 		f.want(have.Rho >= want.Rho && notBelow(have.Rho, want.Rho) && notBelow(have.Epsilon, want.Epsilon), text, i, have.Rho, have.Epsilon, want.Rho,
 			want.Epsilon)
 	}

@@ -53,7 +53,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// An epsilon in a text has three digits and is not below its value, except for the error of the value.
+// An epsilon in a text has three digits and is not below its value, up to the rounding error of that value.
 func TestEpsilonText(t *testing.T) {
 	for epsilon, want := range map[float64]string{0: "0.00", 8: "8.00", 8 * (1 + 1e-12): "8.00", 8.0001: "8.01", 67.62: "67.7", 173.2: "174",
 		0.01234: "0.0124", 0.9999: "1.00", 9.9951: "10.0", 0.99: "0.990", 999.5: "1000", math.Inf(1): "+Inf", 1e-12: "0.000000001"} {
@@ -85,7 +85,7 @@ func TestCertificateCurve(t *testing.T) {
 		"negative": {{-1, 20}, {1, 16}, {30, 8}},
 	} {
 		if c, err := NewCertificate(about, 1e-5, f, nil, bad...); err == nil {
-			t.Errorf("%s levels were taken: %+v", what, c.Curve)
+			t.Errorf("%s levels were accepted: %+v", what, c.Curve)
 		}
 	}
 	c, err := NewCertificate(about, 1e-5, f, nil, ringLevels...)
@@ -115,7 +115,7 @@ func TestCertificateCurve(t *testing.T) {
 		other := *c
 		other.Curve = bad
 		if err := other.Verify(); err == nil {
-			t.Errorf("a curve of %d points was taken", len(bad))
+			t.Errorf("a curve of %d points was accepted", len(bad))
 		}
 	}
 	own := mustFilter(t, nil)
@@ -128,7 +128,7 @@ func TestCertificateCurve(t *testing.T) {
 	}
 	none.Curve = c.Curve
 	if err := none.Verify(); err == nil {
-		t.Error("a curve was taken of releases that share no noise")
+		t.Error("a curve was accepted for releases that share no noise")
 	}
 }
 
@@ -163,7 +163,8 @@ func TestGuess(t *testing.T) {
 			t.Errorf("%v is %d times in 100, want %d", p, got, want)
 		}
 	}
-	// It is below the bound of (epsilon, delta) alone for each delta, and near the best of these bounds.
+	// The probability is below the bound that (epsilon, delta) alone gives for each delta, and near the best of these
+	// bounds.
 	best := 1.0
 	for _, delta := range []float64{1e-9, 1e-5, 1e-2, 0.1, 0.3, 0.38} {
 		e := math.Exp(GDP.Epsilon(0.5, delta))

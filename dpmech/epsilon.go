@@ -30,7 +30,7 @@ func logMargin(t float64) float64 { return (1 + float64(t*t)) * 0x1p-46 }
 // epsilonGDP inverts logDelta in t and returns epsilon = rho + mu*t.
 func epsilonGDP(rho, delta float64) float64 {
 	mu := math.Sqrt2 * math.Sqrt(rho)
-	if mu < 20 { // delta may cover epsilon = 0; with a larger mu it cannot, as a float64 below 1
+	if mu < 20 { // delta may cover epsilon = 0; for a larger mu no float64 below 1 does
 		if log, _ := logDelta(-mu/2, mu, delta); log <= -logMargin(mu/2) {
 			return 0
 		}

@@ -108,12 +108,12 @@ func (l *Limit) bounds(u Unit, what string) error {
 	if l == nil || u <= l.Unit {
 		return nil
 	}
-	return fmt.Errorf("dpmech: %s: %w: %w (%v), and the release each %v: what it costs says nothing of a client's whole data "+
-		"set; want a limit for each record", what, ErrBudget, ErrUnit, l, u)
+	return fmt.Errorf("dpmech: %s: %w: %w (%v), but the release protects only each %v; set a limit for each record",
+		what, ErrBudget, ErrUnit, l, u)
 }
 
-// allows returns an error that wraps ErrBudget if the total after exceeds the limit or maxSpend; before is for the
-// text.
+// allows returns an error that wraps ErrBudget if the total after exceeds the limit or maxSpend. The error also states
+// before.
 func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
 		return within(what, err)
@@ -139,8 +139,8 @@ func (l *Limit) covers(limit, before, after float64, what string) error {
 	}
 	most, _ := l.Accounting.MaxRho(limit, l.Delta)
 	epsilon := func(rho float64) string { return FormatEpsilon(l.Accounting.Epsilon(rho, l.Delta), 4) }
-	return fmt.Errorf("dpmech: %s: %w: spent so far is rho %.6g (epsilon %s), with this it would be rho "+
-		"%.6g (epsilon %s), and the limit is rho %.6g (epsilon %v, %v, at delta %v)",
+	return fmt.Errorf("dpmech: %s: %w: the spend would rise from rho %.6g (epsilon %s) to rho %.6g (epsilon %s), above the "+
+		"limit of rho %.6g (epsilon %v, %v, at delta %v)",
 		what, ErrBudget, before, epsilon(before), after, epsilon(after), most, limit, l.Accounting, l.Delta)
 }
 
@@ -152,9 +152,9 @@ type Filter struct {
 	spends []Spend
 }
 
-// NewFilter returns an empty filter. A nil limit counts without refusing.
+// NewFilter returns an empty filter. With a nil limit it counts and never refuses.
 func NewFilter(limit *Limit) (*Filter, error) {
-	if limit != nil { // within which at least one release is possible
+	if limit != nil { // it must allow at least one release
 		if _, err := limit.Accounting.MaxRho(limit.Epsilon, limit.Delta); err != nil {
 			return nil, err
 		}
@@ -193,7 +193,7 @@ func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 		case round < s.First:
 			return false, fmt.Errorf("dpmech: round %d was skipped and cannot be reserved after round %d", round, f.Last())
 		case s.gaussian() != g:
-			return false, fmt.Errorf("dpmech: round %d is reserved with %v, and cannot be reserved again with %v",
+			return false, fmt.Errorf("dpmech: round %d is reserved with %v and cannot be reserved again with %v",
 				round, s.gaussian(), g)
 		}
 		return true, nil
@@ -212,7 +212,7 @@ func (f *Filter) totalWith(round int, g Gaussian) Total {
 	return with.Total()
 }
 
-// add counts a release in the last spend if it continues it, or else in a new one.
+// add counts a release. It extends the last spend if the release continues that spend, and else appends a new one.
 func (f *Filter) add(round int, g Gaussian) {
 	if n := len(f.spends); n > 0 {
 		if last := &f.spends[n-1]; round == last.last()+1 && g == last.gaussian() {
@@ -272,7 +272,7 @@ func LoadFilter(state []byte) (*Filter, error) {
 	}
 	f := &Filter{limit: s.Limit, spends: s.Spends}
 	if !bytes.Equal(f.State(), state) {
-		return nil, fmt.Errorf("dpmech: filter state: %d bytes, want exactly the %d bytes that were saved",
+		return nil, fmt.Errorf("dpmech: filter state: found %d bytes that were changed after they were saved, want the %d bytes that State returns",
 			len(state), len(f.State()))
 	}
 	return f, nil

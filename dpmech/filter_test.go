@@ -29,7 +29,7 @@ func exactRho(releases []Gaussian) *big.Rat {
 	return sum
 }
 
-// The running sum is never below the exact one, and barely above; exact values stay exact.
+// The running sum is never below the exact one and barely above it, and stays exact where no rounding is needed.
 func TestFilterSumsUpward(t *testing.T) {
 	s := stream(31)
 	for range 50 {
@@ -65,7 +65,7 @@ func TestFilterSumsUpward(t *testing.T) {
 	}
 }
 
-// Rounding up is by at most one step, and only where needed.
+// A sum or a multiple is rounded up to the next float64, and only if it is not exact.
 func TestRoundingUp(t *testing.T) {
 	s := stream(32)
 	above := 0
@@ -86,11 +86,11 @@ func TestRoundingUp(t *testing.T) {
 		}
 	}
 	if above < 10000 {
-		t.Errorf("only %d of 40000 results were rounded away from the nearest number: the test is blind", above)
+		t.Errorf("only %d of 40000 results were rounded away from the nearest number: the test has no power", above)
 	}
 }
 
-// For every accounting: the rounds planned with SigmaFor fit, one more does not, and the refusal has all details.
+// For every accounting the rounds planned with SigmaFor fit, one more does not, and the error has all details.
 func TestFilterRefuses(t *testing.T) {
 	for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 		sigma, err := SigmaFor(0.5, 50, 8, 1e-5, acc)
@@ -127,7 +127,7 @@ func TestFilterRefuses(t *testing.T) {
 	}
 }
 
-// For any parameters, even chosen in view of the spend: the filter stops in time, and not too early.
+// The filter stops in time and not too early, for any parameters, even those chosen in view of the spend.
 func TestFilterIsTight(t *testing.T) {
 	s := stream(33)
 	for range 40 {
@@ -197,7 +197,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 		} {
 			g := Gaussian{Clip: v[0], Sigma: v[1]}
 			if err := f.Reserve(1, g); err == nil {
-				t.Errorf("%+v was let through", g)
+				t.Errorf("%+v was accepted", g)
 			}
 		}
 		if f.Total().Rho != 0 || f.Last() != 0 {
@@ -205,11 +205,11 @@ func TestFilterRefusesNonsense(t *testing.T) {
 		}
 		if over := int64(maxRound) + 1; int64(int(over)) == over { // an int here, but not on every processor
 			if err := f.Reserve(int(over), Gaussian{Clip: 1, Sigma: 8}); err == nil {
-				t.Errorf("round %d was let through", over)
+				t.Errorf("round %d was accepted", over)
 			}
 		}
 	}
-	// A sum beyond maxSpend.
+	// The sum exceeds maxSpend.
 	f := mustFilter(t, nil)
 	if err := errors.Join(f.Reserve(1, Gaussian{Clip: 1, Sigma: 0.0015}), f.Reserve(3, Gaussian{Clip: 1, Sigma: 8})); err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 	for _, l := range []Limit{{}, {Epsilon: 8, Delta: 0, Accounting: GDP}, {Epsilon: 0, Delta: 1e-5, Accounting: GDP}, {Epsilon: math.NaN(), Delta: 1e-5, Accounting: GDP}, {Epsilon: 8, Delta: 1, Accounting: GDP},
 		{Epsilon: 8, Delta: 1e-5, Accounting: Accounting(9)}} {
 		if _, err := NewFilter(&l); err == nil {
-			t.Errorf("limit %+v was taken", l)
+			t.Errorf("limit %+v was accepted", l)
 		}
 	}
 }
@@ -252,12 +252,12 @@ var badStates = []struct{ state, want string }{
 	{`null`, "version is 0"},
 	{`{"version":1,"limit":null,"releases":[]}x`, "after top-level value"},
 	{`{"version":2,"limit":null,"releases":[]}`, "version is 2, want 1"},
-	{`{"version":1,"limit":null,"releases":null}`, "exactly"},
+	{`{"version":1,"limit":null,"releases":null}`, "changed after they were saved"},
 	{`{"version":1,"limit":null,"releases":[], "spent":0}`, "unknown field"},
-	{`{"version":1,"releases":[]}`, "exactly"},
+	{`{"version":1,"releases":[]}`, "changed after they were saved"},
 	{`{"Version":1,"limit":null,"releases":[]}`, `unknown field "Version"`},
 	{`{"version":1,"version":1,"limit":null,"releases":[]}`, "given twice"},
-	{` {"version":1,"limit":null,"releases":[]}`, "exactly"},
+	{` {"version":1,"limit":null,"releases":[]}`, "changed after they were saved"},
 	{`{"version":1,"limit":{"epsilon":-1,"delta":2,"accounting":"gdp"},"releases":[]}`, "delta is 2"},
 	{`{"version":1,"limit":{"epsilon":1,"delta":1e-5,"accounting":"moments"},"releases":[]}`, "moments"},
 	{`{"version":1,"limit":null,"releases":[{"first":0,"rounds":1,"clip":1,"sigma":8}]}`, "first round is 0"},

@@ -137,7 +137,7 @@ func roundUp(x float64) float64 {
 	inverse := 1.0
 	for ; x*inverse < 1e5; inverse *= 10 {
 	}
-	// A number with six digits may appear larger than itself by a rounding error.
+	// A rounding error may make a number with six digits appear larger than it is.
 	n := math.Ceil(x/unit*inverse - 1e-4)
 	return n * unit / inverse
 }

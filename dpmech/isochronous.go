@@ -28,8 +28,8 @@ var isoSteps = func() (steps [isoCells]struct{ last, fall uint64 }) {
 }()
 
 // isochronous draws round(2^shift * Z) for each element of dst. Its running time reveals nothing about the draws,
-// except with a probability below 2^-52 for each point: see part 2 of PROOF.md, section 7, also for the requirements on
-// a processor.
+// except with a probability below 2^-52 for each point. Part 2 of PROOF.md, section 7, has the proof and the
+// requirements on the processor.
 func (n *normal) isochronous(dst []int64, shift int) {
 	for i := range dst {
 		for {

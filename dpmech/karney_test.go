@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// karney is an exact sampler that shares nothing with those of the package and is twenty times slower: algorithm N of
+// karney is an exact sampler that shares no code with the package's and is twenty times slower: algorithm N of
 // Karney, "Sampling exactly from the normal distribution" (ACM Transactions on Mathematical Software 42:3, 2016).
 // Uniform numbers are drawn digit by digit, only as many digits as their comparisons need.
 type karney struct {
 	random  io.Reader
-	err     error // of random; sticky, and ends every loop
+	err     error // first error of random; it ends every loop
 	buf     [4096]byte
 	unread  int
 	x       uniform // the fraction of the number being drawn
@@ -73,7 +73,7 @@ func (n *karney) all(count int, trial func() bool) bool {
 	return true
 }
 
-// expHalf is true with probability exp(-1/2): von Neumann's method, the run of decreasing uniforms below 1/2 has even
+// expHalf is true with probability exp(-1/2), by von Neumann's method: a run of decreasing uniforms below 1/2 has even
 // length.
 func (n *karney) expHalf() bool {
 	last, z := &n.y, &n.z
@@ -159,7 +159,7 @@ func (n *karney) word() uint64 {
 	return w
 }
 
-// Ties of whole 64-bit digits, which chance would never produce: the comparison continues with the next digit.
+// If whole 64-bit digits tie, which chance would never produce, the comparison continues with the next digit.
 func TestUniformTies(t *testing.T) {
 	n := karney{random: stream(13)}
 	a, b := uniform{digits: []uint64{5, 9}}, uniform{digits: []uint64{5}}

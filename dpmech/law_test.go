@@ -13,7 +13,7 @@ import (
 
 var fresh = flag.Bool("fresh", false, "draw the normals of the statistical tests from a fresh key")
 
-// The two samplers, one of which fill uses.
+// samplers are the two samplers; fill uses one of them.
 var samplers = []struct {
 	name string
 	draw func(n *normal, dst []int64, shift int)
@@ -98,8 +98,8 @@ func chiLimit(df int) float64 {
 	return float64(df) * math.Pow(1-v+4.75*math.Sqrt(v), 3)
 }
 
-// chi is the chi-square statistic over bins of width 1/8, far beyond four standard deviations: each tail with less than
-// 10 expected draws is one bin.
+// chi is the chi-square statistic over bins of width 1/8 that reach far beyond four standard deviations. Each tail with
+// less than 10 expected draws is one bin.
 func (d *draws) chi() (sum float64, df int) {
 	width, all := max(1, 1<<d.fine/8), len(d.bins)
 	lo, hi := width, all-width
@@ -136,7 +136,7 @@ func (d *draws) ks() float64 {
 	return most * math.Sqrt(d.n)
 }
 
-// faults returns the tests that the draws fail. Each fails with an exact sampler with a probability of about 1e-6 (the
+// faults returns the tests that the draws fail. An exact sampler fails each with a probability of about 1e-6 (the
 // signs: 6e-5).
 func (d *draws) faults() (failed []string) {
 	if sum, df := d.chi(); sum > chiLimit(df) {
@@ -161,9 +161,9 @@ func (d *draws) faults() (failed []string) {
 	return failed
 }
 
-// sizes returns the numbers of draws and the size of the errors that they detect, see TestNormalLawPower: with
-// SPADE_LONG a scale that is off by 0.5 % and 0.1 % of signs, otherwise, with a fifth and a tenth of the draws, errors
-// of three times that size. With -short there are fewer draws.
+// sizes returns the numbers of draws and the size of the errors that they detect, see TestNormalLawPower. With
+// SPADE_LONG that is a scale that is off by 0.5 %, and 0.1 % wrong signs. Otherwise a fifth and a tenth of the draws
+// detect errors of three times that size. With -short there are fewer draws.
 func sizes() (plain, signs int, fault float64) {
 	switch {
 	case testing.Short():
@@ -177,8 +177,8 @@ func sizes() (plain, signs int, fault float64) {
 // long selects the sizes of the whole check, .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// The law on a coarse grid, where rounding is visible, a middle and a fine one; Karney's sampler, the reference, passes
-// the same test.
+// The draws follow the normal law on a coarse grid, where rounding is visible, on a medium and on a fine one. Karney's
+// sampler, the reference, passes the same test.
 func TestNormalLaw(t *testing.T) {
 	plain, signs, _ := sizes()
 	for i, s := range samplers {
@@ -279,7 +279,7 @@ func repeats(dst []int64) int {
 // 2012).
 func TestNoFloatGrid(t *testing.T) {
 	if !long || testing.Short() {
-		t.Skip("takes millions of draws of each sampler: SPADE_LONG=1 does")
+		t.Skip("needs SPADE_LONG=1: takes millions of draws of each sampler")
 	}
 	const count = 4_000_000
 	dst := make([]int64, count)
@@ -300,7 +300,7 @@ func TestNoFloatGrid(t *testing.T) {
 	}
 }
 
-// The tail, which random draws rarely reach: the fraction accepted, and its distribution, against the complementary
+// In the tail, which random draws rarely reach, the accepted fraction and its distribution agree with the complementary
 // error function.
 func TestTailLaw(t *testing.T) {
 	n := keyed(t, 40)
@@ -320,7 +320,7 @@ func TestTailLaw(t *testing.T) {
 	} {
 		start := math.Ldexp(float64(c.cells), -int(c.bits))
 		beyond := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / math.Erfc(start/math.Sqrt2) }
-		const bins = 24 // of width 1/32; the last is unbounded
+		const bins = 24 // bins of width 1/32; the last is unbounded
 		var got [bins]float64
 		kept := 0.0
 		for range tries {

@@ -50,7 +50,7 @@ func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
 func (m *Mechanism) sumWhole(s []float32, g Gaussian, pairs []Pair) (gamma float64, err error) {
 	err = errors.Join(m.checkLength("update", len(s)), g.Validate())
 	if g.Unit != Client {
-		err = errors.Join(err, fmt.Errorf("dpmech: a whole update is released %v, want unit client, or rows", g.Unit.Each()))
+		err = errors.Join(err, fmt.Errorf("dpmech: found a whole update with privacy %v, want rows, or privacy for each client", g.Unit.Each()))
 	}
 	if err == nil {
 		gamma, err = m.draw(g, pairs)
@@ -123,7 +123,7 @@ func onWire(sum int64, ratio float64) int32 {
 func (m *Mechanism) checkGrid(length int, step float64, g Gaussian) error {
 	err := m.checkLength("destination", length)
 	if !(step >= g.Sigma/(1<<12) && step <= g.Sigma) {
-		err = errors.Join(err, fmt.Errorf("dpmech: step is %v, want sigma/4096..sigma, sigma is %v", step, g.Sigma))
+		err = errors.Join(err, fmt.Errorf("dpmech: step is %v, want sigma/4096..sigma, where sigma is %v", step, g.Sigma))
 	}
 	return err
 }

@@ -27,8 +27,8 @@ func newMechanism(t testing.TB, dim int, seed uint64) *Mechanism {
 	return m
 }
 
-// The release against a simple float64 reference: the same noise drawn again, the update clipped by the formula of the
-// paper.
+// A release agrees with a simple float64 reference: the same noise, drawn again, plus the update, clipped by the
+// formula of the paper.
 func TestReleaseAgainstReference(t *testing.T) {
 	s := stream(1)
 	for _, c := range []struct {
@@ -81,7 +81,7 @@ func TestReleaseOnGridAgreesWithRelease(t *testing.T) {
 	for _, c := range []struct {
 		dim  int
 		g    Gaussian
-		step float64 // in units of sigma
+		step float64 // step in units of sigma
 	}{
 		{1000, Gaussian{Clip: 1, Sigma: 8}, 1. / 16},
 		{1000, Gaussian{Clip: 1, Sigma: 8}, 1. / 4096},
@@ -176,7 +176,7 @@ func TestReleaseOnGridIsBounded(t *testing.T) {
 	if err != nil || got[0] != 1<<30 || got[1] != -1<<30 {
 		t.Errorf("released %d, %v; want the ends of the range", got, err)
 	}
-	// The numbers before that are far from the ends of int64, even at the ends of all parameters.
+	// Before saturation the integers are far from the ends of int64, even at the ends of all parameters.
 	for _, g := range []Gaussian{{Clip: 1 << 20, Sigma: 1}, {Clip: 1, Sigma: 1 << 20}} {
 		for _, dim := range []float64{1, 1e6, 1 << 30} {
 			shift := gridBits(g, int(dim))
@@ -241,7 +241,7 @@ func TestReleaseRefuses(t *testing.T) {
 		}
 	}
 	if _, err := NewMechanism(0, rand.Reader); err == nil {
-		t.Error("dimension 0 was taken")
+		t.Error("dimension 0 was accepted")
 	}
 	if _, err := NewMechanism(1, nil); err == nil {
 		t.Error("a mechanism without randomness was made")
@@ -252,7 +252,7 @@ func zeros[T int32 | int64 | float32](s []T) bool {
 	return !slices.ContainsFunc(s, func(x T) bool { return x != 0 })
 }
 
-// Neither the noise, which would unmask a release, nor the update stays in memory.
+// A release leaves nothing in memory: neither the noise, which would unmask it, nor the update.
 func TestNothingIsLeftBehind(t *testing.T) {
 	m := newMechanism(t, 50, 5)
 	s := make([]float32, 50)

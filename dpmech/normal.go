@@ -13,8 +13,8 @@ type normal struct {
 	steady bool // use the isochronous sampler in every build
 	key    [32]byte
 	chacha rand.ChaCha8
-	buf    [32]uint64 // words of chacha, the last left of them unused; a key comes with 32 words
-	left   int
+	buf    [32]uint64 // words of chacha
+	left   int        // number of unused words, at the end of buf
 }
 
 // fill draws round(2^shift * Z), to nearest, for each element of dst; shift is in 0..50. It reads 32 bytes from

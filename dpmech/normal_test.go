@@ -25,8 +25,8 @@ func floorHeights(peak uint64, count int, bits uint) []uint64 {
 	return h
 }
 
-// The committed tables are exact to the last bit; the weights sum to 2^63, and the tail's weight suffices for its
-// proposal to cover the density. The next larger peak would not.
+// The committed tables are exact to the last bit. The weights sum to 2^63, and the tail's weight suffices for its
+// proposal to cover the density; with the next larger peak it would not.
 func TestHeights(t *testing.T) {
 	tail := func(h []uint64) (weight int64) {
 		left := uint64(1) << 63
@@ -40,7 +40,7 @@ func TestHeights(t *testing.T) {
 		heights []uint64
 		tail    int64
 		bits    uint
-		need    int64 // of the tail, in units of the density at its start: twice the cells of a block
+		need    int64 // least weight of the tail, in units of the density at its start: twice the cells of a block
 	}{
 		{"cells", heights[:], cellsTail, cellBits, 8},
 		{"isochronous", isoHeights[:], isoTail, isoCellBits, 2},
@@ -97,7 +97,7 @@ func TestIsoCell(t *testing.T) {
 	}
 }
 
-// slow draws like the samplers, from the same words, by their description and with big numbers.
+// slow draws from the same words as the samplers. It follows their description, with big numbers.
 func slow(name string, next func() uint64, shift int) int64 {
 	for {
 		r := next()
@@ -202,8 +202,8 @@ func tie(t trial, u uint64) uint64 {
 	return d
 }
 
-// Every path through the samplers, with words that lead there. The number of words used confirms the path: two for a
-// point under a rectangle, three for a trial, and two more each time a comparison needs more digits.
+// The samplers draw correctly on every path, with words that lead there. The number of words used confirms the path:
+// two for a point under a rectangle, three for a trial, and two more each time a comparison needs more digits.
 func TestEveryPath(t *testing.T) {
 	const middle = 0x8765432187654321
 	wedge := trial{peak: heights[0], bits: cellBits, k: 20, base: heights[21], span: heights[20] + 1 - heights[21]}
@@ -219,7 +219,7 @@ func TestEveryPath(t *testing.T) {
 		name, sampler string
 		words         []uint64
 		used          int
-		cell          uint64 // of the result, and its width
+		cell          uint64 // cell of the result, and its width
 		bits          int
 	}{
 		{"rectangle", "cells", []uint64{5 << 56, middle}, 2, 5, 4},
@@ -286,7 +286,7 @@ func TestEveryPath(t *testing.T) {
 	}
 }
 
-// The same digits on each grid: the nearest number, of either sign.
+// round returns the nearest number for the same digits on each grid, with either sign.
 func TestRound(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	for shift := range 51 {
@@ -317,7 +317,7 @@ func TestFill(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n.key != [32]byte{} || n.buf != [len(n.buf)]uint64{} || n.chacha != (rand.ChaCha8{}) {
-			t.Error("the key is still there")
+			t.Error("the key is still in memory")
 		}
 		if left := 64 - 32*(i+1); r.Len() != left {
 			t.Errorf("call %d leaves %d bytes, want %d", i, r.Len(), left)
@@ -349,8 +349,7 @@ func TestFillFails(t *testing.T) {
 	}
 }
 
-// The same words give the same noise, on every processor and from release to release: the first 64 draws, and a hash of
-// 100000.
+// The same words give the same noise on every processor and in every version: the first 64 draws, and a hash of 100000.
 func TestNormalGolden(t *testing.T) {
 	var key [32]byte
 	for i := range key {

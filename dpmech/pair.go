@@ -94,10 +94,10 @@ func (m *Mechanism) share(g Gaussian, shift int, pairs []Pair) error {
 	n, _ := g.Shared.exponent(g.Sigma)
 	switch {
 	case g.Shared == Shared{}:
-		return fmt.Errorf("dpmech: %d neighbors share noise, and the release has no shared sigma", len(pairs))
+		return fmt.Errorf("dpmech: %d neighbors share noise, but the release has no shared sigma", len(pairs))
 	case shift+n < 0 || shift+n > 50 || math.Ldexp(float64(len(pairs)), shift+n) > 1<<54:
-		return fmt.Errorf("dpmech: shared sigma is 2^%d steps of the grid, for %d neighbors, want at most 2^50 and 2^54 "+
-			"for all of them together", shift+n, len(pairs))
+		return fmt.Errorf("dpmech: shared sigma is 2^%d grid steps for each of %d neighbors, want at most 2^50 each and 2^54 "+
+			"in all", shift+n, len(pairs))
 	}
 	if m.shared == nil {
 		m.shared = make([]int64, len(m.noise))

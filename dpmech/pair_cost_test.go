@@ -103,13 +103,13 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 			err = c.Verify()
 		}
 		if err == nil {
-			t.Errorf("%q for %q was taken", to, from)
+			t.Errorf("%q for %q was accepted", to, from)
 		}
 	}
 	page := strings.Join(strings.Fields(good.Text()), " ")
 	for _, want := range []string{
 		"epsilon 1.05 with any 1 other member, 2.26 with all, at delta 1e-05: they can raise the odds", "also know the noise that they share",
-		"as good as 16 against whoever", "HMAC-SHA-256 and ChaCha8",
+		"equivalent to 16 against whoever", "HMAC-SHA-256 and ChaCha8",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in\n%s", want, good.Text())

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Section 5 of part 3 of PROOF.md on rounded pairwise noise: with an added Gaussian of deviation t, it is as good as
-// noise that was never rounded, except for a uniform number. The bound is visible where s and t are small; in a release
-// they are at least 2^24 and 2^10.
+// Rounded pairwise noise of deviation s plus a Gaussian of deviation t has nearly the distribution of the same noise
+// before rounding plus that Gaussian and a uniform number: section 5 of part 3 of PROOF.md. The test makes s and t so
+// small that the bound is visible; in a release they are at least 2^24 and 2^10.
 func TestRoundingVanishes(t *testing.T) {
 	for _, c := range []struct{ s, t float64 }{{0.5, 0.2}, {1, 0.3}, {1, 0.5}, {3, 0.4}, {3, 0.7}} {
 		cell := func(x float64) float64 { // the probability of the cell around x
@@ -40,8 +40,8 @@ func TestRoundingVanishes(t *testing.T) {
 	}
 }
 
-// Section 2 of part 3: what raises and what lowers a conductance. An edge whose ends disagree, or both add, is as good
-// as one that cancels; a missing edge is not.
+// An edge whose ends disagree, or both add, conducts no less than one that cancels; a missing edge lowers the
+// conductance: section 2 of part 3 of PROOF.md.
 func TestConductanceOnlyGrows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for range 200 {

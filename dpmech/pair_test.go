@@ -132,12 +132,12 @@ func TestSharedRefuses(t *testing.T) {
 		{Sigma: 2, Effective: 2, Colluders: -1}, {Sigma: 1 << 11, Effective: 2}, {Sigma: 1. / 32, Effective: 2}, {Colluders: 1},
 	} {
 		if err := (Gaussian{Clip: 1, Sigma: 1, Shared: s}).Validate(); err == nil {
-			t.Errorf("%+v was let through", s)
+			t.Errorf("%+v was accepted", s)
 		}
 	}
 	m := newMechanism(t, 10_000, 1)
 	if err := m.Release(make([]float32, 10_000), Gaussian{Clip: 1, Sigma: 1}, Pair{}); err == nil {
-		t.Error("a release without a shared sigma took a neighbor's noise")
+		t.Error("a release without a shared sigma accepted a neighbor's noise")
 	}
 	far := Gaussian{Clip: 1, Sigma: 1 << 20, Shared: Shared{Sigma: 1 << 30, Effective: 1 << 20}}
 	if err := m.Release(make([]float32, 10_000), far, Pair{}); err == nil || !zeros(m.noise) {

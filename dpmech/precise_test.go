@@ -39,8 +39,8 @@ func checkDelta(t *testing.T, r *reference, a Accounting, rho, eps float64) {
 	}
 }
 
-// A thousand random points, or 150 without SPADE_LONG, over the whole range in use and, for delta, far beyond it: never
-// below the truth, and within 1e-9 of it.
+// Epsilon is never below the truth, and within 1e-9 of it, at a thousand random points (150 without SPADE_LONG) over
+// the whole range in use and, for delta, far beyond it.
 func TestAccountingAgainstReference(t *testing.T) {
 	n := 150
 	switch {
@@ -64,7 +64,8 @@ func TestAccountingAgainstReference(t *testing.T) {
 	}
 }
 
-// Where formulas break down: the ends of the ranges and beyond, and spends that delta nearly covers.
+// Epsilon agrees with the reference where formulas break down: at and beyond the ends of the ranges, and for spends
+// that delta nearly covers.
 func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some spends take two thousand digits")
@@ -107,7 +108,7 @@ func TestEpsilonAtLargeDelta(t *testing.T) {
 	}
 }
 
-// The tails alone, with the errors that their comments state.
+// The errors of mills and millsDrop stay below the bounds that their comments state.
 func TestMillsAgainstReference(t *testing.T) {
 	r := newReference(384)
 	off := func(got float64, want *big.Float) float64 {
@@ -139,8 +140,8 @@ func TestMillsAgainstReference(t *testing.T) {
 	}
 }
 
-// The premise of epsilonGDP: where delta is at most one half, logDelta decreases in t at a rate of at least max(t,
-// 0.6), and ever faster.
+// The premise of epsilonGDP holds: where delta is at most one half, logDelta decreases in t at a rate of at least
+// max(t, 0.6), and ever faster.
 func TestLogDeltaFall(t *testing.T) {
 	for mu := 1e-6; mu < 1e4; mu *= 1.3 {
 		before := 0.0

@@ -2,5 +2,6 @@
 
 package dpmech
 
-// raceDetector slows everything down by a factor of ten or more, so statistics use fewer draws.
+// raceDetector reports whether the race detector is on. It slows everything down by a factor of ten or more, so
+// statistics use fewer draws.
 const raceDetector = true

@@ -108,7 +108,7 @@ func (r *reference) tail(x *big.Float) *big.Float {
 	return c.Quo(r.density(x), c)
 }
 
-// delta is the least delta at which a spend rho is epsilon under the accounting.
+// delta is the least delta at which a spend rho has at most the given epsilon under the accounting.
 func (r *reference) delta(a Accounting, rho, epsilon float64) *big.Float {
 	switch a {
 	case GDP:

@@ -18,12 +18,12 @@ import "fmt"
 // So if one of state, lines and mark is rolled back, no round is released twice, see "The order of duties" in PROOF.md.
 // reserved < saved is valid: cool-down rounds have no lines, and a run may have begun without a ledger.
 func CheckResume(saved, reserved, marked int) error {
-	const state = "and the newest state is of release"
+	const state = "but the newest state is of release"
 	switch {
 	case marked > saved:
-		return fmt.Errorf("dpmech: release %d is marked, it may have been sent, %s %d", marked, state, saved)
+		return fmt.Errorf("dpmech: release %d is marked and may have been sent, %s %d", marked, state, saved)
 	case reserved > saved+1:
-		return fmt.Errorf("dpmech: release %d is reserved, which is done after release %d is saved, %s %d",
+		return fmt.Errorf("dpmech: release %d is reserved, so the state of release %d was saved, %s %d",
 			reserved, reserved-1, state, saved)
 	}
 	return nil

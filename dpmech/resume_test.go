@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The rule for every small case, derived from the order of duties: a crash on disks that keep confirmed writes may
-// resume, and so may the loss of one file if nothing was sent that the others do not know.
+// CheckResume decides every small case as the order of duties requires. A node may continue after a crash if its disk
+// keeps confirmed writes, and after the loss of one file if it sent nothing that the other files do not know.
 func TestCheckResume(t *testing.T) {
 	type disk struct{ saved, reserved, marked int }
 	history := []disk{{}} // after each duty; the mark counts as sent
@@ -35,7 +35,7 @@ func TestCheckResume(t *testing.T) {
 			}
 		}
 	}
-	// cool-down rounds; a ledger added later
+	// Cool-down rounds have no lines, and a ledger may be added later.
 	for _, d := range []disk{{saved: 9, reserved: 6, marked: 6}, {saved: 3}} {
 		if err := CheckResume(d.saved, d.reserved, d.marked); err != nil {
 			t.Errorf("%+v: %v", d, err)
@@ -45,7 +45,7 @@ func TestCheckResume(t *testing.T) {
 		disk
 		want string
 	}{
-		{disk{0, 1, 1}, "release 1 is marked, it may have been sent, and the newest state is of release 0"},
+		{disk{0, 1, 1}, "release 1 is marked and may have been sent, but the newest state is of release 0"},
 		{disk{1, 3, 1}, "release 3 is reserved"},
 		{disk{0, 2, 0}, "release 2 is reserved"},
 	} {

@@ -10,7 +10,7 @@ import (
 // is the mechanism's length. A row may depend only on its own unit's records and on released values, so replacing one
 // unit replaces one clipped row of the sum, see part 4 of PROOF.md.
 type Rows struct {
-	Values []float32 // the rows in sequence, those of a unit adjacent; read only
+	Values []float32 // the rows in sequence, with the rows of a unit adjacent; read only
 	// Places is the number of rows of a unit, the same for all units of a network (r_max): 1 or 0 if the unit is a
 	// record, more if it is a person. The rows of a unit are added in order, in float32, and their sum is clipped.
 	Places int
@@ -30,15 +30,15 @@ func CheckRows(g Gaussian, dim, most int) error {
 		return err
 	}
 	if g.Unit != Record {
-		return fmt.Errorf("dpmech: rows for releases %v, want unit record", g.Unit.Each())
+		return fmt.Errorf("dpmech: found rows with privacy %v, want privacy for each record", g.Unit.Each())
 	}
 	if dim < 1 || most < 1 {
-		return fmt.Errorf("dpmech: %d units of %d numbers, want at least 1 of both", most, dim)
+		return fmt.Errorf("dpmech: %d units of %d numbers, want at least 1 of each", most, dim)
 	}
 	radius := newBall(g.Clip, math.Ldexp(g.Sigma, -gridBits(g, dim))).radius + 1
 	if hi, lo := bits.Mul64(radius, uint64(most)); hi > 0 || lo > mostSum {
-		return fmt.Errorf("dpmech: %d units of at most %d steps of the fine grid each (clip %v, sigma %v), want at most 2^61 "+
-			"steps in all: take a larger sigma", most, radius, g.Clip, g.Sigma)
+		return fmt.Errorf("dpmech: %d units of up to %d steps of the fine grid each (clip %v, sigma %v), want at most 2^61 "+
+			"steps in all: use a larger sigma", most, radius, g.Clip, g.Sigma)
 	}
 	return nil
 }
@@ -79,13 +79,13 @@ func (m *Mechanism) checkRows(rows Rows, g Gaussian) error {
 	d, places, most := len(m.noise), max(1, rows.Places), math.MaxInt32/len(m.noise)
 	switch size := math.Abs(rows.Factor); {
 	case rows.Places < 0 || places > most:
-		return fmt.Errorf("dpmech: %d places of a unit, want 1..%d", rows.Places, most)
+		return fmt.Errorf("dpmech: Places is %d, want 1..%d", rows.Places, most)
 	case len(rows.Values)%(places*d) != 0:
-		return fmt.Errorf("dpmech: %d numbers, want whole units of %d rows of %d", len(rows.Values), places, d)
+		return fmt.Errorf("dpmech: Values has %d numbers, want a multiple of %d rows of %d numbers", len(rows.Values), places, d)
 	case len(rows.Values)/d/places > rows.Most:
-		return fmt.Errorf("dpmech: %d units, want at most %d, the most of any member", len(rows.Values)/d/places, rows.Most)
+		return fmt.Errorf("dpmech: Values has %d units, want at most Most, which is %d", len(rows.Values)/d/places, rows.Most)
 	case !(size >= 1e-100 && size <= 1e100):
-		return fmt.Errorf("dpmech: the factor of rows is %v, want a number of size 1e-100..1e100", rows.Factor)
+		return fmt.Errorf("dpmech: Factor is %v, want an absolute value of 1e-100..1e100", rows.Factor)
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func checkSum(t *testing.T, d int, rows Rows, sum []int64, g Gaussian) {
 func TestOneRowIsAnUpdate(t *testing.T) {
 	random := stream(342)
 	for range 200 {
-		d := 1 + random.IntN(3) // sums of squares in the same order
+		d := 1 + random.IntN(3) // few enough that both sums of squares add in the same order
 		g := Gaussian{Clip: 2, Sigma: 0.5, Unit: Record}
 		s := rowsOf(1, 1, d, random)
 		rows := make([]float32, d)
@@ -160,12 +160,12 @@ func TestRowsErrors(t *testing.T) {
 		want string
 	}{
 		{Rows{Values: make([]float32, 4), Factor: 1}, g, "0 units of 2 numbers, want at least 1"},
-		{Rows{Values: make([]float32, 4), Factor: 1, Most: 1}, g, "2 units, want at most 1"},
-		{Rows{Values: make([]float32, 3), Factor: 1, Most: 9}, g, "3 numbers, want whole units of 1 rows of 2"},
-		{Rows{Values: make([]float32, 6), Factor: 1, Most: 9, Places: 2}, g, "6 numbers, want whole units of 2 rows"},
-		{Rows{Values: make([]float32, 4), Most: 2}, g, "factor of rows is 0"},
-		{Rows{Values: make([]float32, 4), Factor: math.NaN(), Most: 2}, g, "factor of rows is NaN"},
-		{Rows{Values: make([]float32, 4), Factor: 1, Most: 2, Places: -1}, g, "-1 places"},
+		{Rows{Values: make([]float32, 4), Factor: 1, Most: 1}, g, "2 units, want at most Most, which is 1"},
+		{Rows{Values: make([]float32, 3), Factor: 1, Most: 9}, g, "3 numbers, want a multiple of 1 rows of 2"},
+		{Rows{Values: make([]float32, 6), Factor: 1, Most: 9, Places: 2}, g, "6 numbers, want a multiple of 2 rows"},
+		{Rows{Values: make([]float32, 4), Most: 2}, g, "Factor is 0"},
+		{Rows{Values: make([]float32, 4), Factor: math.NaN(), Most: 2}, g, "Factor is NaN"},
+		{Rows{Values: make([]float32, 4), Factor: 1, Most: 2, Places: -1}, g, "Places is -1"},
 		{Rows{Values: make([]float32, 4), Factor: 1, Most: 1 << 30}, Gaussian{Clip: 1 << 10, Sigma: 1, Unit: Record}, "want at most 2^61"},
 		{Rows{Values: make([]float32, 4), Factor: 1, Most: 2}, Gaussian{Sigma: 1, Unit: Record}, "clip is 0"},
 	} {
@@ -200,7 +200,7 @@ func TestRowsAllocateNothing(t *testing.T) {
 	}
 }
 
-// Bytes a second of the sum of clipped rows, next to those of reading the same memory.
+// BenchmarkRows measures bytes per second of the sum of clipped rows, and of reading the same memory.
 func BenchmarkRows(b *testing.B) {
 	const d, units = 40, 20000
 	values := make([]float32, d*units)

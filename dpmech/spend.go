@@ -54,7 +54,7 @@ func bounded(rho float64) error {
 	if rho <= maxSpend {
 		return nil
 	}
-	return fmt.Errorf("dpmech: releases cost rho %v in all, want at most %v: above, nothing is protected",
+	return fmt.Errorf("dpmech: releases cost rho %v in all, want at most %v: above that, nothing is protected",
 		rho, float64(maxSpend))
 }
 
@@ -69,7 +69,7 @@ func validateSpends(list []Spend) error {
 			case s.First <= before.last():
 				err = fmt.Errorf("dpmech: first round is %d, want one after %d", s.First, before.last())
 			case s.First == before.last()+1 && s.gaussian() == before.gaussian():
-				err = errors.New("dpmech: the parameters of the rounds just before, want one entry for all")
+				err = errors.New("dpmech: has the parameters of the rounds just before, want one entry for both")
 			}
 		}
 		if err != nil {

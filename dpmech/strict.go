@@ -101,7 +101,7 @@ func uniqueNames(data []byte) error {
 			}
 			name, known := string(data[start+1:i]), open[len(open)-1]
 			if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" {
-				return fmt.Errorf("unknown field %.64q, want a name of small letters", name)
+				return fmt.Errorf("unknown field %.64q, want a name in lower case", name)
 			}
 			if known[name] {
 				return fmt.Errorf("field %s is given twice", name)
@@ -161,7 +161,7 @@ func within(where string, err error) error {
 	return errors.Join(errs...)
 }
 
-// names are a type, followed by the names of its values 0, 1, ...
+// names are the name of a type, followed by the names of its values 0, 1, ...
 type names []string
 
 // of returns the name of a value, or the type and the number if it has none.

@@ -31,7 +31,7 @@ func (c *Certificate) Text() string {
 		curve.Text(), c.Delta, unit.phrase(), about)
 	p.item("in words", "%s", curve.Words(unit))
 	if c.AgainstAll != nil {
-		p.item("", "outsiders see all releases; so many members, whichever they are, also know the noise that they share")
+		p.item("", "outsiders see all releases; colluding members, whichever they are, also know the noise that they share")
 	}
 	p.cost(c.Cost, unit)
 	if unit == Record {
@@ -39,21 +39,21 @@ func (c *Certificate) Text() string {
 	}
 	p.limit("limit of run", c.Limit)
 	p.WriteByte('\n')
-	made := "an update cut to a length of at most R"
+	made := "an update clipped to length R"
 	if unitOf(c.Spends) == Record {
-		made = "a sum over the records, each one's share cut to a length of at most R"
+		made = "a sum over the records, with the share of each record clipped to length R"
 	}
 	p.item("releases", "%d. Each is %s, with Gaussian noise of standard deviation sigma in every number", c.Rounds, made)
 	p.spends(c.Spends)
 	if c.ReservedUnmade > 0 {
-		p.item("reserved", "%d more in the ledger, of which no release is known; they are counted in what this "+
-			"run costs", c.ReservedUnmade)
+		p.item("reserved", "%d more in the ledger, for which no release is known; the cost of this run includes them",
+			c.ReservedUnmade)
 	}
 	p.item("noise", "%s", c.Sampler)
 	p.item("without cost", "%s", c.freeText())
 	p.WriteByte('\n')
 	if life := c.Lifetime; life == nil {
-		p.item("lifetime", "NOT KNOWN: no ledger was kept, so what other runs have spent of the same data is not counted")
+		p.item("lifetime", "NOT KNOWN: no ledger was kept, so the cost of other runs on the same data is not counted")
 	} else {
 		p.item("lifetime", "data set %q, all runs since %s together (%d): %s, at delta %v%s", life.Dataset, life.Created,
 			len(life.Runs), CurveOf(life.Total(), Shared{}, nil, life.Delta, GDP).Text(), life.Delta, life.Unit().phrase())
@@ -76,17 +76,17 @@ func (c *Certificate) Text() string {
 // signedText describes the signatures without verifying them.
 func (c *Certificate) signedText() string {
 	if c.Signature == "" {
-		return "NO: anybody can have written this"
+		return "NO: anyone could have written this"
 	}
-	text := fmt.Sprintf("as %s; that counts once it is verified with the key in the fleet file", c.Member)
+	text := fmt.Sprintf("by %s, not verified here: check it with the key in the fleet file", c.Member)
 	if len(c.Countersigned) == 0 {
-		return text + ". No neighbor says that it holds the last release"
+		return text + ". No neighbor signed that it holds the last release"
 	}
 	var names []string
 	for _, by := range c.Countersigned {
 		names = append(names, by.Member)
 	}
-	return text + ", and so does that these neighbors say they hold the last release: " + strings.Join(names, ", ")
+	return text + ". Neighbors that signed that they hold the last release, not verified either: " + strings.Join(names, ", ")
 }
 
 func (c *Certificate) freeText() string {
@@ -98,7 +98,7 @@ func (c *Certificate) freeText() string {
 		free = append(free, fmt.Sprintf("%d rounds of cool-down, which use no data", c.Cooldown))
 	}
 	if c.Averaged {
-		free = append(free, "the averaged model, which is made of releases")
+		free = append(free, "the averaged model, which is computed from releases")
 	}
 	if len(free) == 0 {
 		return "nothing else was sent"
@@ -144,7 +144,7 @@ func (p *page) cost(c Cost, unit Unit) {
 	}
 	p.item("also stated as", "%s%.6g-GDP; rho %.6g in zCDP, which is epsilon %s; "+
 		"by the formula of the SPADE-DFL paper epsilon %s; under the weaker zero-out adjacency, in which the %s is "+
-		"replaced by none, epsilon %s",
+		"removed, epsilon %s",
 		named, c.Mu, c.Rho, FormatEpsilon(c.EpsilonZCDP, decimals), FormatEpsilon(c.EpsilonPaper, decimals),
 		[]string{"data set", "record"}[unit], FormatEpsilon(c.EpsilonZeroOut, decimals))
 }
@@ -156,7 +156,7 @@ func (p *page) persons(c Cost) {
 	for r := 2; r <= 10; r++ {
 		list = append(list, fmt.Sprintf("%d: %s", r, FormatEpsilon(GDP.Epsilon(times(r*r, c.Rho), c.Delta), decimals)))
 	}
-	p.item("several records", "epsilon for a person with so many records at this member, at the same delta, against %s: %s",
+	p.item("several records", "epsilon for a person with this many records at this member, at the same delta, against %s: %s",
 		c.Adversary, strings.Join(list, ", "))
 	if c.AgainstAll != nil {
 		p.persons(*c.AgainstAll)
@@ -190,7 +190,7 @@ func (p *page) spends(list []Spend) {
 		}
 		shared := ""
 		if s.Shared != (Shared{}) {
-			shared = fmt.Sprintf(", and %v shared with %s: as good as %v against %s", s.Shared.Sigma, s.Shared.with(),
+			shared = fmt.Sprintf(", and %v shared with %s: equivalent to %v against %s", s.Shared.Sigma, s.Shared.with(),
 				s.Shared.Effective, s.Shared.Adversary())
 		}
 		p.item("", "%s: R %v, sigma %v%s", rounds, s.Clip, s.Sigma, shared)

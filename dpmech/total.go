@@ -14,7 +14,7 @@ const (
 // Total is the cost of releases in zCDP, rounded up, against two adversaries; without pairwise noise the costs are
 // equal. Totals of several runs add up, against the weakest of their adversaries.
 type Total struct {
-	Rho float64 // against outsiders with up to the least Shared.Colluders of all releases colluding
+	Rho float64 // against outsiders who collude with at most the least Shared.Colluders of all releases
 	All float64 // against all other members together
 
 	weakest adversary
@@ -49,7 +49,7 @@ func (g Gaussian) Total(n int) Total {
 	return Total{Rho: times(n, g.Rho()), All: times(n, g.RhoAll()), weakest: g.Shared.adversary()}
 }
 
-// adversary sees all releases and knows what colluders members know. The zero value is everybody else.
+// adversary sees all releases and knows what a number of members (colluders) know. The zero value is [Everybody].
 type adversary struct {
 	shared            bool // the releases have pairwise noise
 	colluders, absent int  // see [Shared]

@@ -19,7 +19,7 @@ func (t *trial) height() uint64 {
 	return t.base + h
 }
 
-// band is the least distance of the two computed sides for a certain comparison, see PROOF.md.
+// band is the least difference of the two computed sides that decides a comparison for certain, see PROOF.md.
 const band = 8
 
 // compare sets accept to 1 if the left side is certainly below the right one, and undecided to 1 if they are closer

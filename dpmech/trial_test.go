@@ -22,7 +22,7 @@ func bigFraction(digits ...uint64) *big.Float {
 	return x
 }
 
-// bigExp is exp(-v) with an error about 600 bits smaller: the reciprocal of the exponential series of v/2^32, whose
+// bigExp is exp(-v) with a relative error of about 2^-600: the reciprocal of the exponential series of v/2^32, whose
 // terms are all positive, squared 32 times.
 func bigExp(v *big.Float) *big.Float {
 	const halved = 32
@@ -133,7 +133,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// nearly returns trials of both samplers, most of them on or near the boundary, and the densities there.
+// nearly calls do with trials of both samplers, most of them on or near the boundary, and the density there.
 func nearly(r *rand.Rand, count int, do func(t trial, density uint64)) {
 	for i := range count {
 		t, density := trial{u: corner(r)}, uint64(0)
@@ -187,8 +187,8 @@ func TestCompareIsCertain(t *testing.T) {
 	}
 }
 
-// The exact decision against 640 bits of both numbers, including pairs that agree in 64, 128, 192 digits and more: it
-// draws as many digits as needed, and then is right.
+// exact agrees with a decision on 640 bits of both numbers, including pairs that agree in 64, 128, 192 digits and more:
+// it draws as many digits as it needs.
 func TestExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	used := map[int]int{}

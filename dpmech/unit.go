@@ -45,7 +45,7 @@ func (u Unit) protected() string {
 // adjacency is the change of data that a certificate's guarantee covers.
 func (u Unit) adjacency() string {
 	if u == Record {
-		return "the record is replaced by any other, and the numbers of records stay"
+		return "the record is replaced by any other, and the number of records stays the same"
 	}
 	return "the data set is replaced by any other"
 }
@@ -65,7 +65,7 @@ func (u Unit) Conditions() []string {
 }
 
 // notCoveredRecord extends notCovered for releases that protect each record.
-const notCoveredRecord = "a client's whole data set: what is stated holds for one record"
+const notCoveredRecord = "a client's whole data set: the guarantee holds for one record"
 
 // unitOf returns what the cost of spends protects: Record if any of them protects only records.
 func unitOf(spends []Spend) (u Unit) {

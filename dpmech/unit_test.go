@@ -9,7 +9,8 @@ import (
 
 const unitTime = "2026-01-02T03:04:05Z"
 
-// A limit for each record accepts releases of both units, one for each client only its own.
+// A limit for each record accepts releases of both units; a limit for each client accepts only releases that protect
+// each client.
 func TestLimitsOfUnits(t *testing.T) {
 	id := RunID{Run: "r", Fleet: strings.Repeat("ab", 32), Member: "m"}
 	record := Gaussian{Clip: 1, Sigma: 30, Unit: Record}
@@ -35,7 +36,7 @@ func TestLimitsOfUnits(t *testing.T) {
 		t.Error("a release of unit 7 is valid")
 	}
 	err := newMechanism(t, 1, 1).Release([]float32{1}, record)
-	if err == nil || !strings.Contains(err.Error(), "for each record, want unit client") {
+	if err == nil || !strings.Contains(err.Error(), "with privacy for each record, want rows") {
 		t.Errorf("a whole update as a record: %v", err)
 	}
 	dst := []float32{1}
@@ -66,7 +67,7 @@ func TestCertificateOfRecords(t *testing.T) {
 	}
 	text := strings.Join(strings.Fields(c.Text()), " ")
 	for _, want := range []string{"one record of one client", "epsilon 0.", "for each record at delta", "any one record of",
-		"the numbers of records stay", "each one's share cut", "10: ", "a client's whole data set: what is stated"} {
+		"the number of records stays the same", "share of each record clipped", "10: ", "a client's whole data set: the guarantee"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text lacks %q:\n%s", want, c.Text())
 		}
@@ -78,7 +79,7 @@ func TestCertificateOfRecords(t *testing.T) {
 	}
 	forged = *c
 	forged.Limit = &Limit{Epsilon: 1, Delta: 1e-5}
-	if err := forged.Verify(); err == nil || !strings.Contains(err.Error(), "limit: it is for each client") {
+	if err := forged.Verify(); err == nil || !strings.Contains(err.Error(), "limit: is for each client") {
 		t.Errorf("a limit for each client: %v", err)
 	}
 	life := &Lifetime{Runs: []RunSpend{{Spends: []Spend{spendOf(1, 1, Gaussian{Clip: 1, Sigma: 1})}}, {Spends: f.Spends()}}}

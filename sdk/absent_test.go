@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Planning for absent members requires as much noise as that many additional colluders, and requires pairwise noise.
+// A plan for absent members needs pairwise noise, and as much noise as a plan for that many additional colluders.
 func TestAbsentIsPlannedFor(t *testing.T) {
 	var edges [][2]int
 	for i := range 10 {
@@ -43,8 +43,8 @@ func TestAbsentIsPlannedFor(t *testing.T) {
 	}
 	plain := f.Hash()
 	for want, change := range map[string]func(p *sdk.Privacy){
-		"if at most 3 members vanish; the worst is": func(p *sdk.Privacy) { p.Absent = 3 },
-		"if at most 2 members vanish; the worst is": func(p *sdk.Privacy) { p.EffectiveSigma *= 1.0001 },
+		"if at most 3 members vanish; the worst case is": func(p *sdk.Privacy) { p.Absent = 3 },
+		"if at most 2 members vanish; the worst case is": func(p *sdk.Privacy) { p.EffectiveSigma *= 1.0001 },
 		"privacy.absent is 2, want 0, as pair_sigma is 0": func(p *sdk.Privacy) {
 			p.PairSigma, p.EffectiveSigma, p.Colluders = 0, 0, 0
 		},

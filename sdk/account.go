@@ -11,15 +11,15 @@ import (
 // account charges a run's releases with data to the run's filter and to the ledger. It is nil if the run is not
 // private.
 type account struct {
-	ledger *state.Ledger // nil: only this run counts
+	ledger *state.Ledger // nil: only this run's releases are counted
 	run    string
 	fleet  [32]byte
 	member string
-	cost   dpmech.Gaussian // of each release
-	rounds int             // planned
+	cost   dpmech.Gaussian // of each release with data
+	rounds int             // planned rounds with data
 	whole  bool            // true once all rounds are charged, because this device replaced a lost one
 
-	reserved, marked int // the last rounds of this run in the ledger at the time of newAccount
+	reserved, marked int // the last reserved and marked rounds of this run in the ledger when newAccount ran
 
 	mu     sync.Mutex // guards changes of filter
 	filter *dpmech.Filter
@@ -52,8 +52,8 @@ func (a *account) inLedger() (reserved, marked int) {
 	return a.ledger.Last(a.run, a.fleet, a.member), a.ledger.Marked(a.run, a.fleet, a.member)
 }
 
-// load restores a stored filter. head is the ledger's position at that time. If head is empty, load charges the ledger
-// for all releases of the filter.
+// load restores a stored filter. head is the ledger's position when the filter was stored. If head is empty, load
+// charges the ledger for all releases of the filter.
 func (a *account) load(filter []byte, head string) (err error) {
 	if a.filter, err = dpmech.LoadFilter(filter); err != nil {
 		return err
@@ -63,27 +63,27 @@ func (a *account) load(filter []byte, head string) (err error) {
 	}
 	for round := 1; round <= a.filter.Last(); round++ {
 		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
-			return fmt.Errorf("sdk: release %d was made without a ledger, and this one does not take it: %w", round, err)
+			return fmt.Errorf("sdk: release %d was made without a ledger, and this ledger refuses it: %w", round, err)
 		}
 	}
 	return nil
 }
 
-const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet anew " +
-	"under another run id"
+const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet again " +
+	"under a new run id"
 
-// check returns an error if the ledger has a release that a state stored after round lacks, by the rule of
-// [dpmech.CheckResume], or, without a stored state, if any release may have been sent.
+// check returns an error if the ledger has a release that the stored state lacks; see [dpmech.CheckResume]. round is
+// the last release of that state. Without a stored state, check fails if any release may have been sent.
 func (a *account) check(stored bool, round int) error {
 	switch {
 	case a == nil || a.whole:
 		return nil
 	case !stored && a.marked > 0:
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and there is no Store that could have it: %w; %s",
+		return fmt.Errorf("sdk: the ledger has release %d of this run, but without a Store its state is lost: %w; %s",
 			a.marked, state.ErrLost, advice)
 	}
 	if err := dpmech.CheckResume(round, a.reserved, a.marked); err != nil {
-		return fmt.Errorf("sdk: the ledger has release %d of this run, and the stored state ends with %d: %w; %s (%w)",
+		return fmt.Errorf("sdk: the ledger has release %d of this run, but the stored state ends with release %d: %w; %s (%w)",
 			a.reserved, round, state.ErrLost, advice, err)
 	}
 	return nil
@@ -98,10 +98,10 @@ func (a *account) reserve(round int) error {
 		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
 	}
 	if a.ledger != nil {
-		// The ledger charges each entry once, so the entry must not come from another node with the same history.
+		// The ledger charges each entry only once, so the node must not use an entry that another node made.
 		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
-			return fmt.Errorf("sdk: release %d is not made: the ledger has it from another node of this name: %w", round,
-				state.ErrRollback)
+			return fmt.Errorf("sdk: release %d is not made: another node of this name has already charged it to the ledger: %w",
+				round, state.ErrRollback)
 		}
 		if err := a.ledger.Reserve(a.run, a.fleet, a.member, round, a.cost); err != nil {
 			return fmt.Errorf("sdk: release %d is not made: %w", round, err)
@@ -123,7 +123,7 @@ func (a *account) mark(round int) error {
 	return nil
 }
 
-// chargeAll charges every release of the run, because the lost device may have made it.
+// chargeAll charges every release of the run, because the lost device may have made any of them.
 func (a *account) chargeAll() error {
 	if a == nil {
 		return nil

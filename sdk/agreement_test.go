@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// dying is a transport whose process dies before or after it sends the nth probe or reply.
+// dying is a transport of a process that dies before or after it sends the nth probe or reply.
 type dying struct {
 	transport.Transport
 	nth    int
@@ -55,8 +55,8 @@ func (d *dying) Send(ctx context.Context, to string, frame []byte) error {
 	return err
 }
 
-// crashing is a store whose process crashes the nth time it stores or removes secrets: either before or right after the
-// operation.
+// crashing is a store of a process that crashes right before or right after it stores or removes secrets for the nth
+// time.
 type crashing struct {
 	state.Store
 	kept   *int // counted across processes
@@ -122,8 +122,8 @@ func (b *keyBook) models(t *testing.T, f *sdk.Fleet, end ...int) [][]float32 {
 	return network.Models()
 }
 
-// One of three devices dies before and after every write of its secrets, save of a state, probe and reply, and
-// continues from its store. The models have the bits of an undisturbed run with the same secrets.
+// One of three devices dies before and after each write of its secrets, each save of a state, each probe and each
+// reply, and continues from its store. The models have the bits of an undisturbed run with the same secrets.
 func TestAgreementSurvivesCrashes(t *testing.T) {
 	f := sharedRing()
 	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"b", "c"}}

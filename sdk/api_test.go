@@ -135,7 +135,7 @@ func declared(files *token.FileSet, decl ast.Decl) []string {
 
 var (
 	spaces   = regexp.MustCompile(`\s+`)
-	receiver = regexp.MustCompile(`^\*?[A-Z]`) // of an exported type
+	receiver = regexp.MustCompile(`^\*?[A-Z]`) // a method of an exported type
 )
 
 func oneLine(files *token.FileSet, node ast.Node) string {

@@ -20,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// line is a member's end of a network while two devices use the member's name. Each neighbor is connected to the device
-// that connected last.
+// line connects a member's two devices, which use the same name, to the network. Each neighbor is connected to the
+// device that connected to it last.
 type line struct {
 	transport.Transport
 	member string
@@ -43,7 +43,7 @@ type side struct {
 	awake  chan struct{} // closed while the device is awake
 }
 
-// newLine gives the lost device a line, before anything starts.
+// newLine gives the lost device a line. Call it before any device starts.
 func (w *wreck) newLine() *line {
 	inner, err := w.net.Node(w.fleet.Members[w.lost])
 	if err != nil {
@@ -185,8 +185,8 @@ type notified struct {
 
 func (n notified) Opened() <-chan string { return n.opened }
 
-// beside starts a device with the lost device's name on a side of its line. The device is suspended after it makes
-// release asleep and before it sends it; 0 means never.
+// beside starts a device with the lost device's name on a side of the line. The device is suspended between making and
+// sending release asleep; 0 means never.
 func (w *wreck) beside(h *host, l *line, asleep int) {
 	h.side = l.newSide()
 	w.hosts[w.lost] = h
@@ -229,10 +229,10 @@ func (w *wreck) another(h *host) *host {
 }
 
 func (h *host) took() bool {
-	return strings.Contains(h.log.String(), "takes the place of the lost one")
+	return strings.Contains(h.log.String(), "has replaced the lost one")
 }
 
-// alone reports whether a device has dropped all its neighbors. It then sends notices for a while, and ends.
+// alone reports whether a device has dropped all its neighbors. Such a device sends notices for a while, and ends.
 func (h *host) alone() bool {
 	return !slices.ContainsFunc(h.node.Status().Neighbors, func(n sdk.Neighbor) bool { return n.Quarantine.Release == 0 })
 }
@@ -270,9 +270,10 @@ func (w *wreck) finish(l *line, others ...*host) {
 	}
 }
 
-// One neighbor does not learn that a silent device was replaced, hears from that device again, and continues from its
-// release. The lost device ends when another neighbor shows it what the replacement device signed. The first neighbor
-// has passed the replacement's starting point, so these two drop their edge. The run continues.
+// One neighbor does not learn that a silent device was replaced, hears from the silent device again, and continues from
+// its release. The silent device ends when another neighbor shows it what the replacement device signed. The first
+// neighbor has passed the replacement's starting point, so it and the replacement device drop their edge. The run
+// continues.
 func TestLostDeviceIsHeardByOneNeighbor(t *testing.T) {
 	for name, private := range map[string]bool{"private": true, "not private": false} {
 		t.Run(name, func(t *testing.T) {
@@ -343,9 +344,10 @@ func (w *wreck) heardByOne(asleep, last int) {
 }
 
 // A device falls silent at a random moment, another replaces it, and the silent device wakes up before or after that.
-// Sometimes each takes connections from the other. Every device ends: the lost device learns of its replacement, or
-// continues where no neighbor knows the replacement. A neighbor that passed the replacement's starting point drops
-// their edge. In a private run the replacement device reads no data. Seeds work as in TestRecoveries.
+// Sometimes the two take connections from each other. Every device ends: the lost device because it learns of its
+// replacement, or after it continued among neighbors that do not know the replacement. A neighbor that passed the
+// replacement's starting point drops its edge to the replacement. In a private run the replacement device reads no
+// data. Seeds work as in TestRecoveries.
 func TestTwoDevicesAtWork(t *testing.T) {
 	count, first := recoveries(t, 60)
 	var replaced, back, dropped int

@@ -10,11 +10,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Certificate bounds what the node's releases leaked, or, with Config.Ledger, all runs on its data. Config.Key signs it.
-// It fails without privacy.
+// Certificate returns an upper bound on what the node's releases leaked or, with Config.Ledger, on what all runs on the
+// node's data leaked. Config.Key, if set, signs it. Certificate fails if the run is not private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.account == nil {
-		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, and what its members send may reveal their data")
+		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, so its members' messages may reveal their data")
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -26,7 +26,7 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	}
 	if n.claims.Epoch > 0 {
 		conditions = append(conditions, fmt.Sprintf("this device took the place of a lost one after release %d: "+
-			"it released nothing of the data, and the whole run is counted, as the lost device may have made any of its releases",
+			"it used no data, and the whole run is counted, because the lost device may have made any of its releases",
 			n.status.Recovered))
 	}
 	about := dpmech.About{
@@ -48,8 +48,8 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	}
 	for _, e := range n.status.Evidence {
 		if e.Member == n.cfg.Name {
-			c.NotCovered = append(c.NotCovered, fmt.Sprintf("a second release of round %d that was made under this member's "+
-				"key, which its neighbors hold evidence of", e.Round))
+			c.NotCovered = append(c.NotCovered, fmt.Sprintf("a second release of round %d that this member's key signed; "+
+				"its neighbors hold evidence of it", e.Round))
 		}
 	}
 	if n.claims.Signing() {
@@ -64,13 +64,13 @@ func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	return c, err
 }
 
-// certified reports at the start of a run, rather than at its end, that no certificate can be made.
+// certified returns an error if no certificate can be made, so that a run fails at its start and not at its end.
 func (n *Node) certified() error {
 	if n.account == nil {
 		return nil
 	}
 	if _, err := n.Certificate(); err != nil {
-		return fmt.Errorf("sdk: there will be no certificate: %w", err)
+		return fmt.Errorf("sdk: this run could not issue a certificate: %w", err)
 	}
 	return nil
 }
@@ -83,18 +83,18 @@ func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
 			continue
 		}
 		seen[in.Ledger+in.Member] = true
-		limit := "it had no limit"
+		limit := "that ledger had no limit"
 		if in.Limit != nil {
-			limit = "its limit was " + in.Limit.String()
+			limit = "the limit of that ledger was " + in.Limit.String()
 		}
-		conditions = append(conditions, fmt.Sprintf("of the lost ledger %s is counted what %q could prove: what it had spent, and "+
-			"what runs that it had open might spend; runs that no neighbor knows of are not counted; %s",
+		conditions = append(conditions, fmt.Sprintf("for the lost ledger %s, what %q could prove is counted: what the ledger had "+
+			"spent, and what its open runs might spend; runs that no neighbor knows of are not counted; %s",
 			in.Ledger, in.Member, limit))
 	}
 	conditions = append(conditions, n.claims.Beside...)
 	if n.claims.Epoch > 0 && len(conditions) == 0 {
-		conditions = append(conditions, "no neighbor holds a checkpoint of another ledger of this member: what a lost one spent in "+
-			"runs without these neighbors is not counted")
+		conditions = append(conditions, "no neighbor holds a checkpoint of another ledger of this member: what a lost ledger spent "+
+			"in runs without these neighbors is not counted")
 	}
 	return conditions
 }

@@ -10,14 +10,14 @@ import (
 
 // Check reports why a node cannot be made or cannot finish.
 type Check struct {
-	Config  error           // the settings are invalid; ignores missing ones
+	Config  error           // the settings are invalid; missing settings are ignored
 	State   error           // the stored state is unreadable, or belongs to another run, member or program
 	Privacy error           // the rounds cost more than Privacy.EpsilonLimit; wraps [dpmech.ErrBudget]
-	Ledger  error           // rolled back, has releases that the state lacks, or no room for the rest of the run
+	Ledger  error           // the ledger is rolled back, has releases that the state lacks, or has no room for the rest of the run
 	Kept    *state.Snapshot // the state from which the node would continue, or nil
 }
 
-// Check applies the rules of [New]. It writes nothing and does not call the oracle, so it may run beside the node. It
+// Check applies the rules of [New]. It writes nothing and does not call the oracle, so the node may be running. It
 // needs only Fleet and Name. read returns what the Store holds, or an fs.ErrNotExist.
 func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	r := new(Check)

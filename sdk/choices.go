@@ -14,10 +14,10 @@ type Unit = dpmech.Unit
 // Consensus selects how members reach agreement in rounds without data.
 type Consensus = settings.Consensus
 
-// Payload selects what members send. It does not change one bit of the models.
+// Payload selects what members send. The models have the same bits with every payload.
 type Payload = settings.Payload
 
-// Values of settings.
+// Values of settings, and defaults.
 const (
 	EstimatorPaper    = zoest.Paper    // the estimator of the paper
 	EstimatorCentered = zoest.Centered // subtracts from each loss the last loss of the same sample
@@ -26,20 +26,20 @@ const (
 	UnitClient = dpmech.Client // the whole data set of each client
 	UnitRecord = dpmech.Record // each record of each client
 
-	ConsensusADMM      = settings.ADMM      // the steps of the method, without an update
+	ConsensusADMM      = settings.ADMM      // the method's own steps, without an update from data
 	ConsensusChebyshev = settings.Chebyshev // [graph.Chebyshev]: far fewer rounds; needs PayloadRelease, excludes Robust
 
 	PayloadAuto    = settings.Auto    // PayloadRelease in a private run, with ConsensusChebyshev and with Robust, else PayloadMessage
 	PayloadMessage = settings.Message // m_ij of eq. (message), one per neighbor
 	PayloadRelease = settings.Release // the released state itself, the same for all neighbors
 
-	DefaultMemoryLimit = 64 << 20 // bytes, of Config.MemoryLimit
+	DefaultMemoryLimit = 64 << 20 // default of Config.MemoryLimit, in bytes
 )
 
 // Wire selects what members send each other.
 type Wire struct {
 	Payload  Payload `json:"payload"`
-	GridBits int     `json:"grid_bits"` // W, 2 to 8: private releases on a grid of sigma/2^W; 0: none, or 4 with PayloadAuto
+	GridBits int     `json:"grid_bits"` // W, 2 to 8: private releases on a grid of sigma/2^W; 0: no grid, or W = 4 with PayloadAuto
 }
 
 func (f *Fleet) wire() Wire {

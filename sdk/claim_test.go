@@ -59,9 +59,9 @@ func forge(f *sdk.Fleet, member, by string, round int) []byte {
 	return r.Append(nil)
 }
 
-// A neighbor with a key claims in every possible way to hold what it does not hold, in three consecutive runs on one
-// ledger. The node refuses each lie and names what is missing. No lie is charged, blocks a later run, or affects a run
-// that also gets the neighbor's honest frames.
+// A neighbor with a key claims, in every possible way, to hold releases that it does not hold, in three consecutive
+// runs on one ledger. The node refuses each lie, and its error names what is missing. No lie is charged, blocks a later
+// run, or affects a run that also gets the neighbor's honest frames.
 func TestLiesCostNothing(t *testing.T) {
 	t.Parallel()
 	const rounds = 8
@@ -88,14 +88,14 @@ func TestLiesCostNothing(t *testing.T) {
 		lie  func(f *sdk.Fleet) func(frame *admm.Message) []admm.Message
 		want string
 	}{
-		{"a last word in the middle",
+		{"a Done in the middle",
 			beside(2, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Done, Round: 12} }),
-			"the sender says that it holds release 12 of this node, and shows no signature of it"},
-		{"a last word with its own signature", beside(2, func(f *sdk.Fleet) admm.Message {
+			"the sender says that it holds release 12 of this node, but shows no signature of it"},
+		{"a Done with its own signature", beside(2, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Done, Round: 12,
 				Signed: admm.Signed{Proof: forge(f, "a", "b", 12), Countersign: make([]byte, 64)}}
-		}), "release 12: the signature is by none of the member's keys"},
-		{"a last word with the signature of an earlier release", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
+		}), "release 12: the signature matches none of the member's keys"},
+		{"a Done with the signature of an earlier release", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if (frame.Kind == admm.Probe || frame.Kind == admm.ProbeReply) && len(frame.Signed.Proof) > 0 ||
 				frame.Kind == admm.Done {
 				return nil
@@ -112,17 +112,17 @@ func TestLiesCostNothing(t *testing.T) {
 					Incarnation: frame.Incarnation}}
 			}
 			return nil
-		}), "the sender says that it holds release 3 of this node, and shows no signature of it"},
+		}), "the sender says that it holds release 3 of this node, but shows no signature of it"},
 		{"a probe with the signature of itself", beside(2, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Probe, Held: 7, Incarnation: 1, Signed: admm.Signed{Proof: forge(f, "b", "b", 7)}}
-		}), "the sender says that it holds release 7 of this node: signed: release 7: the signature is by none of the " +
+		}), "the sender says that it holds release 7 of this node: signed: release 7: the signature matches none of the " +
 			"member's keys"},
 		{"a claim to have made releases",
 			beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Round: 2, Incarnation: 1} }),
-			"says that it is epoch 0 and has made release 2, and shows no signature of it"},
+			"says that it is epoch 0 and has made release 2, but shows no signature of it"},
 		{"a later epoch", beside(1,
 			func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Epoch: 9} }),
-			"says that it is epoch 9 and has made release 0, and shows no signature of it"},
+			"says that it is epoch 9 and has made release 0, but shows no signature of it"},
 		{"a release without a signature", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.Release && frame.Round == 4 && !frame.Resent {
 				bare := *frame
@@ -153,7 +153,7 @@ func TestLiesCostNothing(t *testing.T) {
 		{"a double that is none", beside(3, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Conflict, Round: 1,
 				Signed: admm.Signed{Proof: forge(f, "a", "b", 1), Other: forge(f, "a", "b", 1)}}
-		}), "release 1: the signature is by none of the member's keys"},
+		}), "release 1: the signature matches none of the member's keys"},
 		{"a double of one release", beside(3, func(f *sdk.Fleet) admm.Message {
 			one := forge(f, "a", "a", 1)
 			return admm.Message{Kind: admm.Conflict, Round: 1, Signed: admm.Signed{Proof: one, Other: one}}
@@ -240,8 +240,8 @@ func TestLiesCostNothing(t *testing.T) {
 	}
 }
 
-// Either all members of a fleet have keys, or none: a node with a key refuses unsigned messages, a node without accepts
-// them.
+// Either all members of a fleet have keys, or none: a node with a key refuses unsigned messages, and a node without a
+// key accepts them.
 func TestKeysOrNone(t *testing.T) {
 	t.Parallel()
 	f := privateRing()
@@ -266,7 +266,7 @@ func TestKeysOrNone(t *testing.T) {
 		{func(c *sdk.Config) { c.Keys = nil }, "Key and Keys: want both or neither"},
 		{func(c *sdk.Config) { c.Key = nil }, "Key and Keys: want both or neither"},
 		{func(c *sdk.Config) { c.Key = c.Key[:10] }, "Key has 10 bytes, want 64"},
-		{func(c *sdk.Config) { c.Key = memberKey("b") }, `Keys has 1 keys for "a", and Key belongs to none of them`},
+		{func(c *sdk.Config) { c.Key = memberKey("b") }, `Keys has 1 keys for "a", and Key matches none of them`},
 	} {
 		cfg := sdk.Config{Fleet: f, Name: "a", Samples: 7, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
 		sign(&cfg)

@@ -26,7 +26,7 @@ type OracleFunc = zoest.OracleFunc
 // Config describes a [Node]. Its first five fields are required.
 type Config struct {
 	Fleet     *Fleet              // the run; the same for all members
-	Name      string              // of this member
+	Name      string              // the name of this member
 	Oracle    Oracle              // the loss; Run calls it, with up to Window queries if it is a zoest.BatchOracle
 	Transport transport.Transport // reaches neighbors by name; the caller closes it
 	Samples   int                 // m, the number of the oracle's samples, at least 1
@@ -47,14 +47,14 @@ type Config struct {
 	Key  ed25519.PrivateKey                      // signs every release
 	Keys func(member string) []ed25519.PublicKey // a member's valid keys: present, next and retired; may change
 
-	// Neighbors that the node stops waiting for. By default it waits for all of them indefinitely.
+	// Neighbors that the node stops waiting for. By default the node waits for all neighbors indefinitely.
 
-	// Without names neighbors, not all of them, that are in quarantine from the start of Run, whatever they send. With
-	// [Privacy].Partners it may name partners; the node then does not wait for their keys.
+	// Without names neighbors that are in quarantine from the start of Run, whatever they send; at least one neighbor
+	// must remain. With [Privacy].Partners it may also name partners; the node then does not wait for their keys.
 	Without []string
-	// Patience, if not 0, is how long a neighbor may be silent before the node gives it up like those in Without; at
-	// least 2 minutes. Every node sends heartbeats, however slow its oracle. The node never gives up its last neighbor,
-	// nor any neighbor while it hears none.
+	// Patience, if not 0, is how long a neighbor may be silent before the node gives it up, as if Without named it; at
+	// least 2 minutes. Every node sends heartbeats, however slow its oracle. The node never gives up its last neighbor.
+	// While it hears no neighbor at all, it gives up none.
 	Patience    time.Duration
 	ResendAfter time.Duration // time without progress before messages are sent again; 0 means 2 s
 	Linger      time.Duration // how long a finished node serves its neighbors; 0 means 30 s
@@ -62,8 +62,8 @@ type Config struct {
 	// Queries of the oracle.
 
 	Window      int   // queries per call of the oracle, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle
-	SeededTable bool  // a table of 8 bytes per sample instead of 4*Dim: same bits, more time; not with EstimatorTracking
-	MemoryLimit int64 // of EstimatorTracking's memory in a Store, 4*Samples*(Dim+1) bytes; 0 means DefaultMemoryLimit
+	SeededTable bool  // stores 8 bytes per sample instead of 4*Dim: same bits, more time; not with EstimatorTracking
+	MemoryLimit int64 // bytes that EstimatorTracking may add to a Store, 4*Samples*(Dim+1); 0 means DefaultMemoryLimit
 
 	// Reports.
 
@@ -79,17 +79,18 @@ type Config struct {
 }
 
 // ErrWithout reports an invalid [Config].Without.
-var ErrWithout = errors.New("neighbors to give up")
+var ErrWithout = errors.New("invalid list of neighbors to give up")
 
-// Window returns a Config.Window for a fast oracle: 1 to 16 queries, 64 KiB.
+// Window returns the Config.Window for a fast oracle: as many queries of 8*dim bytes as fit into 64 KiB, but 1 to 16.
 func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 
 // Observer holds callbacks. Run calls each that is not nil, and waits for it.
 type Observer struct {
 	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid only during the call.
 	Released func(round int, x []float32)
-	// Waiting is called at most once per round, if these neighbors sent nothing for ResendAfter. In a takeover round is
-	// 0. If Waiting is nil, the Logger reports silent neighbors and why, after 5 seconds and then rarely.
+	// Waiting is called at most once per round, if these neighbors sent nothing for ResendAfter. During a takeover,
+	// round is 0. If Waiting is nil, the Logger reports silent neighbors and the reason, first after 5 seconds and then
+	// rarely.
 	Waiting func(round int, neighbors []string)
 }
 
@@ -109,19 +110,19 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 		refuse(self < 0, "Name is %q, want one of the fleet's members %q", c.Name, f.Members)
 		if c.Transport != nil {
 			most, want := c.Transport.MaxFrame(), wire.MaxFrame(f.Dim)
-			refuse(f.Dim > 0 && most < want, "the transport takes frames of %d bytes, want at least %d for dimension %d", most,
+			refuse(f.Dim > 0 && most < want, "the transport takes frames of at most %d bytes, want at least %d for dimension %d", most,
 				want, f.Dim)
 		}
 		w := f.wire()
 		refuse(c.Recover && w.Payload != PayloadRelease,
-			"Recover is set, and the fleet's payload is %q: both ends of an edge can begin it anew with payload %q only", w.Payload,
+			"Recover is set, and the fleet's payload is %q: a device can be replaced only with payload %q", w.Payload,
 			PayloadRelease)
 		refuse(c.Recover && c.Store == nil,
-			"Recover is set, and Store is nil: where the device starts has to be stored before it is shown")
+			"Recover is set, and Store is nil: a replacement device must store its start before it sends it")
 		if p != nil && self >= 0 {
 			all := p.graph.Neighbors(self)
 			refuse(c.Recover && len(all) == 0,
-				"Recover is set, and %q has no neighbors: nobody else can tell it where the run stands", c.Name)
+				"Recover is set, and %q has no neighbors that could report the progress of the run", c.Name)
 			left, wrong := len(all), false
 			for i, name := range c.Without {
 				j := slices.Index(f.Members, name)
@@ -133,20 +134,20 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 					!near && !(f.Privacy.Partners > 0 && slices.Contains(p.noise.Neighbors(self), j))
 			}
 			refuse(len(c.Without) > 0 && (left == 0 || wrong),
-				"%w: Without is %q, want neighbors of %q, and not all of them, or members that it shares noise with", ErrWithout, c.Without,
+				"%w: Without is %q, want neighbors of %q, but not all of them, or members that it shares noise with", ErrWithout, c.Without,
 				c.Name)
 			refuse(complete && f.Privacy.Partners > 0 && c.Key == nil && c.Secret == nil,
-				"Key is nil, and the fleet has partners: a member that relays unsigned keys could replace them")
+				"Key is nil, and the fleet has partners: want a key, because a member that relays unsigned offers could replace them")
 			if c.Samples > 0 && c.Samples != f.units(self, c.Samples) {
 				errs = append(errs, f.wrongRecords(self, c.Samples))
 			}
 		}
 		tracking := f.Method.Estimator == EstimatorTracking
-		refuse(tracking && c.SeededTable, "SeededTable is set, and the fleet's estimator is %q: its rows cannot be computed "+
-			"again", EstimatorTracking)
+		refuse(tracking && c.SeededTable, "SeededTable is set, and the fleet's estimator is %q: its table cannot be "+
+			"computed from a seed", EstimatorTracking)
 		limit, size := cmp.Or(c.MemoryLimit, DefaultMemoryLimit), 4*int64(c.Samples)*int64(f.Dim+1)
 		refuse(tracking && (c.Store != nil || !complete) && size > limit, "the memory of estimator %q, 4*samples*(dim+1) bytes of "+
-			"every stored state, is above the limit of %d bytes: raise MemoryLimit, take fewer samples or estimator %q",
+			"every stored state, is above the limit of %d bytes: raise MemoryLimit, take fewer samples, or use estimator %q",
 			EstimatorTracking, limit, EstimatorCentered)
 		refuse(f.Privacy.NonPrivate && c.Noise != nil, "Noise is set in a fleet that is not private")
 		refuse(f.Privacy.PairSigma == 0 && c.Secret != nil, "Secret is set in a fleet whose members share no noise")
@@ -161,12 +162,12 @@ func (c Config) validate(complete bool) (p *plan, err error) {
 	default:
 		keys := c.Keys(c.Name)
 		known := slices.ContainsFunc(keys, func(k ed25519.PublicKey) bool { return k.Equal(c.Key.Public()) })
-		refuse(!known, "Keys has %d keys for %q, and Key belongs to none of them", len(keys), c.Name)
+		refuse(!known, "Keys has %d keys for %q, and Key matches none of them", len(keys), c.Name)
 	}
-	refuse(c.Patience != 0 && c.Patience < minPatience, "Patience is %v, want 0 (wait for everybody) or at least %v", c.Patience,
+	refuse(c.Patience != 0 && c.Patience < minPatience, "Patience is %v, want 0 (wait indefinitely) or at least %v", c.Patience,
 		minPatience)
 	refuse(c.Window < 0, "Window is %d, want 0 or more", c.Window)
-	refuse(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger %v, want neither negative", c.ResendAfter,
+	refuse(c.ResendAfter < 0 || c.Linger < 0, "ResendAfter is %v and Linger is %v, want 0 or more", c.ResendAfter,
 		c.Linger)
 	refuse(complete && c.Samples < 1, "Samples is %d, want at least 1", c.Samples)
 	refuse(complete && c.Oracle == nil, "Oracle is nil")

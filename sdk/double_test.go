@@ -23,8 +23,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// both connects a member to two networks: it sends to both and receives from both. It delivers no release until each
-// network has delivered one.
+// both connects a member to two networks: it sends to both and receives from both. It holds back releases until it has
+// received one from each network.
 type both struct {
 	one, other transport.Transport
 	dim        int
@@ -194,7 +194,7 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 			t.Errorf("with a neighbor that has forgotten: %v, %d releases", errs[1], made)
 		}
 		if remembers {
-			copyFiles(t, old, dir, "b.ledger", "b.ledger.mark") // again, in a third run
+			copyFiles(t, old, dir, "b.ledger", "b.ledger.mark") // the same copy again, for a third run
 			if _, errs := run("three"); !errors.Is(errs[1], state.ErrRollback) {
 				t.Errorf("the third run: %v", errs[1])
 			}
@@ -202,8 +202,8 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 	}
 }
 
-// A ledger is rolled back and grows, in a run in which nobody remembers it, to at least its old length. In the next run
-// a neighbor that remembers detects the rollback.
+// A ledger is rolled back, and then grows to at least its old length in a run in which no neighbor remembers the old
+// one. In the next run a neighbor that remembers detects the rollback.
 func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 	for _, runs := range []int{1, 2} {
 		dir, old := newLedgers(t, privateRing()), t.TempDir()
@@ -226,7 +226,8 @@ func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 	}
 }
 
-// runOfTwo plays a run of the first two members. dir holds their ledgers and, if remembers, their records of neighbors.
+// runOfTwo plays a run of the first two members. dir holds their ledgers and, if remembers is true, their records of
+// neighbors.
 func runOfTwo(t *testing.T, dir, name string, remembers bool, change func(i int, c *sdk.Config)) (nodes []*sdk.Node, errs []error) {
 	t.Helper()
 	cfgs := configsOfTwo(t, dir, name, remembers)
@@ -325,7 +326,7 @@ func TestKeepCertificate(t *testing.T) {
 	}
 }
 
-// A retired key's signatures count, because a rolled-back device must not ignore them. So a member with such a stolen
+// A retired key's signatures count, because a rolled-back device must not ignore them. So anyone who stole the retired
 // key can end the device until the fleet file drops the key.
 func TestRetiredKeyCountsUntilItIsGone(t *testing.T) {
 	for _, retired := range []bool{true, false} {

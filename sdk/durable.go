@@ -13,7 +13,8 @@ import (
 // build identifies the arithmetic that produced a stored state. A program with another build must not continue the run.
 const build = "spade-edge arithmetic 1"
 
-// resume sets the node's machine and filter: restored from the store if it holds a state, otherwise new.
+// resume sets the node's machine and filter. It restores them from the store if the store holds a state, and otherwise
+// makes new ones.
 func (n *Node) resume(mcfg admm.Config) error {
 	snaps, err := n.load()
 	if err != nil {
@@ -52,7 +53,7 @@ func (n *Node) resume(mcfg admm.Config) error {
 	if n.machine, err = admm.Restore(mcfg, newest.State, before); err != nil {
 		return err
 	}
-	if err := n.account.mark(n.method().Data(round)); err != nil { // the crash may have come before that
+	if err := n.account.mark(n.method().Data(round)); err != nil { // the last process may have crashed before it marked the release
 		return err
 	}
 	n.disclose()
@@ -75,7 +76,7 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 			err = checkOwn(n.hash, n.cfg.Name, snap.Fleet, snap.Member, snap.Build)
 		}
 		if err == nil && snap.State.Round != s.Round {
-			err = fmt.Errorf("it is of release %d, want %d", snap.State.Round, s.Round)
+			err = fmt.Errorf("found release %d, want %d", snap.State.Round, s.Round)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("sdk: stored state of release %d: %w", s.Round, err)
@@ -99,23 +100,23 @@ func (n *Node) disclose() {
 		shown := *own
 		n.claims.Seen = &shown
 	}
-	for _, peer := range n.claims.Peers { // neighbors countersigned the release before
+	for _, peer := range n.claims.Peers { // the countersignatures are of the previous release
 		peer.Countersign = peer.Countersign[:0]
 	}
 }
 
-// checkOwn returns an error if a state has another program, fleet or member than this node.
+// checkOwn returns an error if a state does not belong to this node: if its fleet, member or arithmetic differs.
 func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic string) error {
 	var errs []error
 	differ := func(format string, found, wanted any) { errs = append(errs, fmt.Errorf(format, found, wanted)) }
 	if fleet != want {
-		differ("it is of a fleet with hash %x, want %x", fleet[:8], want[:8])
+		differ("it belongs to a fleet with hash %x, want %x", fleet[:8], want[:8])
 	}
 	if member != name {
-		differ("it is of member %q, want %q", member, name)
+		differ("it belongs to member %q, want %q", member, name)
 	}
 	if arithmetic != build {
-		differ("it is of a program with %q, want %q: finish the run with the program that began it", arithmetic, build)
+		differ("it comes from a program with %q, want %q: finish the run with the program that began it", arithmetic, build)
 	}
 	return errors.Join(errs...)
 }
@@ -175,15 +176,15 @@ func (n *Node) save(s *admm.State) error {
 		return err
 	}
 	if err := n.cfg.Store.Save(state.Record{Round: s.Round, State: n.encoded, Note: string(note)}); err != nil {
-		return fmt.Errorf("sdk: release %d is not sent: its state could not be stored: %w", s.Round, err)
+		return fmt.Errorf("sdk: release %d is not sent, because its state could not be stored: %w", s.Round, err)
 	}
 	return nil
 }
 
 // chargeLost charges releases that neighbors hold but this node's disk has lost.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
-	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with %d: %w; what was released counts "+
-		"as spent, and going on would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)
+	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with release %d: %w; the "+
+		"releases count as spent, and to continue would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)
 	if n.account == nil || !n.claims.Signing() { // an unsigned claim charges nothing
 		return err
 	}

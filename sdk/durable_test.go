@@ -18,12 +18,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// resumed is a member's noise source, starting at the release that its node makes next. Each release takes 32 bytes.
+// resumed is a member's noise source. It starts at the release that the member's node makes next. Each release takes 32
+// bytes.
 type resumed struct {
 	client int
 	node   *sdk.Node
 	random io.Reader
-	made   func(releases int) int // how many of them have noise
+	made   func(releases int) int // how many of the first releases have noise
 }
 
 func (r *resumed) Read(p []byte) (int, error) {
@@ -169,7 +170,7 @@ func TestNodesGoOnFromTheirStores(t *testing.T) {
 	}
 }
 
-// A node refuses a stored state that is not its own. If a state is lost, neighbors show what it contained.
+// A node refuses a stored state that is not its own. If a state is lost, neighbors prove which releases it contained.
 func TestStoresAreChecked(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -205,7 +206,7 @@ func TestStoresAreChecked(t *testing.T) {
 	other.Method.Tau = 3
 	wrong := config(1)
 	wrong.Fleet = &other
-	if _, _, err := kept(t, dir, wrong); err == nil || !strings.Contains(err.Error(), "it is of a fleet with hash") {
+	if _, _, err := kept(t, dir, wrong); err == nil || !strings.Contains(err.Error(), "it belongs to a fleet with hash") {
 		t.Errorf("state of another fleet: %v", err)
 	}
 	wrong = config(1)
@@ -216,7 +217,7 @@ func TestStoresAreChecked(t *testing.T) {
 		t.Errorf("state without a mean: %v", err)
 	}
 
-	// The ledger has three releases, or two after an early crash; an empty folder has none.
+	// The ledger has three releases, or two after an early crash, and the empty folder has none.
 	moved := filepath.Join(t.TempDir(), "b.ledger")
 	for _, name := range []string{"b.ledger", "b.ledger.mark"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
@@ -300,8 +301,8 @@ func TestReleaseIsKeptBeforeItIsSent(t *testing.T) {
 	}
 }
 
-// A run that exceeds its limit is refused before it begins. A run that exceeds the ledger's limit is refused before the
-// release.
+// A run that would exceed its own limit is refused before it begins. If a release would exceed the ledger's limit, it
+// is not made.
 func TestBudgets(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -323,7 +324,7 @@ func TestBudgets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Another run spends half of the budget that this run needs.
+	// Another run has spent half of the budget that this run needs.
 	for round := 1; round <= 6; round++ {
 		if err := ledger.Reserve("another", f.Hash(), "a", round,
 			dpmech.Gaussian{Clip: f.Privacy.Clip, Sigma: f.Privacy.Sigma}); err != nil {

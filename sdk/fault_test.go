@@ -47,7 +47,7 @@ func TestLostFrames(t *testing.T) {
 	lostFrames(t, f, func() [][]float32 { return simulated(t, f) })
 }
 
-// The same if neighbors agree on secrets over such a transport.
+// The result is also the same if neighbors agree on secrets over a transport that drops frames.
 func TestLostFramesOfAnAgreement(t *testing.T) {
 	onlyLong(t)
 	f, book := sharedRing(), newKeyBook()
@@ -62,7 +62,7 @@ func lostFrames(t *testing.T, f *sdk.Fleet, want func() [][]float32) {
 		trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
 	}
 	all := nodes(t, f, trs, func(_ int, c *sdk.Config) {
-		c.ResendAfter, c.Linger = 2*time.Millisecond, 2*time.Second // a node waits for a lost Done
+		c.ResendAfter, c.Linger = 2*time.Millisecond, 2*time.Second // the wait for a Done that was lost
 	})
 	mustRun(t, all)
 	sameModels(t, all, want())
@@ -92,8 +92,8 @@ func (l *first) Send(ctx context.Context, to string, frame []byte) error {
 	return l.Transport.Send(ctx, to, frame)
 }
 
-// Two nodes in the middle of a path lose their first frames. The constant repeats of their outer neighbors are no
-// progress and must not keep the two from resending.
+// Two nodes in the middle of a path lose their first frames. The constant repeats from their outer neighbors are no
+// progress, and must not keep these two nodes from resending.
 func TestRepeatsAreNoProgress(t *testing.T) {
 	f := ring()
 	f.Members = f.Members[:4]
@@ -108,7 +108,7 @@ func TestRepeatsAreNoProgress(t *testing.T) {
 	var wg sync.WaitGroup
 	for i, n := range all {
 		if i%2 == 1 {
-			time.Sleep(20 * time.Millisecond) // tickers out of phase by half a period
+			time.Sleep(20 * time.Millisecond) // so that the tickers are out of phase by half a period
 		}
 		wg.Go(func() {
 			if err := n.Run(ctx); err != nil {
@@ -119,7 +119,7 @@ func TestRepeatsAreNoProgress(t *testing.T) {
 	wg.Wait()
 }
 
-// The observer learns of a release when all other outputs show it, and before the release is sent.
+// When the observer learns of a release, all other outputs already show it, and it has not yet been sent.
 func TestReleasedIsKnown(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -141,7 +141,7 @@ func TestReleasedIsKnown(t *testing.T) {
 	}
 }
 
-// If a neighbor is missing, the others wait, report it, and continue when it comes.
+// If a neighbor is missing, the others wait for it, report it, and continue once it starts.
 func TestMissingNeighbor(t *testing.T) {
 	f := ring()
 	missing := make(chan []string, 1)
@@ -180,7 +180,7 @@ func TestMissingNeighbor(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// Run stops when its context ends, even during a query, and another call continues where it stopped.
+// Run stops when its context ends, even during a query, and another call of Run continues there.
 func TestStopAndGoOn(t *testing.T) {
 	f := privateRing()
 	var stop context.CancelFunc
@@ -277,7 +277,8 @@ func (p *tap) Send(ctx context.Context, to string, frame []byte) error {
 	return p.Transport.Send(ctx, to, frame)
 }
 
-// A failing oracle ends a run that is not private, with the oracle's error. In a private run nobody else can detect it.
+// A failing oracle ends a run that is not private, with the oracle's error. In a private run no other member can detect
+// the failure.
 func TestFailingOracle(t *testing.T) {
 	broken := errors.New("sensor unplugged")
 	fail := func(i int, c *sdk.Config) {
@@ -307,8 +308,8 @@ func TestFailingOracle(t *testing.T) {
 	}
 }
 
-// batched is an oracle that answers many queries at once, and occasionally omits the last answer. It is then queried
-// again.
+// batched is an oracle that answers many queries at once, and occasionally omits the last answer, so that the node must
+// repeat the query.
 type batched struct {
 	sdk.OracleFunc
 	calls, largest int
@@ -385,8 +386,8 @@ func TestLinger(t *testing.T) {
 	}
 }
 
-// When all nodes have what they need, a link that carries one frame at a time is full of repeats. Done messages must
-// still get through; otherwise a node would wait for Linger.
+// Once all nodes have what they need, a link that carries one frame at a time is full of repeated frames. Done messages
+// must still get through; otherwise a node would wait as long as Linger.
 func TestLastWordOverAFullLink(t *testing.T) {
 	t.Parallel()
 	for resend := 2250 * time.Microsecond; resend < 200*time.Millisecond; resend *= 3 {

@@ -41,7 +41,7 @@ type Fleet struct {
 	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil: nobody
 	Task json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
 
-	// Adapter maps the Dim numbers that members train and send to a model's parameters; nil: they are the parameters.
+	// Adapter maps the Dim numbers that members train and send to a model's parameters. If it is nil, they are the parameters.
 	Adapter *adapter.Spec `json:"adapter,omitempty"`
 }
 
@@ -53,7 +53,7 @@ type Method struct {
 	Mixing   int `json:"mixing,omitempty"` // consensus rounds after each round of learning; they cost no privacy
 	Cooldown int `json:"cooldown"`         // C, additional consensus rounds at the end
 	Tau      int `json:"tau"`              // local steps per round, at least 1
-	Batch    int `json:"batch"`            // queries per local step; 0 or more than a client's samples: one per sample
+	Batch    int `json:"batch"`            // queries per local step; 0, or more than the client has samples, means one per sample
 
 	Rho  float64       `json:"rho"`  // penalty parameter, > 0
 	Gain float64       `json:"gain"` // tau*beta*eta*mu as a fraction of the stability limit, in (0, 1); determines beta
@@ -67,14 +67,14 @@ type Method struct {
 	Seed       uint64             `json:"seed"`       // of directions and batches
 
 	Consensus Consensus `json:"consensus,omitempty"` // in mixing and cool-down rounds
-	Shrink    float64   `json:"shrink,omitempty"`    // standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
-	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1, or 0: see [admm.Config]
+	Shrink    float64   `json:"shrink,omitempty"`    // in standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
+	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1; 0: none; see [admm.Config]
 }
 
 // Last returns the number of a member's last release, K*(1+Mixing) + C.
 func (m Method) Last() int { return m.releases().Last() }
 
-// Data returns how many of the first releases use data, and cost privacy.
+// Data returns, for n = releases, how many of the releases 1 to n use data and therefore cost privacy.
 func (m Method) Data(releases int) int { return m.releases().Data(releases) }
 
 // Learning returns the last release before the cool-down, K*(1+Mixing).
@@ -106,7 +106,7 @@ func validName(s string) bool {
 // unbounded is the cost of releases without noise.
 var unbounded = dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 
-// Total returns the zCDP cost of rounds; infinite if the run is not private.
+// Total returns the zCDP cost of that many rounds of learning; infinite if the run is not private.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
 		return unbounded
@@ -163,7 +163,7 @@ func (f *faults) add(err error) {
 // plan checks the fleet and derives its plan.
 func (f *Fleet) plan() (*plan, error) {
 	var errs faults
-	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of UTF-8, all printable", wire.MaxName)
+	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of printable UTF-8", wire.MaxName)
 	errs.add(setting.Range{Min: 1, Max: wire.MaxDim, Whole: true}.Check("sdk: fleet", "dim", float64(f.Dim)))
 	p := f.network(&errs)
 	if f.X0 != nil && len(f.X0) != f.Dim {
@@ -181,14 +181,14 @@ func (f *Fleet) plan() (*plan, error) {
 		const want = "admm, as %s"
 		name := f.Method.Consensus.String()
 		errs.refuse(f.wire().Payload != PayloadRelease, "method.consensus", name, want, "the payload is not release")
-		errs.refuse(f.Method.Robust > 0, "method.consensus", name, want, "robust bounds the steps of the method alone")
+		errs.refuse(f.Method.Robust > 0, "method.consensus", name, want, "method.robust bounds only the steps of admm")
 	}
 	errs.refuse(f.Method.Robust > 0 && f.wire().Payload != PayloadRelease, "wire.payload", f.wire().Payload.String(),
-		"release, as method.robust is %v: a message to one neighbor shows neither noise nor place", f.Method.Robust)
+		"release, as method.robust is %v: only a release shows the noise and the model of its sender", f.Method.Robust)
 	if s := f.Stop; s != nil {
 		most := min(signed.MaxStops, len(f.Members))
 		errs.refuse(s.Members < 1 || s.Members > most, "stop.members", s.Members,
-			"1..%d: so many have to ask for an early end", most)
+			"1..%d, the number of members that must ask for an early end", most)
 	}
 	if f.Task != nil {
 		errs.add(checkTask(f.Task))
@@ -229,7 +229,7 @@ type FieldError = setting.FieldError
 // records is the valid range of a member's number of records.
 var records = setting.Range{Min: 1, Max: setting.Batch.Max, Whole: true}
 
-// checkRecords reports settings that rule out record-level privacy.
+// checkRecords checks the settings that depend on the protected unit.
 func (f *Fleet) checkRecords(errs *faults) {
 	if f.Privacy.Unit != UnitRecord {
 		errs.refuse(f.Privacy.Places != 0, "privacy.places", f.Privacy.Places, "0, as privacy.unit is %v", f.Privacy.Unit)
@@ -237,7 +237,7 @@ func (f *Fleet) checkRecords(errs *faults) {
 		return
 	}
 	if len(f.Records) != len(f.Members) {
-		errs.add(&FieldError{Package: "sdk: fleet", Field: "records", Found: fmt.Sprintf("a list of %d", len(f.Records)),
+		errs.add(&FieldError{Package: "sdk: fleet", Field: "records", Found: fmt.Sprintf("a list of %d numbers", len(f.Records)),
 			Want: fmt.Sprintf("the number of records of each of the %d members, as privacy.unit is record", len(f.Members))})
 	}
 	for i, m := range f.Records {
@@ -246,7 +246,7 @@ func (f *Fleet) checkRecords(errs *faults) {
 		}
 	}
 	const want = "%v, as privacy.unit is record: %s"
-	errs.refuse(f.Method.Batch != 0, "method.batch", f.Method.Batch, want, 0, "all records are asked in each step")
+	errs.refuse(f.Method.Batch != 0, "method.batch", f.Method.Batch, want, 0, "each step queries all records")
 	errs.refuse(f.Method.Momentum != 0, "method.momentum", f.Method.Momentum, want, 0,
 		"a sum of unreleased updates would count a record in many releases")
 }
@@ -259,8 +259,8 @@ func (f *Fleet) network(errs *faults) *plan {
 		j, taken := p.number[name]
 		if !validName(name) || taken { // format only on error: a fleet may be large
 			field := fmt.Sprintf("members[%d]", i)
-			errs.refuse(!validName(name), field, name, "1..%d bytes of UTF-8, all printable", wire.MaxName)
-			errs.refuse(taken, field, name, "another name than members[%d] has", j)
+			errs.refuse(!validName(name), field, name, "1..%d bytes of printable UTF-8", wire.MaxName)
+			errs.refuse(taken, field, name, "a name other than that of members[%d]", j)
 		}
 		p.number[name] = i
 	}
@@ -284,7 +284,7 @@ func (f *Fleet) network(errs *faults) *plan {
 	return p
 }
 
-// plan holds what a valid fleet implies.
+// plan holds values that are derived from a valid fleet.
 type plan struct {
 	graph  *graph.Graph
 	noise  *graph.Graph   // pairs that share pairwise noise
@@ -344,8 +344,8 @@ func (f *Fleet) shrink() float64 {
 	return f.Method.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
 }
 
-// Model returns the model of a stored release: x, or for a last release a copy that Method.Shrink shrinks. end and
-// early come from the state.
+// Model returns the model of a stored release: x or, for the last release, a copy that is shrunk by Method.Shrink.
+// release, end and early are Round, End and Early of the stored [admm.State].
 func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	m := f.Method.EndedAt(end)
 	if f.Privacy.NonPrivate || m.Shrink == 0 || release != cmp.Or(early, m.Last()) {

@@ -18,37 +18,37 @@ import (
 
 func TestFleetFaults(t *testing.T) {
 	for want, change := range map[string]func(f *sdk.Fleet){
-		`run is "", want 1..64 bytes of UTF-8`:                      func(f *sdk.Fleet) { f.Run = "" },
-		`xxx", want 1..64 bytes`:                                    func(f *sdk.Fleet) { f.Run = strings.Repeat("x", 65) },
-		`run is "\xff", want 1..64 bytes`:                           func(f *sdk.Fleet) { f.Run = "\xff" },
-		`members[1] is "b\n", want 1..64 bytes`:                     func(f *sdk.Fleet) { f.Members[1] = "b\n" },
-		`run is "\x1b[2J", want 1..64`:                              func(f *sdk.Fleet) { f.Run = "\x1b[2J" },
-		"dim is 268435457":                                          func(f *sdk.Fleet) { f.Dim = 1<<28 + 1 },
-		"Rounds 8 and Cooldown 2147483640":                          func(f *sdk.Fleet) { f.Method.Cooldown = math.MaxInt32 - 7 },
-		"members is [], want at least one":                          func(f *sdk.Fleet) { f.Members, f.Edges = nil, nil },
-		`members[2] is "a", want another name than members[0] has`:  func(f *sdk.Fleet) { f.Members[2] = "a" },
-		`members[1] is "", want`:                                    func(f *sdk.Fleet) { f.Members[1] = "" },
-		`edges[0][1] is "z", want the name of a member`:             func(f *sdk.Fleet) { f.Edges[0] = [2]string{"a", "z"} },
-		"not connected":                                             func(f *sdk.Fleet) { f.Edges = f.Edges[:2] },
-		"dim is 0, want a whole number":                             func(f *sdk.Fleet) { f.Dim = 0 },
-		"x0 is a list of 1 numbers, want 6":                         func(f *sdk.Fleet) { f.X0 = []float32{1} },
-		"method.rounds is 0, want":                                  func(f *sdk.Fleet) { f.Method.Rounds = 0 },
-		"method.cooldown is -3":                                     func(f *sdk.Fleet) { f.Method.Cooldown = -3 },
-		"method.tau is 0":                                           func(f *sdk.Fleet) { f.Method.Tau = 0 },
-		"method.batch is -1":                                        func(f *sdk.Fleet) { f.Method.Batch = -1 },
-		"method.rho is 0, want 1e-9..1e9":                           func(f *sdk.Fleet) { f.Method.Rho = 0 },
-		"method.gain is 1, want more than 0 and less":               func(f *sdk.Fleet) { f.Method.Gain = 1 },
-		"gain is 0, want":                                           func(f *sdk.Fleet) { f.Method.Gain = 0 },
-		"gain is NaN, want":                                         func(f *sdk.Fleet) { f.Method.Gain = math.NaN() },
-		"method.eta is a list of 0 values":                          func(f *sdk.Fleet) { f.Method.Eta = nil },
-		"method.mu is 0":                                            func(f *sdk.Fleet) { f.Method.Mu = []float64{0} },
-		`method.directions is "7", want rademacher or walsh`:        func(f *sdk.Fleet) { f.Method.Directions = 7 },
-		`method.estimator is "7", want paper, centered or tracking`: func(f *sdk.Fleet) { f.Method.Estimator = 7 },
-		`wire.payload is "-1", want message or release`:             func(f *sdk.Fleet) { f.Wire.Payload = -1 },
+		`run is "", want 1..64 bytes of printable UTF-8`:               func(f *sdk.Fleet) { f.Run = "" },
+		`xxx", want 1..64 bytes`:                                       func(f *sdk.Fleet) { f.Run = strings.Repeat("x", 65) },
+		`run is "\xff", want 1..64 bytes`:                              func(f *sdk.Fleet) { f.Run = "\xff" },
+		`members[1] is "b\n", want 1..64 bytes`:                        func(f *sdk.Fleet) { f.Members[1] = "b\n" },
+		`run is "\x1b[2J", want 1..64`:                                 func(f *sdk.Fleet) { f.Run = "\x1b[2J" },
+		"dim is 268435457":                                             func(f *sdk.Fleet) { f.Dim = 1<<28 + 1 },
+		"Rounds is 8, Mixing is 0 and Cooldown is 2147483640":          func(f *sdk.Fleet) { f.Method.Cooldown = math.MaxInt32 - 7 },
+		"members is [], want at least one":                             func(f *sdk.Fleet) { f.Members, f.Edges = nil, nil },
+		`members[2] is "a", want a name other than that of members[0]`: func(f *sdk.Fleet) { f.Members[2] = "a" },
+		`members[1] is "", want`:                                       func(f *sdk.Fleet) { f.Members[1] = "" },
+		`edges[0][1] is "z", want the name of a member`:                func(f *sdk.Fleet) { f.Edges[0] = [2]string{"a", "z"} },
+		"not connected":                                                func(f *sdk.Fleet) { f.Edges = f.Edges[:2] },
+		"dim is 0, want a whole number":                                func(f *sdk.Fleet) { f.Dim = 0 },
+		"x0 is a list of 1 numbers, want 6":                            func(f *sdk.Fleet) { f.X0 = []float32{1} },
+		"method.rounds is 0, want":                                     func(f *sdk.Fleet) { f.Method.Rounds = 0 },
+		"method.cooldown is -3":                                        func(f *sdk.Fleet) { f.Method.Cooldown = -3 },
+		"method.tau is 0":                                              func(f *sdk.Fleet) { f.Method.Tau = 0 },
+		"method.batch is -1":                                           func(f *sdk.Fleet) { f.Method.Batch = -1 },
+		"method.rho is 0, want 1e-9..1e9":                              func(f *sdk.Fleet) { f.Method.Rho = 0 },
+		"method.gain is 1, want more than 0 and less":                  func(f *sdk.Fleet) { f.Method.Gain = 1 },
+		"gain is 0, want":                                              func(f *sdk.Fleet) { f.Method.Gain = 0 },
+		"gain is NaN, want":                                            func(f *sdk.Fleet) { f.Method.Gain = math.NaN() },
+		"method.eta is a list of 0 values":                             func(f *sdk.Fleet) { f.Method.Eta = nil },
+		"method.mu is 0":                                               func(f *sdk.Fleet) { f.Method.Mu = []float64{0} },
+		`method.directions is "7", want rademacher or walsh`:           func(f *sdk.Fleet) { f.Method.Directions = 7 },
+		`method.estimator is "7", want paper, centered or tracking`:    func(f *sdk.Fleet) { f.Method.Estimator = 7 },
+		`wire.payload is "-1", want message or release`:                func(f *sdk.Fleet) { f.Wire.Payload = -1 },
 		`privacy.accounting is "Accounting(7)", want gdp, zcdp or paper`: func(f *sdk.Fleet) {
 			f.Privacy = sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5, Accounting: 7}
 		},
-		"choose one":                           func(f *sdk.Fleet) { f.Privacy.Sigma = 1 },
+		"found {NonPrivate:true":               func(f *sdk.Fleet) { f.Privacy.Sigma = 1 },
 		"privacy.clip is 0, want 1e-30..1e30":  func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Sigma: 1, Delta: 1e-5} },
 		"privacy.sigma is 0, want more than 0": func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 1, Delta: 1e-5} },
 		"task is not a JSON object in UTF-8":   func(f *sdk.Fleet) { f.Task = json.RawMessage(`{"a": 1`) },
@@ -85,7 +85,7 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
-// The resulting gain is the requested gain: a*rho*lambda_N = gain*8/3. With schedules this holds at the largest eta*mu.
+// The fleet has the requested gain: a*rho*lambda_N = gain*8/3. With schedules this holds at the largest eta*mu.
 func TestFleetGain(t *testing.T) {
 	for _, m := range []sdk.Method{
 		{Eta: []float64{0.5}, Mu: []float64{0.3}},
@@ -159,11 +159,11 @@ func TestFleetHashMeaning(t *testing.T) {
 // A fleet without a task has the same hash as before tasks existed, and a hello that differs only in the protocol. The
 // hash depends on the meaning of a task, not on its spelling.
 func TestFleetTask(t *testing.T) {
-	if h := ring().Hash(); hex.EncodeToString(h[:]) != "c1b5e12276f62c351ba16b39f6127630fcd2a815af933d9b4eb2997422b68c6d" {
+	if h := ring().Hash(); hex.EncodeToString(h[:]) != "c0e9df51cd8374eea9986c02c736afba49e2787683396ed6efca328025910fcb" {
 		t.Errorf("hash %x", h)
 	}
 	if sum := sha256.Sum256(ring().Hello("a")("b")); hex.EncodeToString(
-		sum[:]) != "8585c7ab1ecfe8ce2ce1f9a20117d32b44b773503611359f7d1eb1dd49e5d7b4" {
+		sum[:]) != "16ea052e6fc1ecde99f22e46b8fc2cdc7e03d645587240c4481234d305592039" {
 		t.Errorf("hello %x", sum)
 	}
 	one, other := ring(), ring()

@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// A frame above the limit costs its sender the connection, and the receiver no memory. The run continues over the next
-// connection.
+// A frame above the size limit costs the sender its connection, and costs the receiver no memory. The run continues
+// over the next connection.
 func TestGiantFramesOverTLS(t *testing.T) {
 	onlyLong(t)
 	f := path(false)
@@ -26,7 +26,7 @@ func TestGiantFramesOverTLS(t *testing.T) {
 	var log syncBuffer
 	trs := pathOverTLS(t, f, giant, slog.New(slog.NewTextHandler(&log, nil)))
 	big := make([]byte, giant)
-	lengths := map[int]int{2: wire.MaxFrame(6) + 1, 5: giant} // by the round in which they are sent, once each
+	lengths := map[int]int{2: wire.MaxFrame(6) + 1, 5: giant} // by the round in which a frame of this length is sent once
 	var sys uint64
 	evil := newVillain(t, trs[2], f.Dim, func(ctx context.Context, v *villain, _ []byte, f *admm.Message) {
 		if n := lengths[f.Round]; n > 0 && f.Kind == admm.EdgeMessage {
@@ -52,8 +52,8 @@ func TestGiantFramesOverTLS(t *testing.T) {
 	}
 }
 
-// A frame of a few bytes may decode to a vector of zeros, at most of the run's dimension. Two hundred such frames, 80
-// MB if decoded, take the memory of one.
+// A frame of a few bytes may decode to a vector of zeros, but only up to the run's dimension. Two hundred such frames,
+// 80 MB when decoded, take the memory of one.
 func TestBombs(t *testing.T) {
 	f := path(true)
 	f.Dim, f.Method.Rounds, f.Method.Cooldown = 100_000, 2, 1
@@ -127,7 +127,7 @@ func TestFlood(t *testing.T) {
 	victim = all[1]
 	mustRun(t, all)
 	close(over)
-	_ = trs[1].Close() // nobody takes the flood any longer
+	_ = trs[1].Close() // nobody receives the flood any longer
 	flood.Wait()
 	if most != 1 {
 		t.Errorf("%d frames were taken in between two queries, want 1", most)
@@ -135,7 +135,7 @@ func TestFlood(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// A flood of frames to a waiting node leaves the processor to others, because the node pauses after each frame.
+// A node that waits and is flooded with frames leaves the processor to others, because it pauses after each frame.
 func TestFloodOfWaitingNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const junk = 5000
@@ -159,7 +159,7 @@ func TestFloodOfWaitingNode(t *testing.T) {
 		if err := <-over; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		// The node takes the first thousand at once, and the last few may wait for Recv.
+		// The node takes the first thousand frames without a pause, and the last few frames may still wait for Recv.
 		took := time.Since(begin)
 		if least, most := (junk-1100)*time.Millisecond, junk*time.Millisecond; took < least || took > most {
 			t.Errorf("%d frames taken in %v, want between %v and %v", junk, took, least, most)

@@ -23,7 +23,7 @@ import (
 )
 
 // The tests in this file have three members: "victim" in the middle of a path, "honest", and "villain", a member with a
-// known key that also sends other frames.
+// valid key that also sends invalid frames.
 
 // path returns the fleet. It is private with releases on a grid, or not private with edge messages.
 func path(private bool) *sdk.Fleet {
@@ -41,13 +41,13 @@ type villain struct {
 	t     *testing.T
 	codec *wire.Codec
 
-	// after is called after each frame of an honest member, once the villain has answered the victim's initial probe.
-	// ctx is that of Send.
+	// after is called after each frame that the villain sends as an honest member would, once it has answered the
+	// victim's initial probe. ctx is the context of Send.
 	after func(ctx context.Context, v *villain, frame []byte, f *admm.Message)
-	mu    sync.Mutex // of Send: all frames leave in one order
+	mu    sync.Mutex // held by Send, so that all frames leave in one order
 	open  bool
-	round int      // of the highest release sent
-	kept  [][]byte // frames of all releases sent
+	round int      // the highest release sent
+	kept  [][]byte // the frames of all releases sent
 }
 
 func (v *villain) Send(ctx context.Context, to string, frame []byte) error {
@@ -123,7 +123,7 @@ func (g *gate) Send(ctx context.Context, to string, frame []byte) error {
 	return g.Transport.Send(ctx, to, frame)
 }
 
-// Frames encoded by hand.
+// The following functions encode frames by hand.
 
 // item is a CBOR head with a number, followed by body.
 func item(major byte, n uint64, body ...byte) []byte {
@@ -167,7 +167,8 @@ const (
 	keyGrid   = 7
 )
 
-// charge is one frame and the error that the victim must log; empty if the victim ignores the frame silently.
+// charge is one frame and the error that the victim must log. The error is empty if the victim ignores the frame
+// silently.
 type charge struct {
 	name  string
 	frame []byte
@@ -193,7 +194,7 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 	if private {
 		kind, other = other, kind
 	}
-	release := func(dim, round int, first float32) []byte { // a well-formed one
+	release := func(dim, round int, first float32) []byte { // returns a well-formed release
 		if !private {
 			return enc(dim, admm.Message{Kind: kind, Round: round, Vector: append([]float32{first}, make([]float32, dim-1)...)})
 		}
@@ -209,29 +210,29 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 		{"five numbers", handmade(kind, 4, keyVector, floats(0, 0, 0, 0, 0)), "vector: "},
 		{"seven numbers", release(7, 4, 1), "wire: frame: "},
 		{"no vector", append([]byte{0xa3}, handmade(kind, 4, 0, nil)[1:7]...), "vector: found "},
-		{"another of round 3", release(6, 3, 99), "message of round 3 from 2 contradicts an earlier message"},
+		{"another of round 3", release(6, 3, 99), "message of round 3 from client 2 contradicts an earlier message"},
 		{"another of round 4, as of another run", release(6, 4, 99),
-			"message of round 4 from 2 contradicts an earlier message"},
-		{"two rounds early", release(6, 5, 1), "message of round 5 from 2, want 1 to 4 (this client is in round 3)"},
-		{"in the far future", release(6, math.MaxInt32, 1), "message of round 2147483647 from 2"},
+			"message of round 4 from client 2 contradicts an earlier message"},
+		{"two rounds early", release(6, 5, 1), "message of round 5 from client 2, want 1 to 4 (this client is in round 3)"},
+		{"in the far future", release(6, math.MaxInt32, 1), "message of round 2147483647 from client 2"},
 		{"beyond counting", handmade(kind, math.MaxInt32+1, keyVector, floats(zero...)), "round: found 2147483648"},
-		{"round 0", release(6, 0, 1), "message of round 0 from 2"},
+		{"round 0", release(6, 0, 1), "message of round 0 from client 2"},
 		{"a replay of round 1", v.kept[0], ""},
 		{"a replay of round 2", v.kept[1], ""},
 		{"a repeat of round 3", v.kept[2], ""},
 		{"a repeat of round 4", v.kept[3], ""},
 		{"the other payload", enc(6, admm.Message{Kind: other, Round: 4, Vector: zero}),
-			"admm: message of kind " + other.String() + " from 2, want a "},
+			"admm: message of kind " + other.String() + " from client 2, want a "},
 		{"done in the middle", enc(6, admm.Message{Kind: admm.Done, Round: 12}),
-			"neighbor 2 holds release 12 of client 1, whose own state ends with 3"},
+			"neighbor 2 holds release 12 of client 1, whose own state ends with release 3"},
 		{"done after another round", enc(6, admm.Message{Kind: admm.Done, Round: 4}),
 			"neighbor 2 is done after round 4, want 12"},
 		{"a lie about the past", enc(6, admm.Message{Kind: admm.Probe, Round: 4, Held: 4}),
 			"neighbor 2 holds release 4 of client 1"},
 		{"a lie beyond the last round", enc(6, admm.Message{Kind: admm.Probe, Round: 4, Held: 13}),
-			"neighbor 2 speaks of releases 4 and 13"},
+			"the probe of neighbor 2 names releases 4 and 13"},
 		{"a probe from beyond the last round", enc(6, admm.Message{Kind: admm.Probe, Round: 13, Held: 3}),
-			"neighbor 2 speaks of releases 13 and 3"},
+			"the probe of neighbor 2 names releases 13 and 3"},
 		{"an answer that nobody asked for", enc(6, admm.Message{Kind: admm.ProbeReply, Round: 4, Held: 12, Incarnation: 1}),
 			""},
 		{"a probe of one who has lost all", enc(6, admm.Message{Kind: admm.Probe, Incarnation: 1}), ""},
@@ -269,14 +270,14 @@ func charges(t *testing.T, v *villain, private bool) []charge {
 	} else {
 		all = append(all,
 			charge{"a giant", handmade(kind, 4, keyVector, floats(0, 0, 0, 3e38, 0, 0)),
-				"coordinate 3 of the message of round 4 from 2 is 3e+38"},
+				"coordinate 3 of the message of round 4 from client 2 is 3e+38"},
 			charge{"a grid", handmade(kind, 4, keyGrid, item(2, 20, make([]byte, 20)...)), "wanted none with kind message"},
 		)
 	}
 	return all
 }
 
-// The victim refuses each invalid frame with a specific error, and the run has the bits of a run of honest members.
+// The victim refuses each invalid frame with a specific error, and the models have the bits of a run of honest members.
 func TestVillain(t *testing.T) {
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
 		t.Run(name, func(t *testing.T) {
@@ -397,7 +398,7 @@ func (r *taped) Recv(ctx context.Context) (string, []byte, error) {
 	if err := r.codec.Decode(frame, &f); err != nil {
 		return "", nil, err
 	}
-	f.Epoch, f.Incarnation = 0, 0 // random in every run
+	f.Epoch, f.Incarnation = 0, 0 // these are random in every run
 	plain, err := r.codec.Append(nil, &f)
 	r.frames = append(r.frames, fmt.Sprintf("%s %v %d: %d bytes, %x", from, f.Kind, f.Round, len(plain), plain))
 	return from, frame, err
@@ -421,8 +422,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 			tape := &taped{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec}
 			trs[0] = tape
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-				// A signature adds nothing to what is compared here, except the number of an incarnation, which
-				// differs.
+				// Signatures would only add the numbers of incarnations, which differ between runs.
 				c.Key, c.Keys = nil, nil
 				c.ResendAfter = time.Minute
 				if i == 1 {

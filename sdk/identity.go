@@ -36,12 +36,10 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 	if slices.ContainsFunc(f.X0, func(x float32) bool { return x != 0 }) {
 		start = ModelHash(f.X0)
 	}
-	form, privacy, wire := sorted(c), sorted(f.Privacy), sorted(f.wire())
-	if f.Privacy.NonPrivate {
-		privacy["accounting"] = json.RawMessage(`""`) // keeps the form stable
-	}
-	wire["lossy"] = json.RawMessage("0") // keeps the form stable
-	for key, value := range map[string]any{"x0": start, "method": sorted(f.Method), "privacy": privacy, "wire": wire} {
+	form := sorted(c)
+	for key, value := range map[string]any{
+		"x0": start, "method": sorted(f.Method), "privacy": sorted(f.Privacy), "wire": sorted(f.wire()),
+	} {
 		form[key], _ = json.Marshal(value)
 	}
 	if f.Task != nil {
@@ -92,7 +90,8 @@ func ModelHash(x []float32) string {
 // MaxFrame bounds the size, in bytes, of any frame between members.
 func (f *Fleet) MaxFrame() int { return wire.MaxFrame(f.Dim) }
 
-// Hello makes the first messages to peers, for package transport/ws.
+// Hello returns a function that makes the first message to a peer, for package transport/ws. self is the name of this
+// member.
 func (f *Fleet) Hello(self string) func(peer string) []byte {
 	h := f.hello()
 	return func(peer string) []byte {
@@ -107,7 +106,7 @@ func (f *Fleet) Hello(self string) func(peer string) []byte {
 func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 	want := f.hello()
 	for _, name := range sections[len(want.Sections):] {
-		want.Sections = append(want.Sections, wire.Section{Name: name}) // a peer may have it
+		want.Sections = append(want.Sections, wire.Section{Name: name}) // the fleet of the peer may have this section
 	}
 	return func(peer string, hello []byte) error {
 		got, err := wire.DecodeHello(hello)

@@ -73,7 +73,7 @@ func (r *run) rest(p *pace) (over bool, err error) {
 		r.machine.Tick()
 		r.showAgain()
 		r.reportWaiting()
-		// Back off: a neighbor that restarts probes, and a new connection is served at once.
+		// Back off. This delays no neighbor that restarts: it sends a probe, and a new connection is served at once.
 		p.wait = min(2*p.wait, 16*r.cfg.ResendAfter)
 		if r.machine.Status().Complete { // the node exits at a tick
 			p.wait = r.cfg.ResendAfter
@@ -106,7 +106,7 @@ const (
 	pause = time.Millisecond
 )
 
-// take delivers a frame. Only evidence that this node's own key signed ends the run.
+// take delivers a frame. A frame ends the run only if it has evidence that this node's own key signed.
 func (r *run) take(in received) error {
 	if in.err != nil {
 		if r.ctx.Err() != nil {
@@ -147,8 +147,8 @@ func (r *run) refuse(from string, err error) {
 	}
 }
 
-// retries is how often a failed query is repeated. It must be at least 1: if one record makes a batch fail, the other
-// records must not lose their losses.
+// retries is how often a failed query is repeated. It must be at least 1: if one record makes a batch fail, a retry
+// saves the losses of the other records.
 const retries = 2
 
 func (r *run) answer(queries []zoest.Query) error {
@@ -162,7 +162,7 @@ func (r *run) answer(queries []zoest.Query) error {
 		return errors.Join(refused, err)
 	}
 	if err != nil {
-		// The error depends on data. Level DEBUG stays on the device; other levels may leave it.
+		// The error depends on data. Messages of level DEBUG stay on the device; those of other levels may leave it.
 		r.log.Debug("a loss is unavailable, and the public constant replaces it", "err", err)
 	}
 	return nil

@@ -12,8 +12,8 @@ import (
 )
 
 // At its start a node sends every neighbor a checkpoint of its lifetime ledger: what all runs have spent, and what open
-// runs may still spend. If device and ledger are lost, the neighbors send it to the replacement device, whose ledger
-// starts from it.
+// runs may still spend. If device and ledger are lost, the neighbors send the checkpoint to the replacement device,
+// whose ledger starts from it.
 
 func (n *Node) checkpoint() error {
 	l, f := n.cfg.Ledger, n.cfg.Fleet
@@ -47,14 +47,14 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 		}
 	}
 	if err != nil {
-		r.log.Warn("a neighbor's checkpoint is not kept", "neighbor", peer.Name, "err", err)
+		r.log.Warn("a neighbor's checkpoint is discarded", "neighbor", peer.Name, "err", err)
 	}
 }
 
-// checkLedgers checks the evidence about this member's ledgers in a Stand message m of neighbor by: the state of the
-// lost device's ledger in a release that it signed and, if present, a checkpoint.
+// checkLedgers checks what a Stand message m of neighbor by proves about this member's ledgers. The message has a
+// release, in which the lost device signed the state of its ledger, and may have a checkpoint.
 func (r *run) checkLedgers(by string, m *admm.Message) error {
-	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // checked before
+	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // its signature is already checked
 		if err := r.compareLedger(by, shown.Ledger); err != nil {
 			return ending{err}
 		}
@@ -86,8 +86,8 @@ func (r *run) checkEarlier(by string, b []byte) error {
 	return nil
 }
 
-// inherit makes the ledger start from the total of the lost ledgers, once every neighbor in use has shown what it
-// stores.
+// inherit charges the ledger with the totals of the lost ledgers that neighbors have shown. Call it once every neighbor
+// in use has shown what it stores.
 func (r *run) inherit() error {
 	l, shown := r.cfg.Ledger, r.claims.Lost
 	if l == nil || len(shown) == 0 {
@@ -117,13 +117,13 @@ func (r *run) inherit() error {
 		cost, limit := lost.Spent(but)
 		cost.Unit = max(cost.Unit, lost.Unit)
 		if err := l.Inherit(lost.LedgerID(), lost.By, cost, limit); err != nil {
-			return fmt.Errorf("sdk: %q shows what a lost ledger of this member had spent: %w", lost.By, err)
+			return fmt.Errorf("sdk: %q proves what a lost ledger of this member had spent, but it cannot be charged: %w", lost.By, err)
 		}
-		r.log.Warn("the ledger begins with what a lost one of this member had spent", "lost_ledger", lost.LedgerID(), "proved_by",
+		r.log.Warn("this ledger now includes what a lost ledger of this member had spent", "lost_ledger", lost.LedgerID(), "proved_by",
 			lost.By, "rho", cost.Rho, "rho_all", cost.All)
 	}
 	if err := r.account.covers(); err != nil {
-		return fmt.Errorf("sdk: with what lost ledgers of this member had spent, such as %s, as %q proves: %w", list[0].LedgerID(),
+		return fmt.Errorf("sdk: the ledger now includes what lost ledgers of this member had spent, such as %s, as %q proves: %w", list[0].LedgerID(),
 			list[0].By, err)
 	}
 	if err := r.checkpoint(); err != nil {
@@ -139,9 +139,9 @@ func (r *run) inherit() error {
 
 // beside records, for certificates, that one of this member's ledgers is not counted.
 func (r *run) beside(id, by string) {
-	why := "may count the same data and is not counted here: this ledger was at work before it was heard of"
+	why := "may count the same data and is not counted here: this ledger was in use before a neighbor reported the other one"
 	if r.cfg.Ledger.NeverUsed() {
-		why = "counts other data: the operator has declared that no run had used these before"
+		why = "counts other data: the operator has declared that no earlier run used the data of this ledger"
 	}
 	text := fmt.Sprintf("ledger %s of this member, of which %q holds a checkpoint, %s", id, by, why)
 	r.mu.Lock()

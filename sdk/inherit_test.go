@@ -45,7 +45,7 @@ func lifetimeOf(t *testing.T, n *sdk.Node) (*dpmech.Lifetime, string) {
 }
 
 // A member loses its ledger between two runs and makes a new one, which starts from the total that the neighbor proves.
-// The certificate says "at least". The amount is counted once, even if the ledger is lost again.
+// The certificate says "at least". The total is counted once, even if the new ledger is lost too.
 func TestLostLedgerIsInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	run := func(name string) (*dpmech.Lifetime, string) {
@@ -62,7 +62,7 @@ func TestLostLedgerIsInherited(t *testing.T) {
 		two.Rho < 2*one.Rho || two.Rho > 2*one.Rho*(1+1e-12) || len(two.Runs) != 1 {
 		t.Errorf("after one run with %v: %+v", one.Rho, two)
 	}
-	if !strings.Contains(conditions, "is counted what \"a\" could prove") {
+	if !strings.Contains(conditions, "what \"a\" could prove is counted") {
 		t.Errorf("conditional on %q", conditions)
 	}
 	three, _ := run("three")
@@ -86,14 +86,14 @@ func TestInheritedCountsInTheLimit(t *testing.T) {
 	limit := &dpmech.Limit{Epsilon: one.EpsilonGDP * 1.01, Delta: one.Delta, Accounting: dpmech.GDP}
 	renewLedger(t, dir, limit)
 	nodes, errs = runOfTwo(t, dir, "two", true, func(int, *sdk.Config) {})
-	if !errors.Is(errs[1], dpmech.ErrBudget) || !strings.Contains(errs[1].Error(), "with what lost ledgers of this member had spent, such as "+one.Ledger.ID) ||
+	if !errors.Is(errs[1], dpmech.ErrBudget) || !strings.Contains(errs[1].Error(), "includes what lost ledgers of this member had spent, such as "+one.Ledger.ID) ||
 		nodes[1].Status().Round != 0 {
 		t.Errorf("%d releases, %v", nodes[1].Status().Round, errs[1])
 	}
 }
 
-// A ledger of other data inherits nothing: neither if declared as such, nor if it was in use before the other one. The
-// certificate names the other ledger.
+// A ledger of other data inherits nothing, whether the operator declares that the data are new, or the ledger was in
+// use before a neighbor showed the other one. The certificate names the other ledger.
 func TestOtherDataIsNotInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	aside := t.TempDir()
@@ -121,7 +121,7 @@ func TestOtherDataIsNotInherited(t *testing.T) {
 }
 
 // A device is lost with its ledger in the middle of its second run. The replacement device counts the first run, which
-// its neighbor proves, and all of this run, once each.
+// its neighbor proves, and the whole second run, once each.
 func TestTakeoverInheritsTheLedger(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})

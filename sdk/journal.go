@@ -27,8 +27,8 @@ func (n *Node) loadJournal() error {
 	}
 	if text != nil {
 		if kept.Run != n.journal.Run || kept.Fleet != n.hash || kept.Member != n.cfg.Name {
-			return fmt.Errorf("sdk: the stored journal is of %q in run %q with fleet %x, want %q in run %q with %x", kept.Member, kept.Run,
-				kept.Fleet[:8], n.cfg.Name, n.journal.Run, n.hash[:8])
+			return fmt.Errorf("sdk: the stored journal belongs to member %q, run %q, fleet %x, want member %q, run %q, fleet %x",
+				kept.Member, kept.Run, kept.Fleet[:8], n.cfg.Name, n.journal.Run, n.hash[:8])
 		}
 		n.journal = *kept
 	}
@@ -78,7 +78,7 @@ func (n *Node) keepNotes(what string) bool {
 	}
 	n.mu.Unlock() // unlock before logging: the log handler may call Status
 	if err != nil {
-		n.log.Error("the journal of neighbors cannot be stored, and is tried again", "what", what, "err", err)
+		n.log.Error("the journal cannot be stored; the node will retry", "what", what, "err", err)
 	}
 	return err == nil
 }
@@ -87,7 +87,7 @@ func (n *Node) loadEvidence() error {
 	for _, e := range n.journal.Evidence {
 		if n.claims.Signing() {
 			if err := e.Verify(n.cfg.Fleet.Run, n.hash, n.cfg.Keys(e.Member)); err != nil {
-				n.log.Warn("stored evidence does not count", "err", err)
+				n.log.Warn("stored evidence is ignored, because it does not verify", "err", err)
 				continue
 			}
 		}
@@ -111,8 +111,8 @@ func (r *run) keepEvidence(e signed.Evidence) {
 	})
 }
 
-// convict deletes the secrets of a node if its present key signed evidence against it: such a node can never continue.
-// Evidence signed by a retired key counts until the fleet file drops the key.
+// convict deletes the node's secrets if its present key signed the evidence: such a node can never continue. If only a
+// retired key signed it, the node may continue once the fleet file drops that key.
 func (n *Node) convict(e signed.Evidence) {
 	if n.claims.Signing() && e.Verify(n.cfg.Fleet.Run, n.hash, n.claims.Present()) == nil {
 		n.dropSecrets()

@@ -24,7 +24,7 @@ type keyUse struct {
 	release          int
 }
 
-// keyUser is a device and a release. The device may redraw a release that it had not stored when it was stopped.
+// keyUser is a device and a release. A device may draw a release again if it was stopped before it stored the release.
 type keyUser struct {
 	release int
 	epoch   uint16
@@ -71,7 +71,7 @@ func (w *wreck) checkKeys(out outcome) {
 		for _, e := range w.pairs() {
 			a, ok := w.shared.last[keyUse{member: e[0], neighbor: e[1], release: release}]
 			b, both := w.shared.last[keyUse{member: e[1], neighbor: e[0], release: release}]
-			// The neighbors use the lost device's key for a while, unless they never received it. Partners that are no
+			// The neighbors use the lost device's key for a while, if they ever received it. Partners that are no
 			// neighbors may receive the new key later.
 			far := !slices.Contains(w.fleet.Edges, e) && slices.Contains(e[:], w.fleet.Members[w.lost]) && !early(release, out)
 			if !early(release, out) && (!ok || !both) || ok && both && a != b && !far {

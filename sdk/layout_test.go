@@ -16,8 +16,7 @@ const module = "github.com/spade-dfl/spade-edge"
 // mostLines bounds the size of a package without its tests.
 const mostLines = 4500
 
-// mayImport lists what each package may import from this module. mayUse lists its imports from outside the standard
-// library.
+// mayImport lists what each package may import from this module. mayUse lists what each may import from other modules.
 var mayImport = map[string][]string{
 	"zoest/internal/cpu":          {},
 	"zoest/vec":                   {"zoest/internal/cpu"},

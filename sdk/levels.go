@@ -8,10 +8,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// slowLevels is the number of members from which Levels ignores outsiders in a dense graph: they would take seconds.
+// slowLevels is the number of other members from which levels leaves out the case of no colluders in a dense graph,
+// because it would take seconds.
 const slowLevels = 512
 
-// Levels bounds the pairwise noise that is left against numbers of colluders.
+// Levels returns, for several numbers of colluders, a lower bound on the noise that remains against them; nil without
+// pairwise noise.
 func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	p, err := f.plan()
 	if err != nil {
@@ -37,7 +39,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	if others/2 < bare {
 		some[4] = 0
 	}
-	if p.Colluders > 1 { // the few
+	if p.Colluders > 1 { // Colluders replaces the default of a few
 		some[2] = 0
 	}
 	slices.Sort(some)
@@ -56,7 +58,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c > p.Colluders { // by Rayleigh's law; a computed bound may violate it
+		if c > p.Colluders { // more colluders leave no more noise (Rayleigh's law), but computed bounds may violate this
 			left = min(left, p.EffectiveSigma)
 		}
 		levels = append(levels, dpmech.Level{Colluders: c, Effective: left})
@@ -67,7 +69,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	return levels, nil
 }
 
-// Curve returns the cost of releases by number of colluders.
+// Curve returns the cost of releases by number of colluders. levels is the result of [Fleet.Levels].
 func (p Privacy) Curve(spent dpmech.Total, levels []dpmech.Level) dpmech.Curve {
 	return dpmech.CurveOf(spent, p.Gaussian().Shared, levels, p.Delta, p.Accounting)
 }

@@ -37,8 +37,8 @@ func sharedNoise(t *testing.T, text string, n, colluders, absent int) (sdk.Priva
 	return p, g
 }
 
-// The levels decrease, contain the fleet's stated level, and never exceed the exact remaining noise, computed by a
-// matrix inverse for every set of colluders in small graphs.
+// The levels decrease with the number of colluders, contain the level that the fleet states, and never exceed the exact
+// remaining noise. In small graphs the test computes this noise by a matrix inverse for every set of colluders.
 func TestLevels(t *testing.T) {
 	for _, c := range []struct {
 		graph                string
@@ -84,7 +84,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// left returns the least noise that any gone members leave on a graph: 1/(Sigma^-1)_ii, by elimination.
+// left returns the least noise that remains on a graph against any set of that many colluders: 1/(Sigma^-1)_ii, by
+// elimination.
 func left(g *graph.Graph, p sdk.Privacy, gone int) float64 {
 	n, least := g.N(), math.Inf(1)
 	for set := range 1 << min(n, 12) {
@@ -116,8 +117,8 @@ func ones(set int) (n int) {
 	return n
 }
 
-// conductance is 1/(Sigma^-1)_ii of Sigma = sigma^2 I + pair_sigma^2 L over the members outside a set: the remaining
-// pivot if row at is eliminated last.
+// conductance returns 1/(Sigma^-1)_ii with i = at, for Sigma = sigma^2 I + pair_sigma^2 L over the members outside a
+// set. It is the pivot that remains if row at is eliminated last.
 func conductance(g *graph.Graph, p sdk.Privacy, set, at int) float64 {
 	n := g.N()
 	a := make([][]float64, n)
@@ -149,7 +150,7 @@ func conductance(g *graph.Graph, p sdk.Privacy, set, at int) float64 {
 	return a[at][at]
 }
 
-// Computing the levels of a thousand members takes little time compared to their run. The test logs the time.
+// The levels of a thousand members take little time to compute, compared with the run. The test logs the time.
 func TestLevelsOfThousand(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a large graph")

@@ -17,8 +17,8 @@ import (
 // A lie returns the messages that a malicious member sends to a neighbor in place of m. It may modify the numbers of m.
 type lie func(to string, m admm.Message) []admm.Message
 
-// jump moves the first coordinate of a release by the given number of grid steps, or by that number without a grid. On
-// a grid, later releases follow.
+// jump moves the first coordinate of a release by the given number of grid steps or, without a grid, by that number. On
+// a grid this also moves all later releases.
 func jump(release int, by int32) lie {
 	return func(_ string, m admm.Message) []admm.Message {
 		switch {
@@ -45,9 +45,9 @@ func contradict(release int) lie {
 	}
 }
 
-// lying returns the transport of a malicious member: tell alters everything that it sends. With the member's key its
-// releases are signed again, as a chain without a gap for each neighbor; key is nil in a fleet without keys. Closing it
-// closes inner.
+// lying returns the transport of a malicious member: tell alters everything that the member sends. With key, the
+// altered releases are signed again, as a chain without a gap for each neighbor; key is nil in a fleet without keys.
+// Closing the transport closes inner.
 func lying(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, tell lie) (transport.Transport,
 	error) {
 	codec, err := wire.NewCodec(f.Dim)
@@ -77,8 +77,8 @@ type deceiver struct {
 	truth map[int]signed.Statement            // by round: what the member released
 }
 
-// Recv hides from the member what others show of its lies, because the member would end. It shows the member its true
-// releases instead.
+// Recv hides from the member what others show of its lies, because the member would end. It replaces the lies by the
+// true releases.
 func (l *deceiver) Recv(ctx context.Context) (string, []byte, error) {
 	for {
 		from, frame, err := l.Transport.Recv(ctx)
@@ -108,11 +108,11 @@ func (l *deceiver) spared(frame []byte) []byte {
 		return nil
 	}
 	m.Signed.Proof = truth.Append(nil)
-	frame, _ = l.codec.Append(nil, &m) // it was decoded from a frame
+	frame, _ = l.codec.Append(nil, &m) // m was decoded from a frame, so it can be encoded
 	return frame
 }
 
-// Send passes on frames that it cannot decode unchanged.
+// Send passes frames that it cannot decode on unchanged.
 func (l *deceiver) Send(ctx context.Context, to string, frame []byte) error {
 	var errs []error
 	for _, f := range l.forge(to, frame) {
@@ -146,7 +146,7 @@ func (l *deceiver) sign(to string, m *admm.Message) {
 		l.told[to] = map[int]signed.Statement{}
 	}
 	switch before, told := l.told[to][r.Round-1]; {
-	case m.Kind != admm.Release: // a probe shows the last one again
+	case m.Kind != admm.Release: // a probe shows the last release again
 		if last, told := l.told[to][r.Round]; told {
 			m.Signed.Own = last.Append(nil)
 		}

@@ -20,7 +20,7 @@ func onlyLong(t *testing.T) {
 	}
 }
 
-// Most parallel tests wait for a disk or for a lost Done, so more of them run than there are processors.
+// Most parallel tests wait for a disk or for a Done that was lost, so more tests run at once than there are processors.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if p := flag.Lookup("test.parallel").Value; p.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {

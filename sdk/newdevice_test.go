@@ -21,9 +21,9 @@ func pairOf(shared bool) *sdk.Fleet {
 	return f
 }
 
-// A device that lost state and ledger during a run starts with new ones. Its neighbor shows it what it released. The
-// device ends with an error that states what to do, and proven releases are charged. With pairwise noise it used to
-// wait indefinitely.
+// A device that lost state and ledger during a run starts with new ones. Its neighbor shows it the releases that it
+// made. The device ends with an error that states what to do, and the proven releases are charged. This also holds with
+// pairwise noise.
 func TestNewDeviceInOldRun(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		for _, signing := range []bool{true, false} {
@@ -63,7 +63,7 @@ func TestNewDeviceInOldRun(t *testing.T) {
 				go func() { ended <- b.Run(t.Context()) }()
 				select {
 				case err := <-ended:
-					for _, want := range []string{`"a" holds release`, "whose own state ends with 0", "let this device replace a lost one"} {
+					for _, want := range []string{`"a" holds release`, "whose own state ends with release 0", "let this device replace a lost one"} {
 						if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), want) {
 							t.Errorf("shared %v, signed %v: %v", shared, signing, err)
 						}

@@ -58,10 +58,10 @@ type Node struct {
 
 // Status describes a node's progress.
 type Status struct {
-	Round         int               // releases made so far, 0 to Rounds+Cooldown
+	Round         int               // releases made so far, 0 to Last
 	Waiting       []string          // members whose messages or keys the round waits for
 	Queries       int64             // losses requested
-	FailedQueries int64             // those that failed; nobody outside the device learns this number
+	FailedQueries int64             // requests that failed; nobody outside the device learns this number
 	BytesSent     int64             // encoded frames passed to the transport, including repeats
 	Refused       int64             // invalid frames from neighbors
 	Done          bool              // the last release is made and the model is final

@@ -88,7 +88,7 @@ func nodes(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(i 
 	for i, name := range f.Members {
 		cfg := sdk.Config{
 			Fleet: f, Name: name, Samples: samples[i], Oracle: oracle(i), Transport: trs[i],
-			ResendAfter: 20 * time.Millisecond, Linger: 30 * time.Second, // no node leaves a slow neighbor
+			ResendAfter: 20 * time.Millisecond, Linger: 30 * time.Second, // no node exits while a slow neighbor needs it
 		}
 		if !f.Privacy.NonPrivate {
 			cfg.Noise = noise(i)
@@ -200,10 +200,10 @@ func TestConfigFaults(t *testing.T) {
 	f := ring()
 	good := sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: oracle(0), Transport: inMemory(t, f)[0]}
 	for want, change := range map[string]func(c *sdk.Config){
-		`Name is "z", want one of`: func(c *sdk.Config) { c.Name = "z" },
-		"Samples is 0":             func(c *sdk.Config) { c.Samples = 0 },
-		"neither negative":         func(c *sdk.Config) { c.Linger = -1 },
-		"Noise is set in a fleet":  func(c *sdk.Config) { c.Noise = noise(0) },
+		`Name is "z", want one of`:       func(c *sdk.Config) { c.Name = "z" },
+		"Samples is 0":                   func(c *sdk.Config) { c.Samples = 0 },
+		"Linger is -1ns, want 0 or more": func(c *sdk.Config) { c.Linger = -1 },
+		"Noise is set in a fleet":        func(c *sdk.Config) { c.Noise = noise(0) },
 		"SeededTable is set, and the fleet's estimator is \"tracking\"": func(c *sdk.Config) {
 			c.Fleet, c.SeededTable = tracking(), true
 		},

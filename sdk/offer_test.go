@@ -29,8 +29,8 @@ func offering(f *sdk.Fleet, run, by string, change func(o *signed.Statement)) []
 	return o.Append(nil)
 }
 
-// A neighbor offers invalid keys beside its own or in place of it. The node refuses each with a specific error and uses
-// only the right one, and the run is undisturbed.
+// A neighbor offers invalid keys in addition to its own key or instead of it. The node refuses each invalid key with a
+// specific error and uses only the valid one, and the run is undisturbed.
 func TestFalseOffersAreRefused(t *testing.T) {
 	nothing := func(*signed.Statement) {}
 	for _, c := range []struct {
@@ -38,18 +38,18 @@ func TestFalseOffersAreRefused(t *testing.T) {
 		offer func(f *sdk.Fleet) []byte
 		want  string
 	}{
-		{"none", func(*sdk.Fleet) []byte { return nil }, `\"b\" offers no key for it`},
+		{"none", func(*sdk.Fleet) []byte { return nil }, `\"b\" offers no valid key for pairwise noise`},
 		{"by another", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "a", nothing) },
-			"offer 1: the signature is by none of the member's keys"},
+			"offer 1: the signature matches none of the member's keys"},
 		{"of another run", func(f *sdk.Fleet) []byte { return offering(f, "before", "b", nothing) },
-			"offer 1: the signature is by none of the member's keys"},
+			"offer 1: the signature matches none of the member's keys"},
 		{"another key", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", nothing) },
 			`epoch 0 of \"b\" has offered two keys`},
 		{"of another epoch",
 			func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Statement) { o.Epoch = 1 }) },
-			"the sender is epoch 0, and offers a key of epoch 1"},
+			"the sender is epoch 0, but offers a key of epoch 1"},
 		{"for later", func(f *sdk.Fleet) []byte { return offering(f, f.Run, "b", func(o *signed.Statement) { o.Round = 2 }) },
-			`an offer of epoch 0 of \"b\" is from release 2 on, want 1 to 1`},
+			`the offer of epoch 0 of \"b\" starts at release 2, want release 1 to 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := sharedRing()

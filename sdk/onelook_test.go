@@ -51,7 +51,7 @@ func TestDeletedStates(t *testing.T) {
 			release()
 		}
 		if !errors.Is(err, state.ErrRollback) ||
-			!strings.Contains(err.Error(), "the ledger has release 1 of this run, and the stored state ends with 0") {
+			!strings.Contains(err.Error(), "the ledger has release 1 of this run, but the stored state ends with release 0") {
 			t.Errorf("%s begins again: %v", name, err)
 		}
 	}
@@ -67,8 +67,8 @@ func (c closing) Save(r state.Record) error {
 	return errors.Join(c.Store.Save(r), c.ledger.Close())
 }
 
-// A crash at every point between a ledger entry and its release. A release that was not marked was not sent; it is made
-// again without a second charge. A release that was stored but not marked is marked, then sent as stored.
+// A node crashes at every point between a ledger entry and its release. A release that was not marked was not sent, and
+// is made again without a second charge. A release that was stored but not marked is marked, then sent as stored.
 func TestCrashBetweenDuties(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -106,13 +106,13 @@ func TestCrashBetweenDuties(t *testing.T) {
 			ResendAfter: 5 * time.Millisecond}
 	}
 
-	// After the ledger entry.
+	// A crash after the ledger entry.
 	if err := ledger.Reserve(f.Run, f.Hash(), "b", 1, g); err != nil {
 		t.Fatal(err)
 	}
 	reopen()
 	check("a line", 1, 0)
-	// After the state: the mark cannot be written.
+	// A crash after the state is stored: the mark cannot be written.
 	store, err := open()
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	if got := n.Model(); n.Status().Round != 1 || got[0] != snap.State.X[0] {
 		t.Errorf("it goes on with %v in round %d, and %v was kept", got, n.Status().Round, snap.State.X)
 	}
-	// The same with another disk, on which the state is lost.
+	// The same crash, and then a new disk without the state.
 	lost := cfg
 	if lost.Store, err = tinytest.MemStore()(); err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestReservationWithoutStore(t *testing.T) {
 		ledger.Marked(f.Run, f.Hash(), "a"); last != 8 || marked != 8 || ledger.Head().Seq != 8 {
 		t.Errorf("%d releases, %d marked, in %d lines", last, marked, ledger.Head().Seq)
 	}
-	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "there is no Store") {
+	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "without a Store its state is lost") {
 		t.Errorf("once more: %v", err)
 	}
 }
@@ -253,8 +253,8 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	<-over
 }
 
-// A replacement device may have its ledger, with any of the run's releases. It is charged for the rest, and can restart
-// in any round.
+// A replacement device may still have the ledger, with any number of the run's releases. It is charged for the other
+// releases, and can restart in any round.
 func TestReplacedDeviceStartsAgain(t *testing.T) {
 	path := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	room  = 4       // frames queued for a neighbor: two messages of a round, and answers; the last frame has its own place
-	words = 1 << 14 // questions, evidence and answers to offers queued, enough for 100 members (PROOF.md, "One story")
+	room  = 4       // frames queued for a neighbor: two messages of a round, and answers; one more is allowed for the last frame
+	words = 1 << 14 // questions, evidence and answers to offers in the queue, enough for 100 members (PROOF.md, "One story")
 )
 
 // outbox queues the frames that go to one neighbor.
 type outbox struct {
 	mu     sync.Mutex
-	change sync.Cond       // on the fields below
+	change sync.Cond       // signals changes of the fields below
 	frames [][]byte        // oldest first
 	words  []string        // questions, evidence and answers to offers, oldest first; sent before frames
 	said   map[string]bool // the set of words
@@ -30,8 +30,8 @@ func newOutbox() *outbox {
 	return b
 }
 
-// put queues a frame. It drops the frame if the queue is full, or already has it: on a slow link repeats would fill the
-// queue. A dropped frame is sent again later.
+// put queues a frame. It drops the frame if the queue is full or already has it, because on a slow link repeats would
+// fill the queue. A dropped frame is sent again later. last allows one more frame than room.
 func (b *outbox) put(frame []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +82,7 @@ func (b *outbox) next() []byte {
 	return frame
 }
 
-// send queues messages for their neighbors. It encodes a release that goes to all neighbors only once.
+// send queues messages for their neighbors. A release that goes to all neighbors is encoded once.
 func (r *run) send(msgs []admm.Message) error {
 	var frame []byte
 	for i := range msgs {
@@ -110,7 +110,8 @@ func (r *run) post(to int, m *admm.Message) error {
 	switch {
 	case err != nil:
 	case len(m.Signed.Digests) > 0 || m.Kind == admm.Relay && len(m.Signed.Relayed) == 0:
-		// A question, evidence, or an answer to offers, without which the neighbor would send all of them again.
+		// A question, evidence, or an answer to offers. Without this answer the neighbor would send all its offers
+		// again.
 		box.say(frame)
 	default:
 		box.put(frame, false)
@@ -118,7 +119,7 @@ func (r *run) post(to int, m *admm.Message) error {
 	return err
 }
 
-// reached queues what a neighbor may lack after its connection opens.
+// reached queues the messages that a neighbor may lack, once a connection to it has opened.
 func (r *run) reached(name string) {
 	j := r.number[name]
 	if r.joining != nil {

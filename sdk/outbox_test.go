@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Queued frames are sent once, in order. A frame without room is dropped, except the run's last, which is sent before
-// the node exits.
+// Queued frames are sent once, in order. A frame for which there is no room is dropped, except the run's last frame,
+// which is sent before the node exits.
 func TestOutbox(t *testing.T) {
 	for name, c := range map[string]struct {
 		put  []string // ! marks the run's last frame
@@ -15,7 +15,7 @@ func TestOutbox(t *testing.T) {
 		"in order":                      {[]string{"a", "b"}, "[a b]"},
 		"repeats":                       {[]string{"a", "b", "a", "b", "c", "b", "d"}, "[a b c d]"},
 		"no room":                       {[]string{"a", "b", "c", "d", "e", "a"}, "[a b c d]"},
-		"a last word":                   {[]string{"a", "b", "c", "d", "!", "e"}, "[a b c d !]"},
+		"a last frame":                  {[]string{"a", "b", "c", "d", "!", "e"}, "[a b c d !]"},
 		"one that has room":             {[]string{"a", "!", "b", "!"}, "[a ! b]"},
 		"one that was said after all":   {[]string{"a", "b", "c", "d", "!", "", "!", "e"}, "[a b c d !]"},
 		"none":                          {nil, "[]"},
@@ -48,7 +48,8 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// Questions and evidence do not use the room of releases, go first, and are sent once. Their queue is also bounded.
+// Questions and evidence have a queue of their own, which is also bounded. They are sent before releases, and only
+// once.
 func TestWordsGoFirst(t *testing.T) {
 	box := newOutbox()
 	for _, f := range []string{"a", "b", "c", "d"} {

@@ -11,17 +11,17 @@ import (
 )
 
 // Offers of partners. If members share pairwise noise with partners ([Privacy].Partners), each needs every member's
-// offer, which neighbors relay. A member signs its offer for one fleet, so a relay can withhold it but cannot alter or
-// use it.
+// offer, which neighbors relay. A member signs its offer for one fleet, so a relay can withhold the offer but cannot
+// alter it or use it elsewhere.
 //
-// A node reports to a neighbor which offers it holds, with up to [signed.MaxOffers] that the neighbor lacks: when the
-// neighbor starts, when the node learns an offer, in answer to offers or to a neighbor that holds more or fewer, and at
-// a tick. It sends no offer twice between two ticks.
+// A node reports to a neighbor which offers it holds, and sends up to [signed.MaxOffers] offers that the neighbor
+// lacks. It does so when the neighbor starts, when the node learns an offer, in answer to offers, when the neighbor
+// holds other offers than the node, and at a tick. It sends no offer twice between two ticks.
 //
 // Before its first noise, a node waits for the offers of all its partners. Only [Config].Without gives up a partner
-// that is no neighbor, because members in between might withhold its offer, so its silence proves nothing. From then on
-// the node shares noise with each partner in all releases, even if the partner is gone. Noise that no partner subtracts
-// protects the node equally well: see PROOF.md in dpmech, part 3, section 4.
+// that is no neighbor, because members between the two might withhold the partner's offer, so silence proves nothing.
+// Once the node has drawn noise, it shares noise with each partner in all releases, even if the partner is gone. Noise
+// that no partner subtracts protects the node equally well: see PROOF.md in dpmech, part 3, section 4.
 
 // relays records which offers each neighbor holds. It belongs to the goroutine of Run.
 type relays struct {
@@ -30,7 +30,7 @@ type relays struct {
 	sent     map[int][]uint8 // by neighbor and member: the offers sent since the last tick
 	asked    map[int]bool    // neighbors that already have this node's report
 	process  map[int]uint64  // by neighbor: the process of its last probe
-	doubles  map[int]bool    // members whose two signed offers were logged
+	doubles  map[int]bool    // members whose second offer was logged
 }
 
 func newRelays(partners []int) *relays {
@@ -109,7 +109,7 @@ func (r *run) relayTo(m *admm.Message, fresh bool) {
 	switch m.Kind {
 	case admm.Probe:
 		now := signed.PackDevice(m.Epoch, m.Incarnation)
-		if before, known := r.relays.process[m.From]; known && before != now { // it may have lost its offers
+		if before, known := r.relays.process[m.From]; known && before != now { // the neighbor may have lost its offers
 			delete(r.relays.theirs, m.From)
 			delete(r.relays.sent, m.From)
 			delete(r.relays.asked, m.From)
@@ -135,7 +135,7 @@ func (r *run) relayOn(from int) {
 func (r *run) takeRelay(m *admm.Message) error {
 	members := r.cfg.Fleet.Members
 	if r.relays == nil || r.outbox[m.From] == nil {
-		return errors.New("sdk: the sender relays offers, and it is no neighbor, or only neighbors share noise in this fleet")
+		return errors.New("sdk: unexpected offers: the sender is not a neighbor, or only neighbors share noise in this fleet")
 	}
 	theirs, err := trust.ParseDevices(m.Signed.Known, len(members))
 	if err != nil || r.secrets.Kept == nil {
@@ -147,16 +147,16 @@ func (r *run) takeRelay(m *admm.Message) error {
 		o, wrong := signed.ParseRelayed(b, signed.Offer)
 		switch {
 		case wrong == nil && o.Member >= len(members):
-			wrong = fmt.Errorf("sdk: an offer is by member %d, want 0..%d", o.Member, len(members)-1)
+			wrong = fmt.Errorf("sdk: found an offer of member %d, want 0..%d", o.Member, len(members)-1)
 		case wrong == nil:
 			var fresh bool
 			fresh, wrong = r.secrets.Relayed(r.claims, members[o.Member], o.Statement, r.cfg.Fleet.Method.Last())
 			learned = learned || fresh
 		}
-		if errors.As(wrong, new(trust.Fork)) { // not the sender's error
+		if errors.As(wrong, new(trust.Fork)) { // the sender is not to blame
 			if !r.relays.doubles[o.Member] {
 				r.relays.doubles[o.Member] = true
-				r.log.Error("a second key of one device", "member", members[o.Member], "err", wrong)
+				r.log.Error("one device offered two keys", "member", members[o.Member], "err", wrong)
 			}
 			continue
 		}
@@ -170,7 +170,8 @@ func (r *run) takeRelay(m *admm.Message) error {
 	return err
 }
 
-// relayAgain repeats, at a tick, offers that may be lost. If the node makes no progress, it asks for missing offers.
+// relayAgain repeats, at a tick, offers that may have been lost. If the node makes no progress, it asks for missing
+// offers.
 func (r *run) relayAgain(still bool) {
 	if r.relays == nil || r.joining != nil {
 		return

@@ -53,8 +53,8 @@ func effective(t *testing.T, f *sdk.Fleet) *graph.Graph {
 	return noise
 }
 
-// agree checks that in every release with noise exactly the two ends of each edge of a graph of partners use the same
-// key. It ignores the edges of the member apart.
+// agree checks that, in every release with noise, the two ends of each edge of a graph of partners, and nobody else,
+// use the same key. It ignores the edges of the member named by apart.
 func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph, apart string) {
 	t.Helper()
 	b.mu.Lock()
@@ -79,8 +79,8 @@ func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph, apart st
 	}
 }
 
-// On a ring every third member may collude. The members share noise with distant members. Their models equal a
-// simulation with the same keys, and they state the noise that remains on the graph of partners.
+// On a ring every third member may collude. The members share noise with distant members. Their models equal those of a
+// simulation with the same keys, and the fleet states the noise that remains on the graph of partners.
 func TestPartnersOnARing(t *testing.T) {
 	for _, partners := range []int{8, 11} {
 		f := partnered(t, 12, partners, 4)
@@ -109,7 +109,8 @@ func TestPartnersOnARing(t *testing.T) {
 				t.Errorf("node %d, another graph: %v", i, err)
 			}
 		}
-		// No fleet can state more noise than the graph of partners leaves, nor than the ring leaves, which is none.
+		// A fleet cannot state more noise than remains on the graph of partners. With noise on the ring, none would
+		// remain.
 		more, none := *f, *f
 		more.Privacy.EffectiveSigma *= 1.01
 		none.Privacy.Partners = 0
@@ -181,29 +182,29 @@ func TestLiesOfARelay(t *testing.T) {
 		lie  func(m admm.Message) []admm.Message
 		want string
 	}{
-		"altered":        {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Value[0] ^= 1 }) }, "by none of the member's keys"},
-		"of a later one": {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Epoch = 1 }) }, "by none of the member's keys"},
+		"altered":        {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Value[0] ^= 1 }) }, "none of the member's keys"},
+		"of a later one": {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Epoch = 1 }) }, "none of the member's keys"},
 		"of another": {func(m admm.Message) []admm.Message {
 			return each(m, func(o *signed.Relayed) { o.Member = (o.Member + 1) % 6 })
-		}, "by none of the member's keys"},
-		"of nobody": {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Member = 6 }) }, "an offer is by member 6, want 0..5"},
+		}, "none of the member's keys"},
+		"of nobody": {func(m admm.Message) []admm.Message { return each(m, func(o *signed.Relayed) { o.Member = 6 }) }, "found an offer of member 6, want 0..5"},
 		"of another run": {func(m admm.Message) []admm.Message {
 			return each(m, func(o *signed.Relayed) {
 				b := offering(f, "before", f.Members[o.Member], func(*signed.Statement) {})
 				o.Statement, _ = signed.Parse(b, signed.Offer)
 			})
-		}, "by none of the member's keys"},
+		}, "none of the member's keys"},
 		"withheld": {func(m admm.Message) []admm.Message { m.Signed.Relayed = nil; return []admm.Message{m} }, ""},
 		"repeated": {func(m admm.Message) []admm.Message { return []admm.Message{m, m, m} }, ""},
 		"nothing held": {func(m admm.Message) []admm.Message {
 			m.Signed.Known = make([]byte, len(m.Signed.Known))
 			return []admm.Message{m}
 		}, ""},
-		"more held": {func(m admm.Message) []admm.Message { m.Signed.Known = []byte{0, 0x10}; return []admm.Message{m} }, "of more than 6 members"},
+		"more held": {func(m admm.Message) []admm.Message { m.Signed.Known = []byte{0, 0x10}; return []admm.Message{m} }, "names more than 6 members"},
 		"too long": {func(m admm.Message) []admm.Message {
 			m.Signed.Known = append(m.Signed.Known, 0)
 			return []admm.Message{m}
-		}, "in 3 bytes, want 2"},
+		}, "has 3 bytes, want 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			book, log := newKeyBook(), new(journal)
@@ -234,7 +235,8 @@ func TestLiesOfARelay(t *testing.T) {
 	}
 }
 
-// A member whose neighbors withhold offers waits for them, names the partners, and releases nothing with less noise.
+// A member whose neighbors withhold offers waits for the offers, names the missing partners, and makes no release with
+// less noise.
 func TestWithheldOffersStop(t *testing.T) {
 	f := partnered(t, 4, 3, 1)
 	f.Edges = f.Edges[:3] // a path

@@ -12,9 +12,9 @@ import (
 )
 
 // With [Config].Patience a node gives up a neighbor whose frames stop arriving, as Config.Without does by hand. Every
-// node sends heartbeats, which neither an oracle nor a third node can delay. A neighbor's clock starts at its last
-// frame, or with Run. The decision is queued among its frames, so the node uses the same releases whether it was
-// working or waiting.
+// node sends heartbeats, which neither an oracle nor a third node can delay. The time of silence starts at the
+// neighbor's last frame, or with Run. The decision is queued among the neighbor's frames, so the node uses the same
+// releases whether it was working or waiting.
 
 const (
 	beat        = 30 * time.Second // the interval between heartbeats; the same for all nodes, so it reveals nothing
@@ -93,8 +93,8 @@ func (r *run) watch() {
 	}
 }
 
-// logSilent logs silent neighbors, unless an observer has Waiting. The log depends only on arriving frames, heartbeats
-// included, and on neither this node's oracle nor its data.
+// logSilent logs silent neighbors, unless an observer has Waiting. The log depends only on arriving frames, including
+// heartbeats, and not on this node's oracle or data.
 func (r *run) logSilent(now time.Time) {
 	names, longest := r.silence.Due(now)
 	for _, n := range r.Status().Neighbors {
@@ -103,7 +103,7 @@ func (r *run) logSilent(now time.Time) {
 		}
 	}
 	if len(names) > 0 && r.cfg.Observer.Waiting == nil {
-		r.log.Warn("waiting for neighbors: nothing has come", "for", longest.Round(time.Second), "from", transport.Ways(r.cfg.Transport, names))
+		r.log.Warn("waiting for neighbors: nothing received", "for", longest.Round(time.Second), "from", transport.Ways(r.cfg.Transport, names))
 	}
 }
 
@@ -143,6 +143,6 @@ func (r *run) arrive(from string, frame []byte) bool {
 func (r *run) loses(name string) {
 	if left := len(r.neighbors) - len(r.cases); r.joining == nil && left > 1 && !r.machine.Status().Complete {
 		r.quarantine(r.number[name], state.Quarantine{
-			Why: fmt.Sprintf("nothing has come from it for longer than the patience of this node, %v", r.cfg.Patience)})
+			Why: fmt.Sprintf("no message arrived from it for longer than the patience of this node, %v", r.cfg.Patience)})
 	}
 }

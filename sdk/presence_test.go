@@ -62,7 +62,7 @@ func patient(t *testing.T, f *sdk.Fleet, trs []transport.Transport, change func(
 		if f.Privacy.PairSigma > 0 {
 			c.Secret = func(neighbor string) pair.Secret { return pair.Simulated(5, i, slices.Index(f.Members, neighbor)) }
 		}
-		c.Observer.Released = func(int, []float32) { time.Sleep(10 * time.Millisecond) } // leave sees each release
+		c.Observer.Released = func(int, []float32) { time.Sleep(10 * time.Millisecond) } // slow enough for leave to see each release
 		if change != nil {
 			change(i, &c)
 		}
@@ -88,7 +88,7 @@ func given(all []*sdk.Node) (up []string) {
 	return up
 }
 
-// leave runs nodes, some of which leave permanently after a release. It returns the errors of all.
+// leave runs nodes; those in who leave permanently after a release. It returns the errors of all nodes.
 func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
@@ -154,8 +154,8 @@ func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
 	}
 }
 
-// Two nodes each work an hour on one query, at different times. Neither gives up a neighbor, and the models equal those
-// of instant queries.
+// Two nodes each work for an hour on one query, at different times. No node gives up a neighbor, and the models equal
+// those of a run with instant queries.
 func TestWorkIsNotSilence(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		t.Run(name, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestWorkIsNotSilence(t *testing.T) {
 	}
 }
 
-// A member that was given up returns while the others still run. It is told so and ends.
+// A member that was given up returns while the others still run. It learns that it was given up, and ends.
 func TestWhoWasGivenUpComesBack(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestWhoWasGivenUpComesBack(t *testing.T) {
 				leave(day(t), all[3:], 2, 0)
 				time.Sleep(20 * time.Minute)
 				if err := all[3].Run(day(t)); !errors.Is(err, sdk.ErrQuarantine) ||
-					!strings.Contains(err.Error(), "nothing has come from it for longer than the patience") {
+					!strings.Contains(err.Error(), "no message arrived from it for longer than the patience") {
 					t.Errorf("back again: %v", err)
 				}
 				rest.Wait()
@@ -246,7 +246,8 @@ func TestWhoHearsNobodyGivesNobodyUp(t *testing.T) {
 	})
 }
 
-// absentRing makes privateRing with pairwise noise that tolerates the given number of absent members.
+// absentRing returns a constructor of privateRing with pairwise noise that tolerates the given number of absent
+// members.
 func absentRing(absent int) func() *sdk.Fleet {
 	return func() *sdk.Fleet {
 		f := privateRing()
@@ -255,12 +256,12 @@ func absentRing(absent int) func() *sdk.Fleet {
 	}
 }
 
-// Two of ten members vanish. The run ends by itself, and the models are as good as without the two. With pairwise noise
-// this requires a plan for absence; otherwise the noise that the two's neighbors shared with others stays in the
-// models.
+// Two of ten members vanish. The run ends without an operator, and the models are as good as those of a run without the
+// two. With pairwise noise the fleet must be planned for absent members; otherwise the noise that neighbors of the two
+// shared with others stays in the models.
 func TestTwoOfTenVanish(t *testing.T) {
 	const members = "abcdefghij"
-	loss := func(all []*sdk.Node, who []int) float64 { // the mean over models and data of the eight
+	loss := func(all []*sdk.Node, who []int) float64 { // the mean over the models and the data of the remaining eight
 		var sum float64
 		for _, n := range all {
 			for _, i := range who {
@@ -357,7 +358,7 @@ func TestPatienceIsChecked(t *testing.T) {
 	f := ring()
 	for patience, good := range map[time.Duration]bool{0: true, -time.Hour: false, time.Minute: false, 2 * time.Minute: true} {
 		_, err := sdk.New(sdk.Config{Fleet: f, Name: "a", Samples: 1, Oracle: oracle(0), Transport: inMemory(t, f)[0], Patience: patience})
-		if (err == nil) != good || err != nil && !strings.Contains(err.Error(), "want 0 (wait for everybody) or at least 2m0s") {
+		if (err == nil) != good || err != nil && !strings.Contains(err.Error(), "want 0 (wait indefinitely) or at least 2m0s") {
 			t.Errorf("patience %v: %v", patience, err)
 		}
 	}

@@ -18,7 +18,7 @@ type Privacy struct {
 	Sigma      float64 `json:"sigma"`       // standard deviation of the noise per coordinate of a release
 	Delta      float64 `json:"delta"`       // in (0, 1); epsilon is stated at this delta
 
-	EpsilonLimit float64           `json:"epsilon_limit"` // of the run at Delta; releases beyond it are refused; 0: none
+	EpsilonLimit float64           `json:"epsilon_limit"` // limit of the run at Delta; releases beyond it are refused; 0: no limit
 	Accounting   dpmech.Accounting `json:"accounting"`
 
 	Unit Unit `json:"unit,omitempty"` // UnitRecord needs Fleet.Records; Clip then applies to one record's share
@@ -26,34 +26,33 @@ type Privacy struct {
 	// the oracle's samples. Fleet.Records then counts persons. The loss of an empty place must be constant, such as 0.
 	Places int `json:"places,omitempty"`
 
-	// PairSigma, if not 0, is the standard deviation of noise that the two ends of every edge share, or every pair of
-	// Partners, and that cancels in the mean of all members: Sigma times a power of two.
+	// PairSigma, if not 0, is the standard deviation of pairwise noise: Sigma times a power of two. The two ends of
+	// every edge, or every pair of Partners, share this noise, and it cancels in the mean of all members.
 	// EffectiveSigma is the noise that remains against an adversary that sees all releases and knows what any Colluders
 	// members know; see [dpmech.Shared]. EpsilonLimit holds against this adversary, and LimitAll, if not 0, against all
-	// other members together.
-	// While at most Absent members vanish, the others' noise still cancels; this takes as much noise as Absent
-	// additional Colluders. A member that loses more neighbors adds only local noise, and what they shared with it
-	// stays in the mean.
+	// other members together. While at most Absent members vanish, the noise of the others still cancels; this takes as
+	// much noise as Absent additional Colluders. A member that loses more neighbors adds only local noise, and the
+	// noise that those neighbors shared with it stays in the mean.
 	PairSigma      float64 `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
 	Colluders      int     `json:"colluders,omitempty"`
 	Absent         int     `json:"absent,omitempty"`
-	// Partners, if not 0, is the number of members with which each shares pairwise noise instead of with its neighbors,
-	// on a regular graph that follows from Method.Seed. Neighbors relay the keys. A member keeps sharing noise with
-	// partners that are gone, which costs no privacy but leaves noise in the mean. Absent is how many partners a member
-	// may lack from the start.
+	// Partners, if not 0, is the number of members with which each member shares pairwise noise instead of with its
+	// neighbors. The pairs are the edges of a regular graph that Method.Seed determines. Neighbors relay the keys. A
+	// member keeps sharing noise with partners that are gone, which costs no privacy but leaves noise in the mean.
+	// Absent is then the number of partners that a member may lack from the start.
 	Partners int     `json:"partners,omitempty"`
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance is [graph.Graph.Conductance] without Colluders and Absent: what is left of local noise of variance 1
-// and noise of an edge of variance ratio^2, up to 4096^2.
+// Conductance returns [graph.Graph.Conductance] without Colluders and Absent: the variance that remains if local noise
+// has variance 1 and the noise of an edge has variance ratio^2, at most 4096^2.
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
 }
 
-// Effective returns the EffectiveSigma on a graph of pairwise noise.
+// Effective returns the largest valid EffectiveSigma on a graph of pairwise noise.
 func (p Privacy) Effective(g *graph.Graph) (float64, error) {
 	c, err := p.Conductance(g, p.PairSigma/p.Sigma)
 	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
@@ -91,7 +90,8 @@ func (p Privacy) Limit() *dpmech.Limit {
 		Unit: p.Unit}
 }
 
-// units returns the required number of a member's samples: with UnitRecord the fleet's number, otherwise samples.
+// units returns the required number of a member's samples: with UnitRecord the number that the fleet states, otherwise
+// samples.
 func (f *Fleet) units(member, samples int) int {
 	if f.Privacy.Unit == UnitRecord && member < len(f.Records) {
 		return f.Records[member] * max(1, f.Privacy.Places)
@@ -115,18 +115,18 @@ func (f *Fleet) wrongRecords(member, samples int) error {
 			f.Members[member])
 	}
 	return &FieldError{Package: "sdk", Field: "Samples", Found: fmt.Sprint(samples), Want: want + ": in a run that protects each " +
-		"record this number is public and fixed; leave an invalid record in its place"}
+		"record this number is public and fixed, so invalid records must not be removed"}
 }
 
 func (f *Fleet) checkPrivacy(errs *faults) {
 	pr, w := f.Privacy, f.wire()
 	errs.refuse(pr.NonPrivate && (pr != Privacy{NonPrivate: true}), "privacy.non_private", true,
-		"false, or no other setting of privacy: choose one of %+v", pr)
+		"false, or no other privacy setting; found %+v", pr)
 	errs.refuse(pr == Privacy{}, "privacy", struct{}{}, "clip, sigma and delta, or non_private")
 	errs.refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit), "privacy.epsilon_limit_all",
-		pr.LimitAll, "0 (no limit), or at least epsilon_limit (%v), which is needed with it", pr.EpsilonLimit)
+		pr.LimitAll, "0 (no limit), or at least epsilon_limit (%v), which must be set too", pr.EpsilonLimit)
 	if pr.PairSigma == 0 {
-		const want = "0, as pair_sigma is 0: it is for noise that neighbors share"
+		const want = "0, as pair_sigma is 0 and members share no noise"
 		errs.refuse(pr.EffectiveSigma != 0, "privacy.effective_sigma", pr.EffectiveSigma, want)
 		errs.refuse(pr.Colluders != 0, "privacy.colluders", pr.Colluders, want)
 		errs.refuse(pr.Absent != 0, "privacy.absent", pr.Absent, want)
@@ -134,7 +134,7 @@ func (f *Fleet) checkPrivacy(errs *faults) {
 		errs.refuse(pr.LimitAll != 0, "privacy.epsilon_limit_all", pr.LimitAll, want)
 	}
 	errs.refuse(w.GridBits != 0 && pr.NonPrivate, "wire.grid_bits", w.GridBits,
-		"0: a fleet that is not private has no noise for a grid to hide in")
+		"0: a fleet that is not private has no noise that would hide the rounding")
 }
 
 // checkShared returns an error if the graph of pairwise noise does not yield the configured effective sigma.
@@ -150,7 +150,7 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 		return fmt.Errorf("sdk: fleet: %w", err)
 	}
 	if most := p.Sigma * math.Sqrt(c.Least); !(p.EffectiveSigma >= p.Sigma && p.EffectiveSigma <= most) {
-		want := fmt.Sprintf("at most %v (a proved bound; the exact figure takes too long): so much noise is left to %v", most,
+		want := fmt.Sprintf("at most %v, a lower bound on the noise that remains against %v (the exact value takes too long)", most,
 			p.Gaussian().Shared.Adversary())
 		if c.Exact {
 			var without []string
@@ -161,11 +161,11 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 			if p.Absent > 0 {
 				do = "collude or vanish"
 			}
-			want = fmt.Sprintf("at most %v: so much noise is left to %v; the worst is %q if %q %s", most,
+			want = fmt.Sprintf("at most %v, the noise that remains against %v; the worst case is %q if %q %s", most,
 				p.Gaussian().Shared.Adversary(), f.Members[c.Node], without, do)
 		}
 		return &FieldError{Package: "sdk: fleet", Field: "privacy.effective_sigma", Found: fmt.Sprint(p.EffectiveSigma),
-			Want: fmt.Sprintf("sigma (%v) or more, and %s", p.Sigma, want)}
+			Want: fmt.Sprintf("at least sigma (%v), and %s", p.Sigma, want)}
 	}
 	return nil
 }

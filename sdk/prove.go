@@ -15,8 +15,8 @@ type ending struct{ error }
 
 func (e ending) Unwrap() error { return e.error }
 
-// check refuses a message about releases that the member that made them did not sign, and handles evidence of
-// equivocation. outdated reports a release of a replaced device.
+// check refuses a message about releases if the member that made them did not sign them. It handles evidence of
+// equivocation. outdated is true for a release of a replaced device.
 func (r *run) check(m *admm.Message) (outdated bool, err error) {
 	from, peer := m.From, r.claims.Peers[m.From]
 	if !r.claims.Signing() || peer == nil {
@@ -73,12 +73,12 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 		return err
 	}
 	if shown.Round < m.Held {
-		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of release %d",
+		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, but shows the signature of release %d",
 			m.Held, shown.Round)
 	}
-	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // it works with the lost device, which has returned
+	if shown.Epoch < r.claims.Epoch && m.Held > r.status.Round { // the sender works with the lost device, which has returned
 		r.correct(m.From, peer)
-		return fmt.Errorf("sdk: the sender holds release %d of a device that this one has replaced", m.Held)
+		return fmt.Errorf("sdk: the sender holds release %d of a device that this device has replaced", m.Held)
 	}
 	return nil
 }
@@ -89,16 +89,16 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
 			r.dropSecrets()
 		}
-		return ending{fmt.Errorf("sdk: %q holds a release that epoch %d of this node's name has signed, and this is "+
-			"epoch %d: %w, another device has taken its place", by, shown.Epoch, r.claims.Epoch, state.ErrRollback)}
+		return ending{fmt.Errorf("sdk: %q holds a release that this member signed in epoch %d, and this device is "+
+			"of epoch %d: %w, another device has taken its place", by, shown.Epoch, r.claims.Epoch, state.ErrRollback)}
 	}
 	for i := range r.claims.Own {
 		if own := &r.claims.Own[i]; own.Contradicts(shown) {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	// The takeover charged all releases of the lost device. A release signed by this device was sent, and counts in any
-	// ledger of the device.
+	// The takeover charged all releases of the lost device. A later release that this device signed was sent, so it is
+	// charged.
 	err := r.compareLedger(by, shown.Ledger)
 	if at := r.machine.Status().Round; shown.Epoch == r.claims.Epoch && shown.Round > at {
 		err = errors.Join(r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at}), err)
@@ -129,11 +129,11 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 		return err
 	}
 	if shown == nil || shown.Round < m.Round {
-		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, and shows the signature of another",
+		return fmt.Errorf("sdk: the sender says that it holds release %d of this node, but shows the signature of another release",
 			m.Round)
 	}
 	if shown.Epoch < r.claims.Epoch && r.machine.Status().Round < m.Round {
-		return fmt.Errorf("sdk: the sender is done after release %d of a device that this one has replaced", m.Round)
+		return fmt.Errorf("sdk: the sender is done after release %d of a device that this device has replaced", m.Round)
 	}
 	if err := r.verifyHeld(m.From, peer.Name, shown); err != nil {
 		return err
@@ -162,12 +162,12 @@ func (r *run) checkDouble(by string, m *admm.Message) error {
 		r.expose(e)
 		return nil
 	case e.First.Epoch < r.claims.Epoch:
-		return errors.New("sdk: evidence of equivocation of a device that this one has replaced")
+		return errors.New("sdk: evidence of equivocation by a device that this device has replaced")
 	}
 	return r.exposed(e, by)
 }
 
-const findOther = "find the other one, and start the fleet anew under another run id, with another key"
+const findOther = "find the other device, then start the fleet again under a new run id and with a new key"
 
 // exposed ends this node, because its key signed two releases of one round.
 func (r *run) exposed(e signed.Evidence, by string) error {
@@ -200,11 +200,12 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 		Other: e.Second.Append(nil), Digests: trust.About(r.number[e.Member], e.First.Epoch)}})
 }
 
-// correct makes an outdated device end: it sends a device that was replaced, or has a copy, what the other device
-// signed. A device that was only silent does not probe, and would otherwise release the same data as its replacement.
+// correct makes an outdated device end: it sends a device that was replaced, or that has a copy, the statements of the
+// other device. A device that was only silent does not probe; without correct it would release data beside its
+// replacement.
 //
-// A node calls correct first when a connection opens to a neighbor with several epochs, and when the neighbor sends a
-// fork or anything signed by a replaced device. It sends a probe, which does not disturb a replacement device, at most
+// A node calls correct when a connection to a neighbor with several epochs opens, and when the neighbor sends a fork or
+// anything signed by a replaced device. correct sends a probe, which does not disturb a replacement device, at most
 // once between two ticks.
 func (r *run) correct(to int, peer *trust.Peer) {
 	if !peer.First(trust.SayReplaced) {
@@ -224,9 +225,10 @@ func (r *run) probe(to, held int) {
 	_ = r.post(to, &m) // always within limits
 }
 
-// query asks a neighbor what it holds of this node if its release depends on one that this node has not made: another
-// device uses this node's name, or the neighbor lies. The answer decides: see [run.verifyHeld]. query asks at most once
-// between two ticks. A replacement device drops the edge to a neighbor that continued with another device.
+// query asks a neighbor which release of this node it holds, if the neighbor's release depends on one that this node
+// has not made: either another device uses this node's name, or the neighbor lies. The answer decides: see
+// [run.verifyHeld]. query asks at most once between two ticks. A replacement device drops the edge to a neighbor that
+// continued with another device.
 func (r *run) query(m *admm.Message) error {
 	peer, next := r.claims.Peers[m.From], r.status.Round+1
 	carries := m.Kind == admm.Release || m.Kind == admm.EdgeMessage
@@ -237,7 +239,7 @@ func (r *run) query(m *admm.Message) error {
 		peer.Ahead, peer.Times = next, 0
 	}
 	if peer.Times++; r.claims.Epoch > 0 && peer.Times > 3 && !r.machine.Holds(m.From, r.status.Round) {
-		err := fmt.Errorf("sdk: %q has made release %d, and this device, which has replaced another, release %d: it has gone on "+
+		err := fmt.Errorf("sdk: %q has made release %d, but this replacement device is at release %d: the neighbor continued "+
 			"with another device", peer.Name, m.Round, r.status.Round)
 		r.quarantine(m.From, state.Quarantine{Why: err.Error()})
 		return err
@@ -274,6 +276,6 @@ func (n *Node) rememberHeads() {
 
 func (n *Node) saveHeads() {
 	if err := n.claims.Heads.Save(); err != nil {
-		n.log.Error("the signed ledger heads of neighbors cannot be stored", "err", err)
+		n.log.Error("the signed checkpoints of neighbors cannot be stored", "err", err)
 	}
 }

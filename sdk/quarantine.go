@@ -18,10 +18,10 @@ import (
 // ErrQuarantine ends a node if all its edges are in quarantine.
 var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
-// Quarantine. A node stops working with a neighbor that sent what no honest member sends, whatever it received: an
-// impossible release ([admm.Config.Impossible]), or two signed releases of one round. It refuses and counts other
-// invalid frames. Without keys, only a release counts that the node would otherwise use. Every decision is a function
-// of the received frames and their order, see [admm.Machine.Quarantine].
+// Quarantine. A node stops working with a neighbor that sent what no honest member sends, whatever that member
+// received: an impossible release ([admm.Config.Impossible]), or two signed releases of one round. Other invalid frames
+// are only refused and counted. Without keys, an impossible release counts only if the node would otherwise use it.
+// Every decision is a function of the received frames and their order, see [admm.Machine.Quarantine].
 
 const dropped = "the edge is in quarantine, and the run goes on without it"
 
@@ -37,7 +37,7 @@ func (n *Node) loadQuarantine() error {
 	for _, j := range n.neighbors {
 		if from := n.machine.Quarantined(j); from > 0 && n.cases[j] == nil {
 			n.cases[j] = &state.Quarantine{Neighbor: n.cfg.Fleet.Members[j], Release: from,
-				Why: "the stored state says so, and what there was to show is gone"}
+				Why: "the stored state records it, but the evidence is lost"}
 		}
 	}
 	return nil
@@ -59,7 +59,8 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 	r.sendNotice(j)
 }
 
-// sendNotice tells a neighbor that it is in quarantine, after the journal stored it, at most once between two ticks.
+// sendNotice tells a neighbor that it is in quarantine, at most once between two ticks. It sends nothing before the
+// journal has stored the quarantine.
 func (r *run) sendNotice(j int) {
 	q, peer := r.cases[j], r.claims.Peers[j]
 	if q != nil && r.keepNotes("quarantine of "+q.Neighbor) && peer.First(trust.SayQuarantine) {
@@ -76,7 +77,7 @@ func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	notice, err := r.claims.CheckNotice(peer, m, r.cfg.Fleet.Method.Last())
 	if err == nil && r.joining == nil && notice.Epoch < r.machine.Epoch(m.From) {
 		r.correct(m.From, peer)
-		err = errors.New("sdk: a quarantine by a device that another has replaced")
+		err = errors.New("sdk: the notice of quarantine comes from a replaced device")
 	}
 	if err != nil {
 		return err
@@ -134,7 +135,7 @@ func (r *run) quarantineSender(in received, err error) {
 	switch newest := peer.Held.Last(); {
 	case errors.As(err, &two):
 		if newest != nil && two.Second.Epoch < newest.Epoch {
-			return // a replacement device does not answer for a copy of the lost device
+			return // a replacement device is not responsible for a copy of the lost device
 		}
 		q.Frames = append(q.Frames, state.NewFrame(two.First.Append(nil)))
 	case errors.As(err, &late):
@@ -144,7 +145,7 @@ func (r *run) quarantineSender(in received, err error) {
 	r.quarantine(j, q)
 }
 
-// judged drops the edges that the machine dropped.
+// judged drops the edges to neighbors that the machine put in quarantine.
 func (r *run) judged() {
 	for _, v := range r.machine.Verdicts() {
 		own := r.claims.Peers[v.From].Held.Of(v.Round)
@@ -158,8 +159,8 @@ func (r *run) judged() {
 	}
 }
 
-// alone ends a node without neighbors before its next release. It first serves outsiders for Config.Linger, so that a
-// copy of the node learns of the quarantine.
+// alone ends a node whose neighbors are all in quarantine, before its next release. It first answers those neighbors
+// for Config.Linger, so that a copy of the node learns of the quarantine.
 func (r *run) alone() error {
 	if err := r.serveOutsiders(r.cfg.Linger); err != nil {
 		return err
@@ -217,7 +218,7 @@ func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) er
 		return err
 	}
 	if m.Kind != admm.Release || len(m.Signed.Own) == 0 {
-		return fmt.Errorf("sdk: a frame of kind %v, want a signed release", m.Kind)
+		return fmt.Errorf("sdk: found a frame of kind %v, want a signed release", m.Kind)
 	}
 	own, err := signed.Parse(m.Signed.Own, signed.Release)
 	if err == nil {
@@ -227,7 +228,7 @@ func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) er
 		return err
 	}
 	if own.Round != m.Round || own.Value != signed.Digest(m.Vector, m.Grid) {
-		return fmt.Errorf("sdk: the numbers of the frame are not those of release %d that %q has signed", own.Round, member)
+		return fmt.Errorf("sdk: the numbers of the frame differ from those of release %d that %q signed", own.Round, member)
 	}
 	cfg := f.machine(p, i, f.units(i, 1), nil)
 	if cfg.Impossible(m.Round, m.Payload()) == nil {

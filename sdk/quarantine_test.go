@@ -33,7 +33,7 @@ func five(f *sdk.Fleet) *sdk.Fleet {
 	return f
 }
 
-// withLiar runs a fleet with one lying member until the honest ones are done.
+// withLiar runs a fleet with one lying member until the honest members are done.
 func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, tell lie,
 	change func(i int, c *sdk.Config)) (all []*sdk.Node, errs []error) {
 	t.Helper()
@@ -72,8 +72,8 @@ func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, 
 	return all, errs
 }
 
-// agree checks that the honest members are done and close to each other, and that exactly the victims have the liar in
-// quarantine.
+// agree checks that the honest members are done, that their models are close to each other, and that exactly the
+// victims have the liar in quarantine.
 func agree(t *testing.T, f *sdk.Fleet, all []*sdk.Node, errs []error, why string, apart float64, victims ...int) {
 	t.Helper()
 	for i, n := range all {
@@ -92,10 +92,10 @@ func agree(t *testing.T, f *sdk.Fleet, all []*sdk.Node, errs []error, why string
 		}
 		for _, of := range st.Neighbors {
 			want := of.Name == f.Members[bad] && slices.Contains(victims, i)
-			// A neighbor that missed the lie receives the next release, whose signature refers to a different one:
+			// A neighbor that missed the lie receives the next release, whose signature names another predecessor:
 			// equivocation.
 			if got := of.Quarantine; (got.Release > 0) != want ||
-				want && !strings.Contains(got.Why, why) && !strings.Contains(got.Why, "it has a double") {
+				want && !strings.Contains(got.Why, why) && !strings.Contains(got.Why, "was copied or rolled back") {
 				t.Errorf("node %d has %+v of %q", i, got, of.Name)
 			}
 		}
@@ -118,8 +118,9 @@ func sharing() *sdk.Fleet {
 	return f
 }
 
-// One of five members jumps, or makes a release twice, in memory and over TLS, with and without keys. The other four
-// continue without it and agree. Without keys a contradiction proves nothing, and the first release counts.
+// One of five members makes a release that jumps, or makes a release twice, in memory and over TLS, with and without
+// keys. The other four continue without that member and agree. Without keys a contradiction proves nothing, and the
+// first release counts.
 func TestQuarantine(t *testing.T) {
 	const far = 1 << 28
 	robust := onGrid()
@@ -154,10 +155,10 @@ func TestQuarantine(t *testing.T) {
 			return []admm.Message{m}
 		}, "", []int{0, 1, 3, 4}},
 		{"robust", robust, false, true, jump(3, far), "of release 3 moves by", others},
-		{"shared noise", sharing(), false, true, jump(3, far), "of release 3 moves by", others},
+		{"pairwise noise", sharing(), false, true, jump(3, far), "of release 3 moves by", others},
 		{"not private", plain, false, true, huge, "of release 3 is 9e+29", others},
-		{"contradiction", onGrid(), false, true, contradict(3), "it has a double", others},
-		{"contradiction over TLS", onGrid(), true, true, contradict(3), "it has a double", others},
+		{"contradiction", onGrid(), false, true, contradict(3), "was copied or rolled back", others},
+		{"contradiction over TLS", onGrid(), true, true, contradict(3), "was copied or rolled back", others},
 		{"contradiction without keys", onGrid(), false, false, contradict(3), "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -169,7 +170,7 @@ func TestQuarantine(t *testing.T) {
 				}
 			}
 			all, errs := withLiar(t, c.f, trs(t, c.f), c.keys, c.lie, nil)
-			if c.name == "to some only" { // those that detect it show the others what it signed
+			if c.name == "to some only" { // neighbors that detect the lie show the others what the liar signed
 				for i, n := range all {
 					st := n.Status()
 					at := slices.IndexFunc(st.Neighbors, func(of sdk.Neighbor) bool { return of.Name == c.f.Members[bad] })
@@ -185,7 +186,8 @@ func TestQuarantine(t *testing.T) {
 }
 
 // One of five members moves away, farther with each release, beyond the public bound, but never jumps. The others treat
-// it as if it were at the bound: they quarantine nobody, and nobody ends. With Robust they stay where they are.
+// it as if it were at the bound: they put nobody in quarantine, and nobody ends. With Robust their models do not
+// follow.
 func TestTowedAway(t *testing.T) {
 	for _, robust := range []float64{0, 2} {
 		f := onGrid()
@@ -230,7 +232,7 @@ func TestDrawnApart(t *testing.T) {
 				}
 				return []admm.Message{m}
 			}
-			all, errs := withLiar(t, f, inMemory(t, f), false, lie, nil) // with keys its two stories are detected
+			all, errs := withLiar(t, f, inMemory(t, f), false, lie, nil) // with keys, its different releases would be detected
 			agree(t, f, all, errs, "", 1e6)
 		})
 	}
@@ -243,7 +245,7 @@ func notice(f *sdk.Fleet, from, to, signer string) admm.Message {
 	return admm.Message{Kind: admm.Conflict, Round: 4, Signed: admm.Signed{Proof: n.Append(nil), Other: []byte("a \x1b lie")}}
 }
 
-// A member that accuses others cuts only its own edges. A notice that another member signed has no effect.
+// A member that accuses others loses only its own edges. A notice that another member signed has no effect.
 func TestFalseAccusation(t *testing.T) {
 	f := onGrid()
 	for name, signer := range map[string]string{"own": "c", "of somebody else": "a"} {
@@ -263,8 +265,8 @@ func TestFalseAccusation(t *testing.T) {
 	}
 }
 
-// A node that is stopped before or after any release continues without the neighbor. The evidence is on the disk,
-// within its size limit.
+// A node that is stopped before or after any release continues without the quarantined neighbor. The evidence is on the
+// disk, within its size limit.
 func TestQuarantineIsKept(t *testing.T) {
 	for _, fleet := range []*sdk.Fleet{onGrid(), sharing()} {
 		dir := t.TempDir()

@@ -47,8 +47,8 @@ func (o brittle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return o.OracleFunc(ctx, x, sample)
 }
 
-// Nodes with record-level privacy compute the same as their simulation. A failed batch is repeated record by record, so
-// an invalid record costs no other record its loss.
+// Nodes with record-level privacy compute the same bits as their simulation. A failed batch is repeated record by
+// record, so that an invalid record does not cost other records their losses.
 func TestNodesProtectRecords(t *testing.T) {
 	f := recordRing()
 	all := nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
@@ -102,7 +102,7 @@ func TestPersonsFleet(t *testing.T) {
 	}
 	f.Privacy.Unit, f.Records = sdk.UnitClient, nil
 	if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "privacy.places is 2, want 0") {
-		t.Errorf("places without unit record: %v", err)
+		t.Errorf("places without record-level privacy: %v", err)
 	}
 }
 
@@ -115,11 +115,11 @@ func TestRecordNodesMatchSimulation(t *testing.T) {
 
 func TestRecordFleetFaults(t *testing.T) {
 	for want, change := range map[string]func(f *sdk.Fleet){
-		"records is a list of 0, want the number of records of each of the 5 members": func(f *sdk.Fleet) { f.Records = nil },
-		"records[2] is 0, want a whole number":                                        func(f *sdk.Fleet) { f.Records[2] = 0 },
-		"records is [7 5 2 9 4], want none, as privacy.unit is client":                func(f *sdk.Fleet) { f.Privacy.Unit = sdk.UnitClient },
-		"method.batch is 3, want 0, as privacy.unit is record":                        func(f *sdk.Fleet) { f.Method.Batch = 3 },
-		"method.momentum is 0.5, want 0, as privacy.unit is record":                   func(f *sdk.Fleet) { f.Method.Momentum = 0.5 },
+		"records is a list of 0 numbers, want the number of records of each of the 5 members": func(f *sdk.Fleet) { f.Records = nil },
+		"records[2] is 0, want a whole number":                                                func(f *sdk.Fleet) { f.Records[2] = 0 },
+		"records is [7 5 2 9 4], want none, as privacy.unit is client":                        func(f *sdk.Fleet) { f.Privacy.Unit = sdk.UnitClient },
+		"method.batch is 3, want 0, as privacy.unit is record":                                func(f *sdk.Fleet) { f.Method.Batch = 3 },
+		"method.momentum is 0.5, want 0, as privacy.unit is record":                           func(f *sdk.Fleet) { f.Method.Momentum = 0.5 },
 	} {
 		f := recordRing()
 		change(f)

@@ -13,10 +13,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Takeover, see [Config].Recover. The replacement device asks every neighbor where it stands (Join, Stand). It enters
-// the run after a release that no neighbor has passed, and restarts the edge to each neighbor (Start), see
-// [admm.TakeOver]. In a private run it makes no release with data and charges the whole run at once, which covers all
-// releases of the lost device.
+// Takeover, see [Config].Recover. The replacement device asks every neighbor for its progress and its model (Join,
+// Stand). It enters the run after a release that no neighbor has passed, and restarts the edge to each neighbor
+// (Start), see [admm.TakeOver]. In a private run it makes no release with data and charges the whole run at once, which
+// covers all releases of the lost device.
 
 // ErrRecovery reports a failed takeover, which the device may try again.
 var ErrRecovery = errors.New("the lost device cannot be replaced")
@@ -24,8 +24,8 @@ var ErrRecovery = errors.New("the lost device cannot be replaced")
 // joining holds the answers to a takeover. It belongs to the goroutine of Run.
 type joining struct {
 	incarnation uint64               // distinguishes the answers to this takeover from others
-	standing    map[int]admm.Message // by neighbor
-	epoch       uint16               // the latest that a neighbor showed
+	standing    map[int]admm.Message // the valid answers by neighbor
+	epoch       uint16               // the latest epoch that a neighbor showed
 	faults      map[int]error        // by neighbor: why its last answer does not count
 	absent      map[int]state.Quarantine
 }
@@ -43,7 +43,7 @@ func (r *run) recover() error {
 		}
 	}
 	r.stopEarly()
-	r.log.Info("asking the neighbors where they stand, to take the place of the lost device")
+	r.log.Info("asking the neighbors for their progress, to replace the lost device")
 	tick := time.NewTicker(r.cfg.ResendAfter)
 	defer tick.Stop()
 	said := ""
@@ -76,7 +76,8 @@ func (r *run) recover() error {
 	}
 }
 
-// join asks neighbors where they stand. It asks again those that answered, so that they wait.
+// join asks neighbors for their progress and models. It asks even neighbors that have answered, so that they keep
+// waiting.
 func (r *run) join(neighbors ...int) {
 	for _, j := range neighbors {
 		if _, absent := r.joining.absent[j]; !absent {
@@ -96,14 +97,14 @@ func (r *run) awaited() (names []string, text string) {
 		}
 		text := fmt.Sprintf("%q has not answered", name)
 		if fault := r.joining.faults[j]; fault != nil {
-			text = fmt.Sprintf("%q gives no answer that counts: %v", name, fault)
+			text = fmt.Sprintf("%q sent an invalid answer: %v", name, fault)
 		}
 		names, all = append(names, name), append(all, text)
 	}
 	return names, strings.Join(all, "; ")
 }
 
-// receiveStanding takes a neighbor's answer, which the neighbor and the lost device signed.
+// receiveStanding takes a neighbor's answer. With keys it must have signatures of the neighbor and of the lost device.
 func (r *run) receiveStanding(m *admm.Message) error {
 	peer := r.claims.Peers[m.From]
 	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {
@@ -133,8 +134,8 @@ func (r *run) takeOver() error {
 	n, cfg := r.Node, *r.toRecover
 	cfg.Epoch = r.joining.epoch + 1
 	if r.joining.epoch >= admm.MaxTakeovers {
-		return fmt.Errorf("sdk: %w: %d devices of %q were replaced in this run, which is the most; its data is back in the next "+
-			"run", ErrRecovery, r.joining.epoch, n.cfg.Name)
+		return fmt.Errorf("sdk: %w: %d devices of %q were already replaced in this run, the maximum; its data can take part in "+
+			"the next run", ErrRecovery, r.joining.epoch, n.cfg.Name)
 	}
 	var list []admm.Message
 	for _, j := range r.neighbors {
@@ -172,9 +173,9 @@ func (r *run) takeOver() error {
 	}
 	n.publish()
 	n.mu.Lock()
-	n.stops.blind, n.stops.fresh = false, true // the machine is new
+	n.stops.blind, n.stops.fresh = false, true // the new machine does not know the stops
 	n.mu.Unlock()
-	n.log.Warn("this device takes the place of the lost one", "after_release", m.Status().Round, "device", cfg.Epoch+1,
+	n.log.Warn("this device has replaced the lost one", "after_release", m.Status().Round, "device", cfg.Epoch+1,
 		"data", n.cfg.Fleet.Privacy.NonPrivate)
 	return nil
 }
@@ -183,16 +184,16 @@ func (r *run) takeOver() error {
 func (r *run) respond(request *admm.Message, name string) error {
 	switch {
 	case r.outbox[request.From] == nil:
-		return errors.New("sdk: the sender asks where this node stands, and is not a neighbor")
+		return errors.New("sdk: the sender asks to replace a device, but it is not a neighbor")
 	case !r.releases:
-		return fmt.Errorf("sdk: the sender asks where this node stands, and the fleet's payload is not %q", PayloadRelease)
+		return fmt.Errorf("sdk: the sender asks to replace a device, but the fleet's payload is not %q", PayloadRelease)
 	case r.joining != nil:
 		return nil // the device asks again
 	}
 	peer := r.claims.Peers[request.From]
 	if peer.Request != request.Incarnation {
 		peer.Request = request.Incarnation
-		r.log.Warn("another device asks to take the place of a neighbor's lost one", "neighbor", name)
+		r.log.Warn("another device asks to replace a neighbor's lost device", "neighbor", name)
 	}
 	m := r.machine.Standing(request.From)
 	m.Incarnation = request.Incarnation
@@ -202,7 +203,7 @@ func (r *run) respond(request *admm.Message, name string) error {
 			m.Signed.Other = e.Append(nil)
 		}
 	}
-	if shown := peer.Held.Last(); shown != nil { // claims only what it can prove
+	if shown := peer.Held.Last(); shown != nil { // claim only what this node can prove
 		m.Held, m.Epoch = max(m.Held, shown.Round), shown.Epoch
 	}
 	r.attachStops(&m)

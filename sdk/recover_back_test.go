@@ -24,7 +24,7 @@ import (
 func TestForgottenSuccessor(t *testing.T) {
 	count, first := recoveries(t, 20)
 	late, fits := 0, 0
-	lacks := func() bool { return count >= 20 && late == 0 } // the scheduler decides which endings occur
+	lacks := func() bool { return count >= 20 && late == 0 } // the scheduler decides which of the endings occur
 	for seed := first; (seed < first+count || lacks() && seed < first+20*count) && !t.Failed(); seed++ {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWreck(t, uint64(seed), seed%3 == 0)
@@ -86,8 +86,8 @@ func TestForgottenSuccessor(t *testing.T) {
 	}
 }
 
-// forgotten plays until the replacement device has made one or two releases (the maximum) that no neighbor remembers,
-// and kills all. If that does not happen, spare is nil.
+// forgotten plays until the replacement device has made one or two releases that no neighbor remembers, and kills all
+// devices. More than two are impossible. If it does not come to that, spare is nil.
 func (w *wreck) forgotten() (old, spare *host) {
 	for i := range w.hosts {
 		w.start(i)
@@ -223,9 +223,9 @@ func (p *puppet) release(epoch uint16, before *signed.Statement, round int) (*si
 	return r, m
 }
 
-// Two devices use the same key: copies, or both replacements of a lost one. A node has one release of the first, and
-// receives only the second one's next release. It shows the sender the release that it has, which reveals the other
-// device.
+// Two devices use the same key: copies, or both replacements of a lost one. A node has a release of the first device,
+// and then receives only the next release of the second device. The node shows the sender the release that it has,
+// which reveals the other device.
 func TestDevicesBesideEachOther(t *testing.T) {
 	for _, epoch := range []uint16{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -248,8 +248,8 @@ func TestDevicesBesideEachOther(t *testing.T) {
 	}
 }
 
-// A neighbor shows a replacement device a later release of the lost device than before. That costs and ends nothing:
-// the whole run is charged, and no release has data.
+// A neighbor shows a replacement device a later release of the lost device than before. That is not charged and ends
+// nothing: the whole run is charged already, and no release has data.
 func TestReplacementIsNotEndedByAWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, n := newPuppet(t, func(c *sdk.Config) { c.Recover = true })
@@ -337,7 +337,7 @@ func TestStartsAreProved(t *testing.T) {
 			t.Errorf("it answers %+v", answer)
 		}
 		synctest.Wait()
-		if at := n.Status(); at.Round != 4 || at.Refused != int64(len(wrong)) { // it waits for the replacement's release 4
+		if at := n.Status(); at.Round != 4 || at.Refused != int64(len(wrong)) { // the node waits for the replacement's release 4
 			t.Errorf("%+v", at)
 		}
 	})

@@ -12,9 +12,9 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// In a ring of four with one tolerated colluder, d, the lost device a and its neighbor had given up b. So only d knows
-// how far a had come, and d restarts without that knowledge. The replacement device enters the run before a's last
-// release, and makes some releases again, none with data. The whole run is charged.
+// In a ring of four that tolerates one colluder, a and c run without b, and then a is lost with its disk. Only d knows
+// a's last release, and d restarts without a store. The replacement device enters the run before a's last release, and
+// makes some releases again, but none with data. The whole run is charged.
 func TestReplacementBeforeTheLostRelease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := privateRing()

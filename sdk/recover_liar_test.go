@@ -45,8 +45,8 @@ func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
 	return errors.Join(err, v.Transport.Send(ctx, to, frame))
 }
 
-// triangle is a private fleet whose members are all neighbors, stopped because the first is lost with its disk. left
-// returns a configuration for the replacement device; stop ends the others.
+// triangle runs a private fleet of three neighbors until the first member's device is lost with its disk. left returns
+// a configuration for the replacement device, and stop ends the others.
 func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (
 	left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
 	f := privateRing()
@@ -143,16 +143,16 @@ func spareLedger(t *testing.T) string {
 }
 
 // A neighbor makes unproven claims about itself or the lost device, or claims an impossible position. The replacement
-// device waits for it by name, and stores and charges nothing. It believes what only that neighbor can know. This
-// decides only when it enters the run, because the whole run is charged and no release has data.
+// device waits for it by name, and stores and charges nothing. It believes what only that neighbor can know. Such a
+// claim decides only when the device enters the run, because the whole run is charged and no release has data.
 func TestTakeoverFromLiars(t *testing.T) {
 	t.Parallel()
 	const works = "it works"
 	for _, c := range []struct {
 		name        string
 		lie         func(f *admm.Message)
-		keys, plain string // what the device waits for, or the error: with and without keys
-		entry       int    // the release after which the device then enters; without keys
+		keys, plain string // what the device waits for, or its error, with and without keys
+		entry       int    // the release after which the device then enters the run, without keys
 	}{
 		{"truth", func(f *admm.Message) {}, works, works, 4},
 		{"another place", func(f *admm.Message) { f.Grid[0] += 100 }, works, works, 4},
@@ -162,20 +162,20 @@ func TestTakeoverFromLiars(t *testing.T) {
 				r.Sign(memberKey("b"), signed.NewScope("test", privateHash(), "a"))
 				f.Signed.Proof = r.Append(nil)
 			}
-		}, `"b" gives no answer that counts: trust: the sender says that it holds release 3 of this node: ` +
-			`signed: release 3: the signature is by none`, works, 4},
+		}, `"b" sent an invalid answer: trust: the sender says that it holds release 3 of this node: ` +
+			`signed: release 3: the signature matches none`, works, 4},
 		{"devices that never were", func(f *admm.Message) { f.Epoch = 65535 },
-			`speaks of release 3 and epoch 65535 of this member, and shows the signature of release 3 and epoch 0`,
-			`65535 devices of "a" were replaced`, 0},
+			`claims release 3 and epoch 65535 of this member, but shows the signature of release 3 and epoch 0`,
+			`65535 devices of "a" were already replaced`, 0},
 		{"a device that it cannot show", func(f *admm.Message) { f.Held, f.Epoch, f.Signed.Proof = 0, 1, nil },
-			`"b" says that this device was replaced 1 times, and shows no signature of it`, works, 4},
+			`"b" says that this device was replaced 1 times, but shows no signature of it`, works, 4},
 		{"a release that it cannot show", func(f *admm.Message) { f.Held = 6 },
-			`"b" speaks of release 6 and epoch 0 of this member, and shows the signature of release 3`, works, 7},
+			`"b" claims release 6 and epoch 0 of this member, but shows the signature of release 3`, works, 7},
 		{"no signature", func(f *admm.Message) { f.Signed.Proof = nil },
-			`"b" gives no answer that counts: trust: the sender says that it holds release 3 of this node, and shows no signature`,
+			`"b" sent an invalid answer: trust: the sender says that it holds release 3 of this node, but shows no signature`,
 			works, 4},
 		{"it is far ahead itself", func(f *admm.Message) { f.Round = 7 },
-			`"b" says that it has made release 7, and has signed release 4`, works, 7},
+			`"b" says that it has made release 7, but has signed release 4`, works, 7},
 		{"it is beyond the end", func(f *admm.Message) { f.Round = 99 }, "stands at release 99", "stands at release 99", 0},
 		{"off the grid", func(f *admm.Message) { f.Grid[2] = 1<<31 - 1 },
 			`coordinate 2 of the model after release 4 is step 2147483647`, `coordinate 2 of the model after release 4`, 0},

@@ -64,7 +64,7 @@ func (w *wreck) play() (out outcome) {
 	for i := range w.hosts {
 		w.start(i)
 	}
-	// Before the run, in it, or after its end.
+	// The device is lost before the run, during it, or after its end.
 	target := w.chance.IntN(w.last() + 1)
 	for w.hosts[w.lost].node.Status().Round < target {
 		time.Sleep(50 * time.Microsecond)
@@ -104,7 +104,7 @@ func (w *wreck) play() (out outcome) {
 		if spare.ended() {
 			return false
 		}
-		return !strings.Contains(spare.log.String(), "takes the place of the lost one") && spare.node.Status().Round == 0
+		return !strings.Contains(spare.log.String(), "has replaced the lost one") && spare.node.Status().Round == 0
 	}
 	for range 20_000 {
 		if !recovering() {
@@ -152,7 +152,7 @@ func (w *wreck) play() (out outcome) {
 	if t.Failed() {
 		return out
 	}
-	if out.recovered < w.last() { // otherwise an edge to the lost device is not used again
+	if out.recovered < w.last() { // otherwise the edges to the lost device are not used again
 		w.checkEdges()
 	}
 	w.checkReleases(&out)
@@ -164,12 +164,12 @@ func (w *wreck) play() (out outcome) {
 	return out
 }
 
-// comeBack restarts the lost device from its old state while its replacement is away. It must end before it makes a
-// release.
+// comeBack restarts the lost device from its old state while its replacement is away. The lost device must end before
+// it makes a release.
 func (w *wreck) comeBack(old *host, out *outcome) {
 	// The neighbors must know of the replacement device and must not have finished: a neighbor that restarts after the
-	// end saves nothing, and so forgets it. So does a neighbor that is killed before its next release, see
-	// TestForgottenSuccessor.
+	// end saves nothing, and so forgets the replacement device. A neighbor that is killed before its next release
+	// forgets it, too; see TestForgottenSuccessor.
 	var at sdk.Status
 	for range 1000 {
 		if at = w.hosts[w.lost].node.Status(); at.Round > out.recovered {
@@ -299,8 +299,8 @@ func minus(a, b []int32) []int32 {
 	return d
 }
 
-// checkReleases checks that no member received two releases of one round from one member or device, except one that it
-// saw and forgot before anyone asked.
+// checkReleases checks that no member received two releases of one round from one member or device, except a release
+// that it received and forgot before any device asked for it.
 func (w *wreck) checkReleases(out *outcome) {
 	for at, all := range w.seen {
 		for _, g := range all[1:] {
@@ -338,18 +338,18 @@ func (w *wreck) checkCertificate(out outcome) {
 
 // A device is lost with its disk in any round, and another replaces it. The run finishes, no member receives two
 // releases of one round, both ends of every edge have the same bits, and the lost device ends when it returns. In a
-// private run the replacement device makes no release with data and charges the whole run. Plays 15 seeds, 60 with
-// SPADE_LONG, or SPADE_RECOVERIES. SPADE_RECOVERY_SEED plays that seed, or SPADE_RECOVERIES seeds from there on.
+// private run the replacement device makes no release with data and charges the whole run. The test plays 15 seeds, 60
+// with SPADE_LONG, or SPADE_RECOVERIES. SPADE_RECOVERY_SEED plays that seed, or SPADE_RECOVERIES seeds from there on.
 func TestRecoveries(t *testing.T) {
 	t.Parallel()
 	testRecoveries(t, false)
 }
 
-// The same with pairwise noise and mixing rounds: no key is used for two releases or devices, and after the takeover
-// both ends of every edge agree again.
+// Like TestRecoveries, with pairwise noise and mixing rounds: no key is used for two releases or devices, and after the
+// takeover both ends of every edge use the same keys again.
 func TestRecoveriesWithSharedNoise(t *testing.T) { testRecoveries(t, true) }
 
-// The same with every pair of members sharing noise, neighbors or not.
+// Like TestRecoveries, and every pair of members shares noise, neighbors or not.
 func TestRecoveriesWithPartners(t *testing.T) { testRecoveries(t, true, true) }
 
 func recoveries(t *testing.T, usually int) (count, first int) {

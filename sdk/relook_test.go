@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// forgetful is a neighbor that denies knowing anyone and reports every first release. It tries to make nodes use the
-// data a second time.
+// forgetful is a neighbor that denies having seen any node before, and reports the first release of each. It tries to
+// make nodes use the data a second time.
 func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks chan<- struct{}) error {
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {
@@ -52,8 +52,9 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 	}
 }
 
-// A node without a store learns only from its ledger of an earlier incarnation. It does not believe a neighbor that
-// nothing was sent. Nor does a node that was made in time but runs second.
+// A node without a store learns of an earlier incarnation only from its ledger. It does not believe a neighbor that
+// claims that nothing was sent. A twin that was made before the first node ran, and runs after it, does not release the
+// data again either.
 func TestNoSecondLook(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -91,7 +92,7 @@ func TestNoSecondLook(t *testing.T) {
 		!strings.Contains(err.Error(), "another node of this name") {
 		t.Errorf("a twin: %v", err)
 	}
-	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "there is no Store") {
+	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), "without a Store its state is lost") {
 		t.Errorf("the next incarnation: %v", err)
 	}
 	if n := ledger.Head().Seq; n != 1 {
@@ -104,7 +105,7 @@ func TestNoSecondLook(t *testing.T) {
 	}
 }
 
-// A run that began without a ledger is counted from its first release once it gets one.
+// If a run began without a ledger and then gets one, the ledger counts the run from its first release.
 func TestLedgerComesLater(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil

@@ -27,7 +27,7 @@ func (n *Node) Run(ctx context.Context) error {
 	over := false // stays false if a store or an observer panics, perhaps between a release and its record
 	defer func() {
 		if !over {
-			n.failed = errors.New("sdk: an earlier Run ended in a panic; make the node anew from what its store holds")
+			n.failed = errors.New("sdk: an earlier Run ended in a panic; make a new node from its store")
 		}
 	}()
 	if n.toRecover != nil {
@@ -67,7 +67,7 @@ func (r *run) loop() error {
 		duties, err := r.machine.Ready()
 		r.judged()
 		r.compare()
-		if r.machine.Alone() && duties.Reserve > 0 { // a release that reaches nobody costs nothing
+		if r.machine.Alone() && duties.Reserve > 0 { // do not charge for a release that would reach nobody
 			continue
 		}
 		if err == nil {
@@ -79,7 +79,7 @@ func (r *run) loop() error {
 		switch {
 		case duties.Finished:
 			r.dropSecrets()
-			if again && len(r.cases) > 0 { // the neighbor may not know of the quarantine
+			if again && len(r.cases) > 0 { // a neighbor may not know of its quarantine
 				return r.serveOutsiders(min(2*r.cfg.ResendAfter, r.cfg.Linger))
 			}
 			return nil
@@ -133,7 +133,7 @@ func (r *run) perform(duties admm.Ready) error {
 	}
 	if out := r.machine.Outgrown(); out > 0 && !r.outgrown && duties.Released > 0 {
 		r.outgrown = true
-		r.log.Warn("the model was clipped to the public bound around the start: the run diverges, or a neighbor drives it away",
+		r.log.Warn("the model was clipped to the public bound around the start: the run diverges, or a neighbor drives the model away",
 			"release", out)
 	}
 	r.publish()

@@ -24,8 +24,8 @@ func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 		s, ok = n.secrets.Kept.Secret(neighbor, release)
 	}
 	if !ok {
-		n.log.Warn("no secret with a member is valid for this release: it shares noise with others only, or with nobody", "release",
-			release, "member", neighbor)
+		n.log.Warn("no secret with this member is valid for this release, so they share no noise in it", "release", release,
+			"member", neighbor)
 		return key, false
 	}
 	key = s.Key(n.hash, release)
@@ -56,13 +56,13 @@ func (n *Node) loadSecrets() error {
 		}
 	}
 	switch {
-	case n.machine.Alone() || release == n.method().Last(): // they were deleted
+	case n.machine.Alone() || release == n.method().Last(): // the secrets were deleted
 		return nil
 	case release == 0:
 		return n.newSecrets(1)
 	}
-	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are not beside it, and no neighbor takes new "+
-		"ones of this device: bring them back, or let the device replace a lost one, in an empty folder", release)
+	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are missing, and neighbors accept no new ones "+
+		"from this device: restore them, or let the device replace a lost one, with an empty folder", release)
 }
 
 // newSecrets makes a key pair for the releases from the given one on, and stores it before it is sent.
@@ -87,7 +87,7 @@ func (n *Node) keepSecrets() error {
 		err = n.cfg.Store.Keep(state.SecretsName, text)
 	}
 	if err != nil {
-		return fmt.Errorf("sdk: the secrets of the run cannot be stored: %w", err)
+		return fmt.Errorf("sdk: cannot store the secrets of the run: %w", err)
 	}
 	s.Changed = false
 	return nil
@@ -114,7 +114,7 @@ func (n *Node) dropSecrets() {
 		return
 	}
 	if err := n.cfg.Store.Keep(state.SecretsName, nil); err != nil {
-		n.log.Error("the secrets of the run are no longer needed, and cannot be removed", "err", err)
+		n.log.Error("the secrets of the run, which are no longer needed, cannot be deleted", "err", err)
 	}
 }
 

@@ -37,7 +37,7 @@ func simulatedSecret(f *sdk.Fleet, i int) func(neighbor string) pair.Secret {
 	}
 }
 
-// With the secrets of a simulation, nodes in memory and over websockets compute the simulation's bits.
+// With the secrets of a simulation, nodes compute the bits of the simulation, in memory and over websockets.
 func TestSharedNoiseOverTransports(t *testing.T) {
 	f := sharedRing()
 	want := simulated(t, f)
@@ -157,7 +157,7 @@ func TestNodesAgreeOnSecrets(t *testing.T) {
 	}
 }
 
-// All nodes restart at every release and replace their signing keys. Their pairwise noise is that of the uninterrupted
+// All nodes restart at every release and replace their signing keys. Their pairwise noise is that of an uninterrupted
 // run, and no key is used for two releases.
 func TestSharedNoiseSurvivesRestarts(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"neighbors": sharedRing(), "partners": partnered(t, 6, 5, 2)} {

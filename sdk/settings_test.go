@@ -61,7 +61,7 @@ func TestSettingsCoverTheFleet(t *testing.T) {
 	}
 }
 
-// Every name of a choice can be parsed, and no other. A value out of range is reported with the name of its field.
+// Every name of a choice can be parsed, and no other name. An error for a value out of range names the field.
 func TestSettingsCheck(t *testing.T) {
 	for _, s := range settings.All() {
 		f := privateRing()
@@ -109,8 +109,8 @@ func TestSettingsDefaults(t *testing.T) {
 	}
 }
 
-// A bound on neighbors needs releases that are the same for all of them. It selects them unless another payload is
-// named.
+// A bound on the influence of neighbors needs releases that are the same for all neighbors. Robust selects this payload
+// unless the fleet names another one.
 func TestRobustNeedsReleases(t *testing.T) {
 	f := five(privateRing())
 	f.Privacy, f.Method.Robust = sdk.Privacy{NonPrivate: true}, 2
@@ -128,8 +128,8 @@ func TestRobustNeedsReleases(t *testing.T) {
 	}
 }
 
-// A setting is described once. Apart from the code in package zoest that computes with Momentum, a typical setting, at
-// most four files may name it: its field, its range, its row in the table, and a codec. It was twenty.
+// A setting is described once. Momentum is a typical setting. Apart from the code in package zoest that computes with
+// it, at most four files may name it: those of its field, its range, its row in the table, and a codec.
 func TestASettingIsNamedInFourFiles(t *testing.T) {
 	word := regexp.MustCompile(`(?i)\bmomentum\b`)
 	var named []string

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// rare is a batch oracle that panics at one sample. It answers all of a batch or none.
+// rare is a batch oracle that panics at one sample. It answers a whole batch or nothing.
 type rare struct{ sdk.OracleFunc }
 
 func (r rare) Losses(ctx context.Context, queries []zoest.Query, losses []float64) (err error) {
@@ -27,8 +27,8 @@ func (r rare) Losses(ctx context.Context, queries []zoest.Query, losses []float6
 	return err
 }
 
-// In a private run a sample at which the oracle panics counts as one without a loss. Only level DEBUG, which stays on
-// the device, logs it.
+// In a private run a sample at which the oracle panics counts as a sample without a loss. The panic is logged only at
+// level DEBUG, which stays on the device.
 func TestDeadlySample(t *testing.T) {
 	for _, c := range []struct {
 		many  bool
@@ -105,8 +105,8 @@ func (s *fragile) Save(state.Record) error {
 type reopened struct {
 	transport.Transport
 	opened chan string
-	rounds []int         // of the releases sent
-	second chan struct{} // closed when the second is first sent
+	rounds []int         // the rounds of the releases sent
+	second chan struct{} // closed when the second release is first sent
 	codec  *wire.Codec
 }
 
@@ -129,8 +129,8 @@ func (r *reopened) Send(ctx context.Context, to string, frame []byte) error {
 	return r.Transport.Send(ctx, to, frame)
 }
 
-// A neighbor that returns while a node works on the next round gets the last release again at once, not only after that
-// work.
+// A neighbor that returns while a node works on the next round gets the last release again at once, and not only after
+// the work.
 func TestReachedAtWork(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]

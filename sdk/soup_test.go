@@ -21,16 +21,16 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// soup makes bytes that are rarely a valid frame, and never one that could be the sender's next.
+// soup makes bytes that are rarely a valid frame, and never the frame that the sender would send next.
 type soup struct {
 	chance rng.Stream
 	codec  *wire.Codec
 	last   int
-	bad    int64 // how many of the results are no frames
+	bad    int64 // how many results are not valid frames
 	f      admm.Message
 }
 
-// next makes one from the frames of the releases that the villain has sent so far.
+// next returns such bytes, made from the frames of the releases that the villain has sent so far.
 func (s *soup) next(kept [][]byte) []byte {
 	n := func(n int) int { return s.chance.IntN(n) }
 	for {
@@ -68,7 +68,7 @@ func (s *soup) next(kept [][]byte) []byte {
 		}
 		if s.f.Kind == admm.Done && s.f.Round == s.last || s.f.Kind != admm.Done && s.f.Kind != admm.Probe &&
 			s.f.Kind != admm.ProbeReply && s.f.Round > len(kept) {
-			continue // a member may say this, at its own cost
+			continue // a valid frame, which harms only its sender
 		}
 		return b
 	}
@@ -127,7 +127,7 @@ func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 		if sent == 0 { // all nodes run
 			heap, sys = memory()
 		}
-		for range min(junk-sent, junk/9+1) { // nothing is left after round 9
+		for range min(junk-sent, junk/9+1) { // by round 9 everything has been sent
 			v.junk(ctx, pot.next(v.kept))
 			sent++
 		}
@@ -161,8 +161,8 @@ func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// A hundred thousand malformed frames with SPADE_LONG, otherwise a quarter, or SPADE_JUNK. The node counts them, stores
-// nothing, and is not affected.
+// A node receives 100,000 malformed frames with SPADE_LONG, otherwise a quarter of that, or SPADE_JUNK. The node counts
+// them, stores nothing, and is not affected.
 func TestByteSoup(t *testing.T) {
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestByteSoup(t *testing.T) {
 	}
 }
 
-// The same over TLS websockets.
+// Like TestByteSoup, over TLS websockets.
 func TestByteSoupOverTLS(t *testing.T) {
 	f := path(true)
 	simmer(t, f, pathOverTLS(t, f, 0, nil), junkWanted(t, 5_000))

@@ -19,7 +19,7 @@ type run struct {
 	releases   bool // the fleet's payload is the release
 	inbox      chan received
 	presence   *presence          // nil without Config.Patience
-	silence    *transport.Silence // of neighbors
+	silence    *transport.Silence // tracks which neighbors are silent
 	outbox     map[int]*outbox    // by neighbor
 	opened     <-chan string      // neighbors whose connection just opened; nil if the transport does not report it
 	workers    sync.WaitGroup
@@ -47,7 +47,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	if t, ok := n.cfg.Transport.(transport.Notifier); ok {
 		r.opened = t.Opened()
 	}
-	r.rememberHeads() // the last process may have been killed before it did so
+	r.rememberHeads() // the last process may have been killed before it stored them
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	var names []string
 	for _, j := range n.neighbors {
@@ -80,7 +80,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-// stop gives the last frames a moment to leave, then ends every goroutine of start.
+// stop waits a moment until the last frames are sent, then ends every goroutine of start.
 func (r *run) stop() {
 	r.rememberHeads()
 	for _, box := range r.outbox {

@@ -15,10 +15,10 @@ import (
 
 // Stop configures early-stop requests.
 type Stop struct {
-	Members int `json:"members"` // that must ask, 1 to 8: the run ends with the earliest round that this many asked for
+	Members int `json:"members"` // number that must ask, 1 to 8; the run ends with the earliest round that this many have asked for
 }
 
-// EndedAt returns the method of a run that ends with round last, if not 0.
+// EndedAt returns the method of a run that ends with round last; 0 means no early end.
 func (m Method) EndedAt(last int) Method {
 	if last > 0 {
 		m.Rounds = min(m.Rounds, last)
@@ -38,7 +38,8 @@ type Wish struct {
 // All members end with the same round. A member that has made r releases asks for a round whose last release is at
 // least r + its largest distance from a member + 1. Every message from its release r+1 on carries the stop. To make
 // release s+1, a node needs release s of each neighbor. So a member h edges away knows of the stop before it makes
-// release r+1+h: before any later round begins. The round that [Stop.Members] asked for is the largest of theirs.
+// release r+1+h, and thus before any later round begins. If the [Stop.Members] members asked for different rounds, the
+// latest of these rounds is the last.
 type stops struct {
 	trust.Stops
 	fresh bool // the machine does not know the new stop yet
@@ -64,7 +65,7 @@ func (n *Node) keepStops(list ...signed.Relayed) error {
 		return nil
 	}
 	if err := n.keepJournal(func(j *state.Journal) { j.Stops = next.Known }); err != nil {
-		return fmt.Errorf("sdk: a stop after round %d counts once it can be stored: %w", list[0].Round, err)
+		return fmt.Errorf("sdk: an early-stop request for round %d does not count until it can be stored: %w", list[0].Round, err)
 	}
 	next.fresh = true
 	n.stops = next
@@ -80,9 +81,10 @@ func (n *Node) showStops() {
 	}
 }
 
-// Stop requests, in this member's name, that last or an earlier round be the run's last with data; 0 is the earliest
-// that can reach every member in time. The request is final, and takes effect once [Stop.Members] have asked. The privacy
-// guarantee does not cover an end that depends on private data.
+// Stop requests, in this member's name, that the run's last round with data be round last or an earlier one. If last is
+// 0, Stop requests the earliest round that can reach every member in time. It returns the requested round. The request
+// is final, and takes effect once [Stop.Members] members have asked. The privacy guarantee does not cover an end that
+// depends on private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {
@@ -92,11 +94,11 @@ func (n *Node) Stop(last int) (int, error) {
 	defer n.mu.Unlock()
 	switch {
 	case n.stops.Enough == 0:
-		return refuse("the fleet does not say who may ask for that")
+		return refuse("the fleet does not say how many members must ask for it")
 	case !n.claims.Signing():
-		return refuse("its members have no keys, so a request proves nothing")
+		return refuse("its members have no keys to sign a request")
 	case n.stops.blind:
-		return refuse("the node takes the place of a lost device, and does not know yet where the others are")
+		return refuse("the node is replacing a lost device, and does not yet know the progress of the run")
 	}
 	self := n.number[n.cfg.Name]
 	for _, s := range n.stops.Known {
@@ -110,10 +112,10 @@ func (n *Node) Stop(last int) (int, error) {
 		last = earliest
 	}
 	if last < earliest {
-		return refuse("round %d is too early: the stop cannot reach all members in time, want %d or later", last, earliest)
+		return refuse("round %d is too early: the request cannot reach all members in time, want %d or later", last, earliest)
 	}
 	if last >= m.Rounds {
-		return refuse("it ends with round %d as it is, and the earliest that can reach all members in time is %d", m.Rounds, earliest)
+		return refuse("it already ends with round %d, and the earliest round that can reach all members in time is %d", m.Rounds, earliest)
 	}
 	s := signed.Relayed{Member: self, Statement: signed.Statement{Epoch: n.claims.Epoch, Kind: signed.Stop, Round: last}}
 	s.Sign(n.claims.Key, n.claims.Scope)
@@ -169,11 +171,11 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	case err != nil:
 		return nil, err
 	case f.Stop == nil || !r.claims.Signing():
-		return nil, errors.New("sdk: the sender passes on a stop, and nobody may end this run early")
+		return nil, errors.New("sdk: the sender relays an early-stop request, but nobody may end this run early")
 	case s.Member >= len(f.Members):
-		return nil, fmt.Errorf("sdk: a stop is by member %d, want 0..%d", s.Member, len(f.Members)-1)
+		return nil, fmt.Errorf("sdk: found an early-stop request of member %d, want 0..%d", s.Member, len(f.Members)-1)
 	case s.Round >= f.Method.Rounds:
-		return nil, fmt.Errorf("sdk: a stop is after round %d, want 1..%d", s.Round, f.Method.Rounds-1)
+		return nil, fmt.Errorf("sdk: found an early-stop request for round %d, want 1..%d", s.Round, f.Method.Rounds-1)
 	}
 	r.mu.Lock()
 	next := r.stops
@@ -185,10 +187,10 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil {
 		return nil, err
 	}
-	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover missed earlier ones
+	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover misses earlier messages
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
-		return nil, fmt.Errorf("sdk: %q asks with release %d to stop after round %d: too early: the stop cannot reach all members in time",
+		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d, which is too early: the request cannot reach all members in time",
 			name, m.Round, s.Round)
 	}
 	return &s, nil
@@ -207,7 +209,7 @@ func (r *run) stopEarly() {
 	switch {
 	case !fresh || last == 0:
 	case r.joining != nil:
-		r.machine.Stop(last) // the machine checks where neighbors may be
+		r.machine.Stop(last) // CheckStanding must accept neighbors that passed the end
 		r.toRecover.End, r.end = last, last
 	default:
 		if r.end = r.machine.Stop(last); r.end >= r.cfg.Fleet.Method.Rounds {

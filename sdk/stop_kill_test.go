@@ -23,7 +23,7 @@ func mustOpen(t *testing.T) state.Store {
 	return store
 }
 
-// mortal is a node's folder whose process dies before or after the nth write of a kind.
+// mortal is the folder of a node whose process dies before or after the nth write of a kind.
 type mortal struct {
 	*state.Dir
 	nth    *int // writes left
@@ -59,8 +59,9 @@ func (m mortal) Keep(name string, data []byte) error {
 	return m.write(name == state.JournalName, func() error { return m.Dir.Keep(name, data) })
 }
 
-// The member that requests an early stop, or one that relays the request, is killed before and after each write of its
-// state and of a stop. All members end with the same round, and its ledger has exactly the releases that were made.
+// The member that requests an early stop, or a member that relays the request, is killed before and after each write of
+// its state and of a stop. All members end with the same round, and the ledger of the killed member has exactly the
+// releases that it made.
 func TestStopSurvivesKills(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 1)

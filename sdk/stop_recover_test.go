@@ -13,9 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// In a run that ends early, a device is lost with its disk at every release (every other one without SPADE_LONG): that
-// of the member that asks, or another. Its replacement learns of the end from the neighbors, and all end with the same
-// round.
+// In a run that ends early, a device is lost with its disk, at every release with SPADE_LONG, otherwise at every other
+// release. It is the device of the member that asks for the stop, or of another member. The replacement device learns
+// of the end from its neighbors, and all members end with the same round.
 func TestStopReachesRecoveredDevices(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 1)
@@ -35,8 +35,8 @@ func TestStopReachesRecoveredDevices(t *testing.T) {
 			})
 			recovered += took
 			want := last
-			// The request travels with the next release, which is sent after it is stored. Until then it may be lost
-			// with the device.
+			// The request is sent with the next release, after that release is stored. Until then the request may be
+			// lost with the device.
 			if victim == 0 && release <= asksAfter+1 {
 				want = all[1].Status().End
 			}

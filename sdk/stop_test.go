@@ -42,7 +42,7 @@ func endedAt(t *testing.T, f *sdk.Fleet, last int) [][]float32 {
 	return network.Models()
 }
 
-// The early-stop requests by member: release is the one after which the member asks, 0 for before the run.
+// The early-stop requests by member. The member asks after that release, or before the run if release is 0.
 type wishes map[int]struct{ release, last int }
 
 func (w wishes) ask(t *testing.T, n *sdk.Node, i, release int) {
@@ -126,8 +126,8 @@ var graphs = map[string]struct {
 	"complete": {[][2]string{{"a", "b"}, {"a", "c"}, {"a", "d"}, {"a", "e"}, {"b", "c"}, {"b", "d"}, {"b", "e"}, {"c", "d"}, {"c", "e"}, {"d", "e"}}, 1},
 }
 
-// Whichever member asks, and whenever: all members end with the earliest round that all can learn of in time. The
-// models have the bits of a run planned that short, and only actual releases are charged.
+// Whichever member asks, and at whatever time: all members end with the earliest round that all of them can learn of in
+// time. The models have the bits of a run that was planned with this end, and only releases that were made are charged.
 func TestStopIsAgreedOn(t *testing.T) {
 	t.Parallel()
 	for name, g := range graphs {
@@ -170,8 +170,8 @@ func TestStopsOfSeveralMembers(t *testing.T) {
 	mustEnd(t, f, all, 7)
 }
 
-// The same with mixing rounds, without a cool-down, with the paper's messages, without privacy, with pairwise noise,
-// and with lost frames.
+// Members agree on an early end with mixing rounds, without a cool-down, with the paper's messages, without privacy,
+// with pairwise noise, and with lost frames.
 func TestStopOfEveryKindOfRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -203,7 +203,7 @@ func TestStopOfEveryKindOfRun(t *testing.T) {
 					}
 				}
 				mustEnd(t, f, stopped(t, f, trs, wishes{1: {release: c.at}}, func(i int, cfg *sdk.Config) {
-					cfg.ResendAfter, cfg.Linger = 5*time.Millisecond, 5*time.Second // a node waits for a lost Done
+					cfg.ResendAfter, cfg.Linger = 5*time.Millisecond, 5*time.Second // the wait for a Done that was lost
 					cfg.Secret = simulatedSecret(f, i)
 				}), c.last)
 			}
@@ -211,8 +211,8 @@ func TestStopOfEveryKindOfRun(t *testing.T) {
 	}
 }
 
-// With pairwise noise, all end with the same release: what one end of an edge adds, the other subtracts. No secret
-// outlives the run.
+// With pairwise noise, all members end with the same release, so that one end of an edge subtracts what the other end
+// has added. No secret outlives the run.
 func TestStopOfSharedNoise(t *testing.T) {
 	f, book := stoppable(sharedRing(), 1), newKeyBook()
 	sdk.OnKey(book.note)

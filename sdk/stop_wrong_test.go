@@ -26,13 +26,13 @@ func TestStopIsRefused(t *testing.T) {
 		last int
 		want string
 	}{
-		"no stop":    {one(privateRing(), nil), 0, "the fleet does not say who may ask"},
+		"no stop":    {one(privateRing(), nil), 0, "the fleet does not say how many members must ask"},
 		"no keys":    {one(f, func(_ int, c *sdk.Config) { c.Key, c.Keys = nil, nil }), 0, "its members have no keys"},
 		"too near":   {one(f, nil), 2, "want 3 or later"},
 		"negative":   {one(f, nil), -1, "want 3 or later"},
-		"the last":   {one(f, nil), 8, "it ends with round 8 as it is"},
-		"beyond":     {one(f, nil), 9, "it ends with round 8 as it is"},
-		"in recover": {one(f, func(_ int, c *sdk.Config) { c.Recover, c.Store = true, mustOpen(t) }), 0, "takes the place of a lost device"},
+		"the last":   {one(f, nil), 8, "it already ends with round 8"},
+		"beyond":     {one(f, nil), 9, "it already ends with round 8"},
+		"in recover": {one(f, func(_ int, c *sdk.Config) { c.Recover, c.Store = true, mustOpen(t) }), 0, "is replacing a lost device"},
 	} {
 		if last, err := c.n.Stop(c.last); err == nil || !strings.Contains(err.Error(), "the run cannot be ended early") ||
 			!strings.Contains(err.Error(), c.want) || last != 0 {
@@ -49,7 +49,7 @@ func TestStopIsRefused(t *testing.T) {
 	}
 }
 
-// A member whose fleet allows no early end, such as that of an older program, is told the difference.
+// A member whose fleet allows no early end is refused, and the error names the difference.
 func TestHelloNamesTheStop(t *testing.T) {
 	with, without := stoppable(privateRing(), 1), privateRing()
 	for _, f := range [][2]*sdk.Fleet{{with, without}, {without, with}, {with, stoppable(privateRing(), 2)}} {
@@ -97,7 +97,7 @@ func newMail(t *testing.T, f *sdk.Fleet, tr transport.Transport, alter func(to s
 	return &mail{Transport: tr, codec: codec, alter: alter}
 }
 
-// wish is a stop in a member's name, signed with the key of by.
+// wish returns a stop in a member's name, signed with the key of by.
 func wish(f *sdk.Fleet, member, last int, by string) []byte {
 	s := signed.Relayed{Member: member, Statement: signed.Statement{Kind: signed.Stop, Round: last}}
 	name := "nobody"
@@ -108,7 +108,7 @@ func wish(f *sdk.Fleet, member, last int, by string) []byte {
 	return s.Append(nil)
 }
 
-// An invalid stop is refused, wherever it comes from, and the run continues to its planned end.
+// An invalid stop is refused, whichever member sends it, and the run continues to its planned end.
 func TestWrongStopsAreRefused(t *testing.T) {
 	f := stoppable(privateRing(), 1)
 	other := stoppable(privateRing(), 1)
@@ -118,7 +118,7 @@ func TestWrongStopsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		f    *sdk.Fleet
 		stop []byte
-		from int // the first release that carries it
+		from int // the first release that carries the stop
 	}{
 		"signed by another":       {f, wish(f, 2, 6, "b"), 1},
 		"of another run":          {f, wish(other, 1, 6, "b"), 1},
@@ -152,9 +152,10 @@ func TestWrongStopsAreRefused(t *testing.T) {
 	}
 }
 
-// Two members collude: one signs a stop for a round that others have passed, and one relays it. All end with their
-// current round, with releases of neighbors at most two apart. No node waits indefinitely, and each pays for exactly
-// its releases. Each kind of run covers all three rounds over its four graphs, or with SPADE_LONG on each graph.
+// Two members collude: one signs a stop for a round that others have passed, and one relays it. Every member ends with
+// its current round, so that the last releases of neighbors are at most two apart. No node waits indefinitely, and each
+// is charged for exactly its releases. Each kind of run covers all three rounds, spread over its four graphs or, with
+// SPADE_LONG, on each graph.
 func TestStopsThatComeTooLate(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){

@@ -11,8 +11,8 @@ import (
 // Consistency. Every member makes one release for all neighbors. Neighbors compare what they received, see
 // [trust.Gossip].
 
-// compare starts, once per release, the comparison of what the work on it uses. Later frames count only for the next
-// release, because their arrival relative to the end of the work depends on data.
+// compare starts, once per release, the comparison of the neighbors' releases that the work on it uses. Frames that
+// arrive later count only for the next release, because whether they arrive before the work ends depends on data.
 func (r *run) compare() {
 	g, release := r.claims.Gossip, r.machine.Begun()
 	if g == nil || release <= g.Begun() {
@@ -42,7 +42,7 @@ func (r *run) compare() {
 func (r *run) question(m *admm.Message) error {
 	g := r.claims.Gossip
 	if g == nil || r.outbox[m.From] == nil {
-		return errors.New("sdk: the sender asks what a member has signed, and is no neighbor, or nothing is compared")
+		return errors.New("sdk: unexpected question: the sender is not a neighbor, or this fleet does not compare releases")
 	}
 	send, double, err := g.Question(m)
 	r.ask(send)
@@ -52,8 +52,8 @@ func (r *run) question(m *admm.Message) error {
 	return err
 }
 
-// confront shows all neighbors what a member signed of an impossible release. Those that received the same release have
-// detected it themselves; those that received another now have evidence of equivocation.
+// confront shows all neighbors the statement that a member signed for an impossible release. Neighbors that received
+// this release have detected it themselves; neighbors that received another one now have evidence of equivocation.
 func (r *run) confront(member int, st *signed.Statement) {
 	if st != nil && r.claims.Gossip != nil {
 		q := trust.Question{Slot: trust.Slot{Member: member, Epoch: st.Epoch, Round: st.Round}, Statement: st}

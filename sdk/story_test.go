@@ -191,8 +191,8 @@ func TestLyingDigests(t *testing.T) {
 	}
 }
 
-// A member stores evidence against a member that is no neighbor, and relays it to that member's neighbors. It ends that
-// member.
+// A member stores evidence against a member that is not its neighbor, and relays it to that member's neighbors. The
+// evidence ends the guilty member.
 func TestEvidenceTravels(t *testing.T) {
 	t.Parallel()
 	f := fleetOn(t, "ring", 6)
@@ -238,8 +238,9 @@ func (w watching) Send(ctx context.Context, to string, frame []byte) error {
 	return w.Transport.Send(ctx, to, frame)
 }
 
-// The digests sent with a release depend only on what it was made from: whichever member is slow, all send the same. On
-// the ring some releases arrive before the work that uses them, some during it, and some after it.
+// The digests that are sent with a release depend only on what the release was made from: whichever member is slow, all
+// members send the same digests. On the ring some releases arrive before the work that uses them, some during it, and
+// some after it.
 func TestDigestsDoNotTellTheTime(t *testing.T) {
 	t.Parallel()
 	f := fleetOn(t, "ring", 6)

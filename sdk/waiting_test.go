@@ -80,12 +80,12 @@ func whoIsSilent(t *testing.T, oracle time.Duration, comes bool, change func(*sd
 	return lines
 }
 
-// A node logs which neighbors it waits for and why, after five seconds and then ever more rarely; not if an observer
-// reports it.
+// A node logs which neighbors it waits for and why, after five seconds and then ever more rarely. It logs nothing if
+// its observer has Waiting.
 func TestNodeSaysWhomItWaitsFor(t *testing.T) {
 	var want []string
 	for _, silent := range []string{"5s", "30s", "1m0s", "2m0s", "4m0s", "8m0s"} {
-		want = append(want, fmt.Sprintf(`at=%s level=WARN msg="waiting for neighbors: nothing has come" node=a run=test for=%[1]s `+
+		want = append(want, fmt.Sprintf(`at=%s level=WARN msg="waiting for neighbors: nothing received" node=a run=test for=%[1]s `+
 			`from="\"b\" (not connected: wss://b:1/: connection refused), \"c\" (connected)"`, silent))
 	}
 	got := whoIsSilent(t, 0, false, nil)
@@ -98,8 +98,8 @@ func TestNodeSaysWhomItWaitsFor(t *testing.T) {
 	}
 }
 
-// The lines depend only on frames: a slow and a fast oracle, for which the run is in different rounds, yield the same
-// lines. A neighbor that left is named after three missed heartbeats.
+// The log lines depend only on frames: they are the same with a slow oracle and with a fast one, although the runs are
+// then in different rounds. A neighbor that left is named after three missed heartbeats.
 func TestWaitingTellsNothingOfTheOracle(t *testing.T) {
 	fast, slow := whoIsSilent(t, 0, true, nil), whoIsSilent(t, 47*time.Second, true, nil)
 	if strings.Join(fast, "\n") != strings.Join(slow, "\n") {

@@ -13,15 +13,15 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A member falls silent during a run, and no node gets farther than the member's last release allows. Restarted without
-// it, the others finish and agree, even if it returns. A further restart needs no Without.
+// A member falls silent during a run, and no node gets farther than that member's last release allows. The others are
+// restarted without it, finish and agree, even if the silent member returns. A further restart needs no Without.
 func TestSilentForGood(t *testing.T) {
 	sparse := ring() // c is no neighbor of e, which waits for neighbors that wait for c
 	sparse.Privacy = privateRing().Privacy
 	sparse.Method.Cooldown = 40
 	robust := onGrid()
 	robust.Method.Robust = 2
-	for name, f := range map[string]*sdk.Fleet{"private": onGrid(), "shared noise": sharing(), "robust": robust, "sparse": sparse} {
+	for name, f := range map[string]*sdk.Fleet{"private": onGrid(), "pairwise noise": sharing(), "robust": robust, "sparse": sparse} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir, trs := t.TempDir(), inMemory(t, f)
@@ -55,7 +55,7 @@ func TestSilentForGood(t *testing.T) {
 					switch {
 					case round == 3 && i == bad:
 						silent()
-					case round == 2 && i != bad: // what c had to send for it has arrived
+					case round == 2 && i != bad: // the releases of c that this round needs have arrived
 						behind.Done()
 					case round > 4:
 						t.Errorf("%s has made release %d", c.Name, round)

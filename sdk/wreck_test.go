@@ -25,8 +25,8 @@ import (
 )
 
 // wreck is a small fleet in virtual time, drawn from a seed. One of its devices is lost with its disk at a random
-// moment, and another replaces it. Neighbors may be killed and restarted meanwhile, and frames lost, duplicated and
-// reordered.
+// moment, and another replaces it. Meanwhile neighbors may be killed and restarted, and frames may be lost, duplicated
+// and reordered.
 type wreck struct {
 	t      *testing.T
 	seed   uint64
@@ -57,7 +57,7 @@ type receipt struct {
 type host struct {
 	incarnation int
 	open        tinytest.OpenStore
-	ledger      string // path; empty: no ledger
+	ledger      string // the path of its ledger; empty: no ledger
 	spare       bool   // replaces the previous device
 	node        *sdk.Node
 	tr          transport.Transport
@@ -68,7 +68,7 @@ type host struct {
 	err         error
 	log         *journal
 	rounds      []int // rounds passed to Observer.Released in this incarnation
-	kept        bool  // at its start, its store had something signed by the lost device's replacement
+	kept        bool  // at its start, its store had a statement of the lost device's replacement
 	looked      int   // the first round in which this device used the data, or 0
 }
 
@@ -299,7 +299,7 @@ func (w *wreck) kill(i int) {
 	}
 }
 
-// note logs an event. A failure is rarely reproducible, because nodes have goroutines.
+// note logs an event. The log matters because goroutines make failures hard to reproduce.
 func (w *wreck) note(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -326,7 +326,7 @@ func (w *wreck) neighbors() []int {
 
 func (w *wreck) last() int { return w.fleet.Method.Last() }
 
-// remembered returns the last release of the lost device that a member received and that was not killed since.
+// remembered returns the last release of the lost device that a member received and has not forgotten by being killed.
 func (w *wreck) remembered() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// overTLS opens a websocket transport for every member with a fleet in the list. The fleets may differ.
+// overTLS opens a websocket transport for each fleet in the list, for the member of the same index. The fleets may
+// differ.
 func overTLS(t *testing.T, fleets []*sdk.Fleet, log *slog.Logger) []transport.Transport {
 	t.Helper()
 	f := fleets[0]

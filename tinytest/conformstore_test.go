@@ -19,8 +19,8 @@ func CheckStore(open OpenStore, size int) error {
 		return fmt.Errorf("tinytest: store: size is %d, want at least 1", size)
 	}
 	c := &storeTrial{open: open, size: size}
-	// The rules build on each other: each finds what the previous ones left in the store, so the rules stop after a
-	// lostError. The last one leaves the store broken.
+	// Each rule starts with the content that the previous ones left, so a lostError ends the check. The last rule
+	// leaves the store broken.
 	rules := []rule{
 		{"a fresh store has no states", c.fresh},
 		{"Load finds the last two saves, newest first, at once and after a restart", c.lastTwo},

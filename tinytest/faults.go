@@ -20,15 +20,15 @@ var (
 	twice  = []int{0, 0}
 )
 
-// The kinds of draws, each with separate random numbers. Package sim uses 8.
+// The kinds of draws, each with separate random numbers. Package sim uses kind 8.
 const (
 	kindDrop    = iota + 1
-	kindChannel // of GilbertElliott in bursts_test.go, like kindBurst
+	kindChannel // for GilbertElliott in bursts_test.go, like kindBurst
 	kindBurst
 	kindDelay
-	kindReorder // of Reorder in reorder_test.go
+	kindReorder // for Reorder in reorder_test.go
 	kindDuplicate
-	kindAsleep // of Markov
+	kindAsleep // for Markov in bursts_test.go
 )
 
 // draw returns the random numbers of a fault schedule for one message.
@@ -81,8 +81,8 @@ func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 }
 
 // Faulty wraps the transport of member number self with a fault schedule for its messages. members are all names, by
-// number; tick is the length of one tick of delay. Goroutines that Close ends pass late frames and second copies to
-// inner. Close closes inner.
+// number; tick is the length of one tick of delay. Delayed frames and second copies reach inner from goroutines that
+// Close ends. Close closes inner.
 func Faulty(
 	inner transport.Transport, faults sim.FaultSchedule, tick time.Duration, self int, members ...string,
 ) transport.Transport {
@@ -114,7 +114,7 @@ type faulty struct {
 	late   sync.WaitGroup
 }
 
-// Send leaves all errors to the inner transport.
+// Send lets the inner transport report all errors.
 func (f *faulty) Send(ctx context.Context, to string, frame []byte) error {
 	j := slices.Index(f.members, to)
 	if j < 0 || j == f.self || len(frame) > f.MaxFrame() || ctx.Err() != nil {

@@ -182,7 +182,7 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// Fates nest: copies multiply, and delays add up.
+// In a chain of schedules, copies multiply and delays add up.
 func TestNest(t *testing.T) {
 	late := func(ticks ...int) sim.FaultSchedule { return func(int, int, int) []int { return ticks } }
 	for _, c := range []struct {

@@ -82,7 +82,7 @@ func onCores(n int, f func()) {
 	f()
 }
 
-// awful is a network with all faults.
+// awful is a fault schedule with all faults.
 func awful(seed uint64) sim.FaultSchedule {
 	return tinytest.Chain(
 		tinytest.Drop(seed, 0.2), tinytest.GilbertElliott(seed, 0.05, 0.3, 0, 1), tinytest.Duplicate(seed, 0.2),

@@ -111,7 +111,7 @@ func TestNetworkCrashes(t *testing.T) {
 	}
 }
 
-// A disk that lies is detected: the neighbors have seen the releases that it lost.
+// A disk that loses confirmed saves is detected: the neighbors have seen the lost releases.
 func TestNetworkLyingDisk(t *testing.T) {
 	net := networkOf(3, true)
 	net.ResendAfter = 10 * time.Millisecond
@@ -122,7 +122,7 @@ func TestNetworkLyingDisk(t *testing.T) {
 	}
 	_, _, err = net.Run(t.Context(), trs)
 	if !errors.Is(err, state.ErrRollback) || !strings.Contains(err.Error(), `member "n00"`) ||
-		!strings.Contains(err.Error(), "whose own state ends with 2") {
+		!strings.Contains(err.Error(), "whose own state ends with release 2") {
 		t.Errorf("error %v, want a rollback of n00 to release 2", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // Objective is an oracle with a known minimum: a function of d parameters for each of m samples, with values in [0,
 // 1]. It has the same bits on every processor and is safe for concurrent use.
 type Objective struct {
-	rows  [][]float64 // by sample
+	rows  [][]float64 // one row for each sample
 	least []float64   // the minimizer of the mean
 	at    func(x []float32, sample int) float64
 }
@@ -45,7 +45,7 @@ func newObjective(seed uint64, client, dim, samples int) *Objective {
 // is unique if the features span all directions. The paper's loss is the same with y of 0 or 1.
 func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
-	var target []float64 // by sample
+	var target []float64 // one target for each sample
 	for _, a := range l.rows {
 		z := 0.0
 		for i := range a {
@@ -90,7 +90,7 @@ func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 // Loss implements [zoest.Oracle]. It fails if x does not have length d, or the sample is not in 0..m-1.
 func (l *Objective) Loss(_ context.Context, x []float32, sample int) (float64, error) {
 	if len(x) != len(l.least) || sample < 0 || sample >= len(l.rows) {
-		return 0, fmt.Errorf("tinytest: loss of sample %d at a point of %d coordinates, want 0..%d and %d",
+		return 0, fmt.Errorf("tinytest: loss of sample %d at a point of %d coordinates, want sample 0..%d and %d coordinates",
 			sample, len(x), len(l.rows)-1, len(l.least))
 	}
 	return l.at(x, sample), nil

@@ -12,12 +12,12 @@ var objectives = map[string]func(seed uint64, client, dim, samples int) *tinytes
 	"BoundedNonconvex":   tinytest.BoundedNonconvex,
 }
 
-// The documented properties of an objective hold at 200 points each near and far.
+// The documented properties of an objective hold at 200 points near the minimizer and 200 far from it.
 func TestObjectives(t *testing.T) {
 	const d = 6
 	for name, build := range objectives {
 		judge(t, name, build, d, 9)
-		judge(t, name, build, d, 1) // with one sample, its steepest place is known
+		judge(t, name, build, d, 1) // with one sample, the steepest point is known
 	}
 }
 

@@ -26,7 +26,7 @@ func (g good) Losses(ctx context.Context, queries []zoest.Query, losses []float6
 	return nil
 }
 
-// The project's oracles follow all rules, and so may one with noisy measurements.
+// The project's oracles follow all rules, and so does one with noisy measurements.
 func TestOracles(t *testing.T) {
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 1})
 	if err != nil {
@@ -66,7 +66,7 @@ func (b batch) Losses(ctx context.Context, queries []zoest.Query, losses []float
 	return b.losses(ctx, queries, losses)
 }
 
-// Oracles that are each wrong in one way break the expected rule.
+// Each of these oracles has one error and breaks the expected rule.
 func TestWrongOracles(t *testing.T) {
 	loss := tinytest.BoundedNonconvex(1, 0, 4, 7)
 	plain := func(x []float32, h int) float64 {
@@ -102,20 +102,20 @@ func TestWrongOracles(t *testing.T) {
 			}
 			return plain(x, h-1), nil
 		})},
-		"scales x in place": {"it is not changed", of(func(_ context.Context, x []float32, h int) (float64, error) {
+		"scales x in place": {"does not change it", of(func(_ context.Context, x []float32, h int) (float64, error) {
 			v := plain(x, h)
 			for i := range x {
 				x[i] *= 0.5
 			}
 			return v, nil
 		})},
-		"knows x by its place": {"it is not kept", of(func(_ context.Context, x []float32, h int) (float64, error) {
+		"knows x by its place": {"does not keep it", of(func(_ context.Context, x []float32, h int) (float64, error) {
 			if _, ok := cache[&x[0]]; !ok {
 				cache[&x[0]] = plain(x, 0)
 			}
 			return cache[&x[0]], nil
 		})},
-		"deaf": {"returns when its context has ended", nil}, // made below
+		"deaf": {"returns when its context has ended", nil}, // set below
 		"forgets the last one": {"answers every query", many(func(queries []zoest.Query, losses []float64) error {
 			for i, q := range queries[:max(1, len(queries)-1)] {
 				losses[i] = plain(q.Point, q.Sample)

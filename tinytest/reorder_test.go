@@ -6,7 +6,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
-// Reorder delays every message by 0 to ticks ticks, all equally likely, so that messages overtake each other.
+// Reorder delays every message by 0 to ticks ticks, each with the same probability, so that messages overtake each
+// other.
 func Reorder(seed uint64, ticks int) sim.FaultSchedule {
 	return func(from, to, seq int) []int {
 		return []int{draw(seed, kindReorder, from, to, seq).IntN(max(0, ticks) + 1)}

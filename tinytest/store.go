@@ -48,7 +48,7 @@ func (s *memStore) do(f func() error) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	if s.err == nil && s.disk.open != s {
-		s.err = errors.New("tinytest: the store has been opened by somebody else")
+		s.err = errors.New("tinytest: a later process has opened the store")
 	}
 	if s.err == nil {
 		s.err = f()
@@ -64,7 +64,7 @@ func (s *memStore) Load() (all []state.Record, err error) {
 func (s *memStore) Save(r state.Record) error {
 	return s.do(func() error {
 		if all := s.disk.records; r.Round < 0 || len(all) > 0 && r.Round != all[0].Round+1 {
-			return errors.New("tinytest: a save of a round that does not follow the one before")
+			return errors.New("tinytest: save of a round that does not follow the previous one")
 		}
 		s.disk.records = lastTwo(copyOf([]state.Record{r}), s.disk.records)
 		return nil
@@ -113,8 +113,8 @@ func CrashAt(open OpenStore, nth int) OpenStore {
 	})
 }
 
-// TornWrite crashes the process in the middle of the nth save: the new state is missing, and the older of the two
-// states, which it would have replaced, is gone.
+// TornWrite crashes the process in the middle of the nth save. The new state is missing, and the older of the two
+// states, which the new one would have replaced, is gone.
 func TornWrite(open OpenStore, nth int) OpenStore {
 	saves, torn := 0, false
 	return wrap(open, func(s *wrapped) {

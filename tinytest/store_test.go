@@ -49,7 +49,7 @@ func bend(f func(b *bentStore)) tinytest.OpenStore {
 	}
 }
 
-// Stores that are each wrong in one way break the expected rule.
+// Each of these stores has one error and breaks the expected rule.
 func TestWrongStores(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule string
@@ -162,7 +162,7 @@ func rounds(t *testing.T, open tinytest.OpenStore) (state.Store, []int) {
 	return s, list
 }
 
-// The content that each fault leaves, alone and nested, on stores in memory and in files.
+// Each fault, alone and nested, leaves the expected content in stores in memory and in files.
 func TestStoreFaults(t *testing.T) {
 	files := func() tinytest.OpenStore {
 		dir := t.TempDir()

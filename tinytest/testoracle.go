@@ -32,8 +32,8 @@ func TestOracle(o zoest.Oracle, dim, samples int) error {
 	}
 	return tryRules("oracle", []rule{
 		{"every sample has a loss: a number of size at most 1e30", c.usable},
-		{"x belongs to the caller: it is not changed", c.unchanged},
-		{"x is valid during the call only: it is not kept", c.notKept},
+		{"x belongs to the caller: the oracle does not change it", c.unchanged},
+		{"x is valid only during the call: the oracle does not keep it", c.notKept},
 		{"a call returns when its context has ended", c.ended},
 		{"Losses answers every query as Loss does, however they are grouped", c.grouped},
 	})
@@ -58,14 +58,14 @@ func tryRules(of string, rules []rule) error {
 type oracleTrial struct {
 	oracle    zoest.Oracle
 	questions []question
-	repeats   bool // repeated queries have the same answer, which is known
+	repeats   bool // repeated queries have the same answer
 }
 
 // question is a sample at one of the points.
 type question struct {
 	x             []float32
 	point, sample int
-	answer        float64 // the first one
+	answer        float64 // the first answer
 }
 
 func (q *question) wrong(format string, args ...any) error {
@@ -104,13 +104,13 @@ func (c *oracleTrial) unchanged() error {
 		x := slices.Clone(q.x)
 		_, _ = c.oracle.Loss(context.Background(), x, q.sample)
 		if !slices.Equal(x, q.x) {
-			return q.wrong("x is another one after the call")
+			return q.wrong("the call changed x")
 		}
 	}
 	return nil
 }
 
-// notKept queries all points through one slice.
+// notKept queries all points through one slice, which it overwrites after each call.
 func (c *oracleTrial) notKept() error {
 	x := slices.Clone(c.questions[0].x)
 	for _, q := range c.questions {
@@ -118,7 +118,7 @@ func (c *oracleTrial) notKept() error {
 		loss, err := c.oracle.Loss(context.Background(), x, q.sample)
 		clear(x)
 		if err == nil && c.other(&q, loss) {
-			return q.wrong("the loss is %v, and was %v when x lay elsewhere in memory", loss, q.answer)
+			return q.wrong("the loss is %v, but was %v with x elsewhere in memory", loss, q.answer)
 		}
 	}
 	return nil
@@ -136,7 +136,7 @@ func (c *oracleTrial) ended() error {
 		return nil
 	})
 	if _, late := await(done, patience); late != nil {
-		return fmt.Errorf("it %w", late)
+		return fmt.Errorf("the call %w", late)
 	}
 	return nil
 }
@@ -162,11 +162,11 @@ func (c *oracleTrial) grouped() error {
 				q := &c.questions[at+i]
 				switch {
 				case loss == untouched || !zoest.Usable(loss):
-					return q.wrong("no loss from a group of %d, place %d", len(group), i)
+					return q.wrong("no loss in a group of %d, index %d", len(group), i)
 				case c.other(q, loss):
-					return q.wrong("the loss is %v in a group of %d, and %v from Loss", loss, len(group), q.answer)
+					return q.wrong("the loss is %v in a group of %d, but %v from Loss", loss, len(group), q.answer)
 				case !slices.Equal(group[i].Point, q.x):
-					return q.wrong("the point is another one after the call")
+					return q.wrong("the call changed the point")
 				}
 			}
 		}

@@ -33,11 +33,11 @@ func TestTransport(open func(members []string) ([]transport.Transport, error)) e
 		{"Send takes frames of up to MaxFrame bytes, and no longer ones", in((*trial).longest)},
 		{"Send fails when to is not a neighbor", in((*trial).strangers)},
 		{"Send and Recv fail when their context ends", in((*trial).contexts)},
-		{"a received frame belongs to the caller, and a sent one is not changed", in((*trial).ownership)},
+		{"a received frame belongs to the caller, and Send does not change its frame", in((*trial).ownership)},
 		{"waiting for one member never delays a Send to another", in((*trial).slowReceiver)},
-		{"the end of a peer is no error of Recv", in((*trial).peerGone)},
+		{"Recv does not fail when a peer ends", in((*trial).peerGone)},
 		{"all methods may be called from several goroutines at once", in((*trial).crowd)},
-		{"after Close, Send and Recv return ErrClosed, those that wait too, and a further Close nil", in((*trial).closes)},
+		{"after Close, Send and Recv return ErrClosed, waiting calls too, and a further Close returns nil", in((*trial).closes)},
 	})
 }
 
@@ -46,8 +46,8 @@ func TestTransport(open func(members []string) ([]transport.Transport, error)) e
 type trial struct {
 	names   []string
 	nodes   []transport.Transport
-	sent    map[string]int // the sender of every frame
-	made    uint64         // frames
+	sent    map[string]int // the sender of each frame, by content
+	made    uint64         // number of frames made
 	pending map[int]chan arrival
 }
 
@@ -67,7 +67,7 @@ func try(open func([]string) ([]transport.Transport, error), check func(*trial) 
 		}
 	}()
 	if err != nil || len(nodes) != len(tr.names) {
-		return fmt.Errorf("the network opens with %d transports, want %d: %w", len(nodes), len(tr.names), orNil(err))
+		return fmt.Errorf("open returned %d transports, want %d: %w", len(nodes), len(tr.names), orNil(err))
 	}
 	tr.nodes = nodes
 	return check(tr)
@@ -151,7 +151,7 @@ func (tr *trial) recv(ctx context.Context, at int) (a arrival) {
 func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 	for range int(patience / again) {
 		if err := tr.send(from, tr.names[to], frame); err != nil {
-			return nil, fmt.Errorf("a frame of %d bytes from %q to %q is not taken: %w",
+			return nil, fmt.Errorf("Send of a frame of %d bytes from %q to %q: %w",
 				len(frame), tr.names[from], tr.names[to], err)
 		}
 		for {
@@ -179,10 +179,10 @@ func (tr *trial) known(at int, a arrival) error {
 	}
 	from, ok := tr.sent[string(a.frame)]
 	if !ok {
-		return fmt.Errorf("%q received a frame of %d bytes from %q that nobody has sent", tr.names[at], len(a.frame), a.from)
+		return fmt.Errorf("%q received a frame of %d bytes from %q that no member sent", tr.names[at], len(a.frame), a.from)
 	}
 	if a.from != tr.names[from] {
-		return fmt.Errorf("%q received a frame of %q, and Recv says that it is from %q", tr.names[at], tr.names[from], a.from)
+		return fmt.Errorf("%q received a frame of %q, but Recv reports the sender %q", tr.names[at], tr.names[from], a.from)
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (tr *trial) refuses(to string, frame []byte) error {
 func (tr *trial) longest() error {
 	n := tr.nodes[0].MaxFrame()
 	if n < 8 {
-		return fmt.Errorf("MaxFrame is %d, too little for anything", n)
+		return fmt.Errorf("MaxFrame is %d, want at least 8", n)
 	}
 	if n > largestTried {
 		return nil
@@ -246,7 +246,7 @@ func (tr *trial) contexts() error {
 	receiving := async(func() error { return tr.recv(ctx, 2).err }) // no member sends to this one
 	time.Sleep(again / 10)                                          // most probably both wait by now
 	cancel()
-	return cmp.Or(awaitEnd("a Send at work", sending, isError), awaitEnd("a waiting Recv", receiving, isError))
+	return cmp.Or(awaitEnd("a Send in progress", sending, isError), awaitEnd("a waiting Recv", receiving, isError))
 }
 
 func (tr *trial) ownership() error {
@@ -258,7 +258,7 @@ func (tr *trial) ownership() error {
 	copied := bytes.Clone(shared)
 	clear(first)
 	if !bytes.Equal(shared, copied) {
-		return errors.New("what the receiver does to its frame shows in the sender's")
+		return errors.New("changing a received frame changes the sent one")
 	}
 	second, err := tr.pass(0, 2, shared)
 	if err != nil {
@@ -290,7 +290,7 @@ func (tr *trial) slowReceiver() error {
 	}()
 	for still, last := 0, int64(-1); still < 20 && last < enough; still++ {
 		if _, err := tr.pass(0, 2, tr.frame(0, 100)); err != nil {
-			return fmt.Errorf("%q does not receive, and %w", tr.names[1], err)
+			return fmt.Errorf("while %q does not receive: %w", tr.names[1], err)
 		}
 		runtime.Gosched()
 		if n := count.Load(); n != last {
@@ -359,7 +359,7 @@ func (tr *trial) crowd() error {
 		late = fmt.Errorf("a Send %w", late)
 	}
 	stop(late)
-	_ = ended(&receivers) // otherwise they ignore their context, which another rule checks
+	_ = ended(&receivers) // receivers that ignore their context break another rule
 	if err := context.Cause(ctx); err != context.Canceled {
 		return err
 	}
@@ -383,8 +383,8 @@ func (tr *trial) closes() error {
 		return fmt.Errorf("a Close: %w", errors.Join(err, late))
 	}
 	return cmp.Or(
-		awaitEnd("a Recv at work when Close came", receiving, isClosed),
-		awaitEnd("a Send at work when Close came", sending, isClosed),
+		awaitEnd("a Recv in progress during Close", receiving, isClosed),
+		awaitEnd("a Send in progress during Close", sending, isClosed),
 		awaitEnd("a Recv after Close", async(func() error { return tr.recv(ctx, 0).err }), isClosed),
 		awaitEnd("a Send after Close", tr.flood(ctx), isClosed),
 	)

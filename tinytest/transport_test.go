@@ -133,7 +133,7 @@ func (b *bent) Close() error {
 	return b.close()
 }
 
-// Transports that are each wrong in one way break the expected rule.
+// Each of these transports has one error and breaks the expected rule.
 func TestWrongTransports(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule string
@@ -201,7 +201,7 @@ func TestWrongTransports(t *testing.T) {
 				return b.Transport.Send(ctx, to, frame)
 			}
 		}},
-		"ends with its peers": {"the end of a peer", nil},
+		"ends with its peers": {"when a peer ends", nil},
 		"one Recv at a time": {"several goroutines at once", func(_ []string, b *bent) {
 			var mu sync.Mutex
 			b.recv = func(ctx context.Context) (string, []byte, error) {
@@ -226,7 +226,7 @@ func TestWrongTransports(t *testing.T) {
 				return err
 			}
 		}},
-		"complains of a second Close": {"a further Close nil", func(_ []string, b *bent) {
+		"complains of a second Close": {"a further Close returns nil", func(_ []string, b *bent) {
 			var mu sync.Mutex
 			n := 0
 			b.close = func() error {
@@ -241,7 +241,7 @@ func TestWrongTransports(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var gone chan struct{} // of one network, closed with its first member
+				var gone chan struct{} // closed when the first member of a network closes
 				var once *sync.Once
 				err := tinytest.TestTransport(inMemory(1<<16,
 					func(i int, names []string, tr transport.Transport) transport.Transport {

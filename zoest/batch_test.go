@@ -32,7 +32,7 @@ func TestBatchIsASubset(t *testing.T) {
 	}
 }
 
-// A draw depends on its address alone: A, B and A again, on one batch and on fresh ones.
+// A draw depends on its address alone: the test draws A, B and A again, on one batch and on fresh ones.
 func TestBatchDependsOnItsAddressAlone(t *testing.T) {
 	for _, c := range []struct{ m, size int }{{2, 1}, {6, 3}, {50, 49}, {1000, 10}} {
 		b := newBatch(c.m, c.size)

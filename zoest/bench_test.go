@@ -7,9 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// One local step of the estimator, with queries answered immediately so that the loss costs nothing, compared with
-// plain copies of the same bytes: table data is copied between rows of the table, the rest between vectors. The
-// benchmark reports the ratio.
+// BenchmarkLocalStep reports the time of one local step of the estimator divided by that of plain copies of the same
+// bytes. Queries are answered immediately, so that the loss costs nothing. Table data is copied between rows of the
+// table, the rest between vectors.
 //
 //	go test -run xxx -bench LocalStep ./zoest
 func BenchmarkLocalStep(b *testing.B) {

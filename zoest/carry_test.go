@@ -60,7 +60,7 @@ func TestCarryLeavesEstimates(t *testing.T) {
 	})
 }
 
-// For a stationary model, the variance of the carried update is (1-b)/(1+b) of that of an estimate.
+// For a stationary model, the variance of the carried update is (1-b)/(1+b) times the variance of an estimate.
 func TestCarryShrinksNoise(t *testing.T) {
 	const b, rounds = 0.8, 4000
 	cfg := Config{Dim: 8, Samples: 3, Seed: 5, Momentum: b}

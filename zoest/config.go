@@ -54,15 +54,15 @@ func (c Config) Validate() error {
 		"Batch is %d, want 0 (all) or 1..%d, the number of samples", c.Batch, c.Samples)
 	want(c.Window >= 0, "Window is %d, want 0 (one) or more", c.Window)
 	want(c.Directions >= Rademacher && c.Directions <= Walsh, "Directions is %v, want Rademacher or Walsh", c.Directions)
-	want(c.Directions != Walsh || c.Dim <= 1<<30, "Walsh directions of %d numbers, want at most 2^30", c.Dim)
+	want(c.Directions != Walsh || c.Dim <= 1<<30, "Dim is %d, want at most 2^30 with Walsh directions", c.Dim)
 	want(c.Kind >= Paper && c.Kind <= Tracking, "Kind is %d, want Paper, Centered or Tracking", c.Kind)
-	want(c.Kind != Tracking || !c.Seeded, "Tracking with a seeded table: its rows cannot be computed again")
-	want(!c.Records || !c.Seeded, "Records with a seeded table: its rows have one query each")
+	want(c.Kind != Tracking || !c.Seeded, "Tracking with a seeded table, want a dense one: its rows cannot be recomputed")
+	want(!c.Records || !c.Seeded, "Records with a seeded table, want a dense one: a seeded row has only one query")
 	want(!c.Records || c.Momentum == 0, "Records with Momentum %v, want 0: a sum of unreleased updates would count a record "+
 		"in many releases", c.Momentum)
-	want(!c.Records || c.Batch == 0 || c.Batch == c.Samples, "Records with Batch %d, want 0: each record is asked in each step",
+	want(!c.Records || c.Batch == 0 || c.Batch == c.Samples, "Records with Batch %d, want 0: each step queries every record",
 		c.Batch)
 	want(c.Dim < 1 || c.Samples < 1 || c.Seeded || int64(c.Samples) <= maxTable/int64(max(c.Dim, 1)),
-		"a table of %d samples by %d numbers does not fit into memory (a seeded one does)", c.Samples, c.Dim)
+		"a table of %d samples by %d numbers does not fit into memory; a seeded table does", c.Samples, c.Dim)
 	return errors.Join(errs...)
 }

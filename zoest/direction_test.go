@@ -81,8 +81,8 @@ func isotropyFault(next sampler, d, n int) error {
 	return nil
 }
 
-// With d = 70 (more than one word of signs) and 30000 directions, 2.1e6 coordinates: signs that are +1 with probability
-// 0.505 have mean 0.01 and add 30000 * 70 * 0.01^2 = 210 to a statistic of about 70 with a limit of 140. Such signs, a
+// The test draws 30000 directions with d = 70, more than one word of signs. Signs that are +1 with probability 0.505
+// have mean 0.01 and add 30000 * 70 * 0.01^2 = 210 to a statistic of about 70 with a limit of 140. Such signs, a
 // repeated coordinate, and a coordinate that is 5 % too large fail the test.
 func TestDirectionIsotropy(t *testing.T) {
 	if testing.Short() {

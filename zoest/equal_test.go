@@ -102,9 +102,9 @@ func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) eq
 	return out
 }
 
-// The error with four queries per sample and round: the relative squared error of v, summed over the round's steps, of
-// each kind and law, and of symmetric two-point estimates (f(x + mu*u) - f(x - mu*u))/2*u, which are not single-point.
-// By the 40th round tracking has a smaller error than these.
+// With four queries per sample and round, tracking has a smaller error than symmetric two-point estimates (f(x + mu*u)
+// - f(x - mu*u))/2*u by the 40th round. The test logs the relative squared error of v, summed over the round's steps,
+// of each kind and law.
 //
 //	SPADE_LONG=1 go test -run EqualQueries -v ./zoest
 func TestErrorAtEqualQueries(t *testing.T) {

@@ -20,17 +20,17 @@ import (
 type Estimator struct {
 	cfg     Config
 	table   table
-	model   model     // tracking: of each component's loss
+	model   model     // tracking: a linear model of each component's loss
 	walsh   *walsh    // Walsh directions only
 	last    []float32 // centered: the last loss of each component
 	carry   []float32 // with momentum: the last result of Carry
-	whole   []float32 // all persistent memory: last or that of model, then carry
+	whole   []float32 // all persistent memory: last or model.memory, then carry
 	batch   batch
 	open    []Query     // queries without an answer; their points are permanent parts of room
 	room    []float32   // the points of the open queries, adjacent
 	held    []float32   // coefficients of answers not yet in the table: the fresh row is coefficient*u
 	bends   []float32   // tracking: for each of held, slope*u is added to the model
-	dirs    []direction // directions of held, then of open, then of the next components: drawn in all
+	dirs    []direction // directions of held, then of open, then of the next components; drawn is their number
 	signs   []uint64    // the signs of dirs, adjacent
 	rows    []uint32    // Walsh directions only: the numbers of dirs
 	drawn   int
@@ -223,7 +223,7 @@ func (e *Estimator) draw() {
 // is wrong, it refuses all of them, and the queries stay open.
 func (e *Estimator) Answer(losses ...float64) error {
 	if len(losses) != len(e.open) || len(losses) == 0 {
-		return fmt.Errorf("zoest: %d answers to %d open queries", len(losses), len(e.open))
+		return fmt.Errorf("zoest: found %d answers, want %d, one for each open query", len(losses), len(e.open))
 	}
 	for i, loss := range losses {
 		if !Usable(loss) {
@@ -340,7 +340,7 @@ func (e *Estimator) Carry(s []float32) {
 
 // Memory returns the memory that persists across rounds, [Config.Memory] finite numbers: the last loss of each
 // component (Centered) or the model of each (Tracking), then the last result of [Estimator.Carry]. The estimator owns
-// the slice. To survive a restart, copy it between two rounds into that of a new estimator.
+// the slice. To survive a restart, copy it between two rounds into the Memory of a new estimator.
 func (e *Estimator) Memory() []float32 { return e.whole }
 
 // batch draws mini-batches: subsets of fixed size, uniform and without replacement.

@@ -142,7 +142,7 @@ func shadow(t *testing.T, cfg Config, planted fault) error {
 					return fmt.Errorf("round %d, step %d: %w", k, s, err)
 				}
 			}
-			// The table's mean: as updated, against its own rows, and against the reference's.
+			// Compare the updated mean of the table with the mean of its own rows and with that of the reference.
 			if err := compare("abar", e.abar, mean(rows), cfg.Samples+8*replaced+10); err != nil {
 				return fmt.Errorf("round %d, step %d: %w", k, s, err)
 			}
@@ -173,7 +173,7 @@ func TestReferenceFaultsAreSeen(t *testing.T) {
 	cfg := Config{Dim: 5, Samples: 7, Batch: 3, Seed: 78}
 	for _, f := range []fault{dividesByMu, wrongSign, sumsBatch, keepsRows, keepsMean} {
 		if err := shadow(t, cfg, f); err == nil {
-			t.Errorf("planted fault %d is not seen", f)
+			t.Errorf("mutation %d is not detected", f)
 		}
 	}
 }

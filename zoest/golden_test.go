@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The SHA-256 over the bits of the estimates of 200 steps in ten rounds, each step taken at the point that the previous
-// ones reached: a difference of one bit in a draw, a query or a sum, on any processor, changes the hash. The loss uses
+// The test hashes the bits of the estimates of 200 steps in ten rounds, each step taken at the point that the previous
+// ones reached. A difference of one bit in a draw, a query or a sum, on any processor, changes the hash. The loss uses
 // portable operations only.
 func TestGoldenTranscript(t *testing.T) {
 	const d, m, b, rounds, steps = 130, 9, 4, 10, 20

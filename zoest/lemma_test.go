@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Lemma 1 of the paper, on a problem with known constants.
+// This file tests Lemma 1 of the paper on a problem with known constants.
 
 // problem is f_h(x) = (s(a_h.x) - y_h)^2 with the logistic function s and 0 <= y_h <= 1: bounded (values in [0,1]) and
 // smooth. With the derivatives s1 and s2 of s, where |s1| <= 1/4 and |s2| <= 1/(6*sqrt 3), the second derivative of
@@ -177,12 +177,12 @@ func meanFault(m moments, want []float64) error {
 	return nil
 }
 
-// The conditional mean for signs, against the exact mean over all 8 of them, with a large radius: 30000 rounds give a
-// standard error of about 0.002, where mu times the gradient is about 0.1. The test detects mutations that change the
-// mean. An estimate divided by mu, or of the wrong sign, changes it from the first step on. A sum over the batch, and a
-// table mean that is not recomputed, change it once rows have been replaced at points with another gradient. A table
-// that is never refreshed does not: its rows cancel against their own mean. Only the comparison with the reference
-// detects that (TestReferenceFaultsAreSeen).
+// The measured conditional mean agrees with the exact mean over all 8 sign vectors, at a large radius: 30000 rounds
+// give a standard error of about 0.002, where mu times the gradient is about 0.1. The test detects mutations that
+// change the mean. An estimate divided by mu, or of the wrong sign, changes it from the first step on. A sum over the
+// batch, and a table mean that is not recomputed, change it once rows have been replaced at points with another
+// gradient. A table that is never refreshed does not change the mean: its rows cancel against their own mean. Only the
+// comparison with the reference detects that mutation (TestReferenceFaultsAreSeen).
 func TestConditionalMeanIsExact(t *testing.T) {
 	p, mu := logistic, 0.5
 	n := 30000
@@ -234,12 +234,12 @@ func bound(m moments, gradient []float64, mu float64) (distance, tolerance, sign
 	return math.Sqrt(distance), cr*mu*mu + 4*math.Sqrt(variance), math.Sqrt(signal)
 }
 
-// The paper's own bound with a radius small enough to be meaningful: the tolerance must be below half of the estimated
-// value. Division by mu and a wrong sign violate it.
+// The conditional mean keeps the paper's own bound, at a radius so small that the bound is meaningful: the tolerance
+// must be below half of the estimated value. Division by mu and a wrong sign violate the bound.
 func TestConditionalMeanBound(t *testing.T) {
 	const mu, b, n = 0.05, 3, 150000
 	if brief() {
-		t.Skip("takes a hundred thousand rounds of each law: SPADE_LONG=1 does")
+		t.Skip("needs SPADE_LONG=1: takes a hundred thousand rounds of each law")
 	}
 	p := logistic
 	for _, dist := range []Distribution{Rademacher} {
@@ -261,7 +261,7 @@ func TestConditionalMeanBound(t *testing.T) {
 						dist, c.name, step, distance, tolerance, c.bad)
 				}
 				if !c.bad && tolerance > signal/2 {
-					t.Errorf("%v, step %d: the tolerance %.5f is above half of |mu*grad f| = %.5f: no test", dist, step, tolerance,
+					t.Errorf("%v, step %d: the tolerance %.5f is above half of |mu*grad f| = %.5f: the test has no power", dist, step, tolerance,
 						signal)
 				}
 			}
@@ -269,7 +269,7 @@ func TestConditionalMeanBound(t *testing.T) {
 	}
 }
 
-// The bound of the remainder itself, computed exactly: for signs, and radii over four orders of magnitude.
+// The exact remainder keeps its bound, for sign vectors and radii over four orders of magnitude.
 func TestRemainderBound(t *testing.T) {
 	p := logistic
 	cr := lipschitz * math.Pow(3, 1.5) / 2
@@ -336,7 +336,7 @@ func TestSecondMoment(t *testing.T) {
 		}
 	}
 
-	// Where the loss varies, M_2 = 1 bounds it, and so does the largest mean square of a component near the points.
+	// Where the loss varies, M_2 is bounded by 1 and by the largest mean square of a component near the points.
 	p := logistic
 	first, last := measure(p.estimator(t, Rademacher, 2, mu), 3, n)
 	var m2 float64
@@ -360,10 +360,10 @@ func TestSecondMoment(t *testing.T) {
 	}
 }
 
-// Lemma 1 with measurement noise of the oracle: mean zero and variance 1/4, drawn anew for each query. The conditional
-// mean stays that of the noiseless loss, the table's rows satisfy (1/m) sum E|a_h|^2 <= Q^2, and the estimate E|v|^2 <=
-// 9 Q^2, with M_2 raised by the noise's variance. Noise of mean 4 also leaves the mean unchanged (E u = 0) but not the
-// second moments, where the test detects it.
+// Lemma 1 holds with measurement noise of the oracle, of mean zero and variance 1/4, drawn anew for each query. The
+// conditional mean stays that of the noiseless loss, the table's rows satisfy (1/m) sum E|a_h|^2 <= Q^2, and the
+// estimate satisfies E|v|^2 <= 9 Q^2, with M_2 raised by the noise's variance. Noise of mean 4 also leaves the mean
+// unchanged (E u = 0) but not the second moments, where the test detects it.
 func TestNoisyQueries(t *testing.T) {
 	const mu, b, variance = 0.5, 2, 0.25
 	n := 40000

@@ -58,7 +58,7 @@ func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retries int) error {
 	batch, many := o.(BatchOracle)
 	many = many && len(queries) > 1
-	var failed, first error // of the whole batch; of a single query
+	var failed, first error // error of the whole batch, and first error of a single query
 	if many {
 		failed = askAll(ctx, batch, queries, losses)
 		if failed == nil && !slices.ContainsFunc(losses, func(f float64) bool { return !Usable(f) }) {
@@ -104,6 +104,6 @@ func askAll(ctx context.Context, o BatchOracle, queries []Query, losses []float6
 
 func rescue(err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("the oracle has panicked: %v\n%s", p, debug.Stack())
+		*err = fmt.Errorf("the oracle panicked: %v\n%s", p, debug.Stack())
 	}
 }

@@ -55,14 +55,15 @@ func TestWindowChangesNothing(t *testing.T) {
 	})
 }
 
-// One unusable loss in a window: all are refused, the error names the sample, and the same queries stay open.
+// If one loss of a window is unusable, Answer refuses all of them, the error names the sample, and the same queries
+// stay open.
 func TestWindowRefusesAsOne(t *testing.T) {
 	e := newTest(t, Config{Dim: 2, Samples: 5, Seed: 1, Window: 3})
 	e.Fill(0, []float32{1, 2}, 0.5)
 	before := e.Next()
 	for _, losses := range [][]float64{{1, math.NaN(), 1}, {1, 1}, {1, 1, 1, 1}, {}} {
 		if err := e.Answer(losses...); err == nil {
-			t.Errorf("%v was taken", losses)
+			t.Errorf("%v was accepted", losses)
 		}
 	}
 	if err := e.Answer(1, math.NaN(), 1); !strings.Contains(err.Error(), "sample 1") {
@@ -136,8 +137,8 @@ func TestAsk(t *testing.T) {
 		}
 	}
 
-	// A batch: one call for all, then single calls for its missing answers; single calls for all if the call itself
-	// failed.
+	// A batch takes one call for all queries, then single calls for the missing answers, or single calls for all
+	// queries if the first call failed.
 	half := &batchScript{script{answer: func(call, sample int) (float64, error) {
 		if call == 0 && sample%2 == 1 {
 			return math.NaN(), nil
@@ -152,7 +153,7 @@ func TestAsk(t *testing.T) {
 	if err := Ask(t.Context(), half, questions(4), losses, 1); err != nil || half.single != 4 {
 		t.Errorf("failed batch: %v after %d single calls", err, half.single)
 	}
-	if err := Ask(t.Context(), half, questions(4), losses, 0); err != nil || losses[0] != 10 { // as if never asked
+	if err := Ask(t.Context(), half, questions(4), losses, 0); err != nil || losses[0] != 10 { // a failed batch is not a try
 		t.Errorf("failed batch without retries: %v, losses %v", err, losses)
 	}
 
@@ -163,8 +164,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// forgetful returns NaN the first few times that a sample is asked, alone or in a batch. A batch with the sample cannot
-// fails as a whole.
+// forgetful returns NaN the first few times that a sample is queried, alone or in a batch. A batch that includes the
+// sample in the field cannot fails as a whole.
 type forgetful struct {
 	cannot int
 	asked  map[int]int
@@ -203,7 +204,7 @@ func TestFailedBatchTakesNoTries(t *testing.T) {
 		}
 		for i := range found[0] {
 			if math.Float64bits(found[0][i]) != math.Float64bits(found[1][i]) {
-				t.Errorf("%d retries: %v beside a sample that cannot be had, and %v without it", retries, found[1], found[0])
+				t.Errorf("%d retries: %v beside a sample without a loss, and %v without it", retries, found[1], found[0])
 				break
 			}
 		}
@@ -220,7 +221,7 @@ func TestAskSurvivesPanics(t *testing.T) {
 	})
 	losses := make([]float64, 3)
 	err := Ask(t.Context(), o, []Query{{Sample: 0}, {Sample: 1}, {Sample: 2}}, losses, 2)
-	if err == nil || !strings.Contains(err.Error(), "loss of sample 1") || !strings.Contains(err.Error(), "has panicked: broken") {
+	if err == nil || !strings.Contains(err.Error(), "loss of sample 1") || !strings.Contains(err.Error(), "the oracle panicked: broken") {
 		t.Errorf("error %v", err)
 	}
 	if losses[0] != 0 || !math.IsNaN(losses[1]) || losses[2] != 2 {

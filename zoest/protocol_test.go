@@ -36,11 +36,11 @@ func TestValidateReportsEveryFault(t *testing.T) {
 			"zoest: Directions is -1, want Rademacher or Walsh",
 		}},
 		{"walsh", Config{Dim: 1<<30 + 1, Samples: 1, Seeded: true, Directions: Walsh}, []string{
-			"zoest: Walsh directions of 1073741825 numbers, want at most 2^30",
+			"zoest: Dim is 1073741825, want at most 2^30 with Walsh directions",
 		}},
 		{"kind", Config{Dim: 1, Samples: 1, Kind: 3}, []string{"zoest: Kind is 3, want Paper, Centered or Tracking"}},
 		{"tracking", Config{Dim: 1, Samples: 1, Kind: Tracking, Seeded: true}, []string{
-			"zoest: Tracking with a seeded table: its rows cannot be computed again",
+			"zoest: Tracking with a seeded table, want a dense one: its rows cannot be recomputed",
 		}},
 		{"memory", Config{Dim: math.MaxInt / 4, Samples: 2}, []string{
 			fmt.Sprintf("zoest: a table of 2 samples by %d numbers does not fit into memory", math.MaxInt/4),
@@ -178,7 +178,7 @@ func TestAnswerWithoutQuery(t *testing.T) {
 	refused := func(e *Estimator, when string) {
 		before := state(e)
 		err := e.Answer(1)
-		if err == nil || err.Error() != "zoest: 1 answers to 0 open queries" {
+		if err == nil || err.Error() != "zoest: found 1 answers, want 0, one for each open query" {
 			t.Errorf("%s: Answer returns %v", when, err)
 		}
 		if state(e) != before {
@@ -286,7 +286,7 @@ func TestFillRestarts(t *testing.T) {
 				next(e)
 			}
 			if run(e) != want {
-				t.Errorf("begun anew after %d answers (query open: %v), the round gives another result", answers, open)
+				t.Errorf("restarted after %d answers (query open: %v), the round gives another result", answers, open)
 			}
 		}
 	}
@@ -312,12 +312,12 @@ func TestStepRestartsBeforeItsFirstAnswer(t *testing.T) {
 	once.Step(y)
 	twice.Step(y)
 	if q, _ := next(twice); q.Sample != sample || math.Abs(float64(q.Point[0])-1) != 0.5 {
-		t.Errorf("begun anew the step asks for sample %d at %v..., want sample %d at 1 +- 0.5", q.Sample, q.Point[0], sample)
+		t.Errorf("the restarted step asks for sample %d at %v..., want sample %d at 1 +- 0.5", q.Sample, q.Point[0], sample)
 	}
 	drive(t, once, loss)
 	drive(t, twice, loss)
 	if state(once) != state(twice) {
-		t.Error("a step begun twice gives another result than one begun once")
+		t.Error("a restarted step gives another result")
 	}
 }
 

@@ -65,7 +65,7 @@ func (r *records) step(e *Estimator) {
 	}
 }
 
-// numbers sets numbers to the numbers of the directions of records from h on. A record gets each row of the Hadamard
+// numbers stores the numbers of the directions for records h, h+1 and so on. A record gets each row of the Hadamard
 // matrix once in as many queries as the matrix has rows.
 func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
 	w.number(numbers, h, step)
@@ -86,7 +86,7 @@ func (r *records) take(e *Estimator, h int, u direction, loss float32) (move flo
 		return move
 	}
 	level := r.levels[h]
-	if level != 0 { // else the record's first query
+	if level != 0 { // otherwise this is the record's first query
 		along := float64(float64(e.mu) * vec.SignDot(e.row(h), u))
 		off := float64(loss) - float64(level) - along
 		move = float32(recordKappa * off / (float64(e.cfg.Dim) * float64(e.mu)))

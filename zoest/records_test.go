@@ -90,7 +90,7 @@ func TestRecordsStayApart(t *testing.T) {
 						t.Fatalf("round %d: record %d moves the row of record %d", round, replaced, h)
 					}
 					if h == replaced && equal {
-						t.Fatal("the record that was replaced has the same row: this test shows nothing")
+						t.Fatal("the record that was replaced has the same row: the test has no power")
 					}
 				}
 				checkApart(t, cfg, one.Memory(), other.Memory(), replaced)
@@ -191,9 +191,9 @@ func TestRecordDirectionsCover(t *testing.T) {
 
 func TestRecordsRefuse(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"Records with a seeded table":  func(c *Config) { c.Seeded = true },
-		"Records with Momentum 0.5":    func(c *Config) { c.Momentum = 0.5 },
-		"Records with Batch 2, want 0": func(c *Config) { c.Batch = 2 },
+		"Records with a seeded table, want a dense one": func(c *Config) { c.Seeded = true },
+		"Records with Momentum 0.5":                     func(c *Config) { c.Momentum = 0.5 },
+		"Records with Batch 2, want 0":                  func(c *Config) { c.Batch = 2 },
 	} {
 		cfg := Config{Dim: 2, Samples: 3, Records: true}
 		change(&cfg)
@@ -231,7 +231,7 @@ func TestRecordsRestart(t *testing.T) {
 				t.Fatalf("%v: round %d differs after a restart", recordName(cfg), round)
 			}
 			if row := a[2*d : 3*d]; slices.ContainsFunc(row, func(x float32) bool { return !(abs(x) < 1e9) }) {
-				t.Fatalf("%v: row %v has not begun anew", recordName(cfg), row)
+				t.Fatalf("%v: row %v has not restarted", recordName(cfg), row)
 			}
 		}
 	}
@@ -257,7 +257,7 @@ func TestRecordsAllocateNothing(t *testing.T) {
 	}
 }
 
-// The rows of each form after three rounds, the same on every processor.
+// The rows of each form after three rounds are the same on every processor.
 func TestRecordsGolden(t *testing.T) {
 	for _, cfg := range recordKinds(9, 5) {
 		e := newTest(t, cfg)

@@ -22,7 +22,7 @@ type reference struct {
 	fault fault
 
 	round, t int
-	place    int // of the next direction in its stage
+	place    int // index of the next direction in its stage
 	mu       float64
 	a        [][]float64
 	abar     []float64

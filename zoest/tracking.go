@@ -111,7 +111,7 @@ func newModel(cfg Config, memory []float32) model {
 	return m
 }
 
-// round begins a round. It resets a memory that has grown too far to zero.
+// round begins a round. If the memory has grown too far, round resets it to zero.
 func (m *model) round() {
 	if m.tail[grown] >= mostGrown {
 		clear(m.memory)
@@ -148,7 +148,7 @@ func (m *model) take(h int, row []float32, u direction, mu, loss float32) (resid
 	m.both += float64(off * along)
 	m.self += float64(along * along)
 	level := loss
-	if m.levels[h] != 0 { // else the component's first query
+	if m.levels[h] != 0 { // otherwise this is the component's first query
 		e := off - along
 		slope = float32(kappa * e / (m.d * float64(mu)))
 		level = loss - float32(off-float64(omega*e))

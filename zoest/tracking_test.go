@@ -94,8 +94,8 @@ func tracking(t *testing.T, f func(t *testing.T, cfg Config)) {
 	}
 }
 
-// Five rounds with decreasing and increasing radius and large moves, with losses of any sign: the estimates equal the
-// reference's to a few parts in 10^5 of the largest number in the sum.
+// In five rounds with decreasing and increasing radius, large moves and losses of any sign, the estimates equal those
+// of the reference to a few parts in 10^5 of the largest number in the sum.
 func TestTrackingAgainstReference(t *testing.T) {
 	tracking(t, func(t *testing.T, cfg Config) {
 		e, ref := newTest(t, cfg), newTracked(cfg)
@@ -136,8 +136,8 @@ func TestTrackingAgainstReference(t *testing.T) {
 	})
 }
 
-// Lemma 1 for the tracking kind, on losses in [0, 1]: the exact conditional mean, E|v|^2 <= 9 Q^2 = 9d, and E|G_h|^2 <=
-// 1, the premise of the proof. The memory persists from round to round, back and forth between distant points.
+// Lemma 1 holds for the tracking kind on losses in [0, 1]: the conditional mean is exact, E|v|^2 <= 9 Q^2 = 9d, and
+// E|G_h|^2 <= 1, the premise of the proof. The memory persists while rounds alternate between distant points.
 func TestTrackingLemma(t *testing.T) {
 	p, mu, n := logistic, 0.5, 30000
 	if brief() {

@@ -103,8 +103,9 @@ func TestCenteredMatchesShiftedLoss(t *testing.T) {
 	})
 }
 
-// Lemma 1 for the centered estimator: the same exact conditional mean, and the second moment of losses in [0, 1] below
-// the paper's 9 Q^2 = 9d. A constant loss shows the purpose: after the first round all of the variance is gone.
+// Lemma 1 holds for the centered estimator: the conditional mean is the same, and the second moment for losses in [0,
+// 1] is below the paper's 9 Q^2 = 9d. A constant loss shows the purpose: after the first round all of the variance is
+// gone.
 func TestCenteredLemma(t *testing.T) {
 	p, mu, n := logistic, 0.5, 30000
 	if brief() {
@@ -185,7 +186,7 @@ func TestMeanDoesNotDrift(t *testing.T) {
 		t.Errorf("off by %.2g (dense) and %.2g (seeded), want at most 1e-6 and no difference", dense, seeded)
 	}
 	if without < 2*dense {
-		t.Errorf("without renewal it is off by %.2g, with it by %.2g: no test", without, dense)
+		t.Errorf("without renewal it is off by %.2g, with it by %.2g: the test has no power", without, dense)
 	}
 }
 
@@ -210,7 +211,8 @@ func TestSeededFootprint(t *testing.T) {
 	runtime.KeepAlive(e)
 }
 
-// The variance of both estimators: E|v - E v|^2 at b = 1, 8 and m, on a loss of about one half with a slope.
+// BenchmarkVariance measures the variance E|v - E v|^2 of both estimators at b = 1, 8 and m, on a loss of about one
+// half with a slope.
 //
 //	go test -run xxx -bench Variance ./zoest
 func BenchmarkVariance(b *testing.B) {

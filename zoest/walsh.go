@@ -17,7 +17,7 @@ type walsh struct {
 	family rng.Family
 	bits   int       // width of a number: 2n is 1<<bits
 	common []uint64  // the stage's signs
-	keys   [6]uint32 // of the permutation
+	keys   [6]uint32 // keys of the permutation
 }
 
 func newWalsh(cfg Config) *walsh {
@@ -42,7 +42,7 @@ func (w *walsh) signs(dst []uint64, round, stage uint32) {
 	s.Fill(dst)
 }
 
-// number sets numbers to those of the stage's directions from the i-th on, for turn 0. A Feistel network over the
+// number stores the numbers of the stage's directions from the i-th on, for turn 0. A Feistel network over the
 // halves of i's bits permutes the numbers below 2n, with another permutation for each 2n directions. As turn increases,
 // each direction passes through all 2n numbers in its own order.
 func (w *walsh) number(numbers []uint32, i, turn int) {

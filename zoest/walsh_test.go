@@ -59,10 +59,10 @@ func TestWalshCoversAllAxes(t *testing.T) {
 	}
 }
 
-// A part of a stage is as good as a draw without replacement: the mean of m of N directions has the mean square
-// d/m*(N-m)/(N-1), and that of m matrices uu' off the diagonal 1/m*(n-m)/(n-1), or slightly more for pairs of
-// opposites, about 1/m*(N-m)/(N-1)*(1+1/N). Each direction by itself is fair: coordinates and their products have mean
-// 0.
+// A part of a stage is as good as a draw without replacement. The mean of m of N directions has the mean square
+// d/m*(N-m)/(N-1). The mean of m matrices uu' has the mean square 1/m*(n-m)/(n-1) off the diagonal, or slightly more
+// for pairs of opposites, about 1/m*(N-m)/(N-1)*(1+1/N). Each direction by itself is fair: coordinates and their
+// products have mean 0.
 func TestWalshOrder(t *testing.T) {
 	const rounds = 4000
 	for _, c := range []struct{ d, m int }{{3, 3}, {10, 5}, {10, 17}, {39, 17}, {39, 55}, {100, 55}} {

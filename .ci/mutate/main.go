@@ -204,8 +204,8 @@ var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 // test runs a suite and returns the names of the failed tests. An error means that there is no result: the tests did
 // not compile, did not end, or do not exist.
 func test(root string, s suite) ([]string, error) {
-	cmd := exec.Command("go", "test", "-short", "-count=1", "-timeout=180s", "-vet=off", "-trimpath", "-run", s.run, "-skip", "Golden", s.pkg)
-	cmd.Dir = root
+	cmd := exec.Command("go", "test", "-short", "-count=1", "-timeout=180s", "-vet=off", "-trimpath", "-run", s.run, "-skip", "Golden", ".")
+	cmd.Dir = filepath.Join(root, filepath.FromSlash(s.pkg)) // a package of a nested module runs only from there
 	out, err := cmd.CombinedOutput()
 	text := string(out)
 	var failed []string

@@ -1,7 +1,9 @@
 package main
 
-// suite is a package and the tests that check it against the paper.
+// suite is a package and the tests that check it against the paper. The package may be the root of a module of its own.
 type suite struct{ pkg, run string }
+
+const transcripts = "./cmd/spade-edge/transcripts"
 
 var (
 	method = suite{"./sdk/admm",
@@ -12,7 +14,7 @@ var (
 	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
 	proofs  = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
 	layman  = suite{"./dpmech", "Guess|Bars"}
-	reports = suite{"./cmd/spade-edge/program", "Report"}
+	reports = suite{"./cmd/spade-edge/transcripts", "Transcripts/^privacy$"}
 	audits  = suite{"./sdk/audit", "."}
 	edge    = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|ConfigValidate"}
 	ledger  = suite{"./sdk/state", "Ledger"}
@@ -40,7 +42,7 @@ var (
 	falling  = suite{"./sdk/losses", "Trend"}
 	saddles  = suite{"./sdk/plan", "Saddle"}
 	looks    = suite{"./sdk/task/screen", "Among|Strange|NoSentinel|NoFalseAlarm|Hospitals"}
-	personal = suite{"./cmd/spade-edge/program", "ExportPersonal"}
+	personal = suite{transcripts, "Transcripts/^personal$"}
 	gossip   = suite{"./sdk/trust", "TwoStories|AccuseNobody|FewDigests|AskNothing|NoWayBack|Unaware"}
 	stops    = suite{"./sdk", "StopIsAgreedOn|StopsOfSeveral|StopOfSeveral|WrongStops"}
 	overlay  = suite{"./sdk/admm", "Partners|FirstReleaseWaits|WithoutTheAbsent"}

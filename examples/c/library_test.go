@@ -61,9 +61,9 @@ func TestCallbacks(t *testing.T) {
 		want []string
 	}{
 		{"nest", []string{"done nested 1"}},
-		{"sleep", []string{"stop 0\n", "run: -5: interrupted; run again to go on", "done"}},
+		{"sleep", []string{"stop 0\n", "run: -5: interrupted; run again to continue", "done"}},
 		{"signal", []string{"signals 1 asked 1"}},
-		{"stop", []string{"run: -5: interrupted; run again to go on", "done"}},
+		{"stop", []string{"run: -5: interrupted; run again to continue", "done"}},
 		{"crowd", []string{"crowd 1\n"}},
 	} {
 		t.Run(c.mode, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestStoppedFromOutside(t *testing.T) {
 	if err := device.AskStop(t.Context(), folder); err != nil {
 		t.Error(err)
 	}
-	if said := p.wait(t, 0); !strings.Contains(said, "run: -5: stopped, as asked; run again to go on\n") {
+	if said := p.wait(t, 0); !strings.Contains(said, "run: -5: stopped on request; run again to continue\n") {
 		t.Errorf("it prints %q", said)
 	}
 }

@@ -325,7 +325,7 @@ for fleet in $fleets; do
 
 	finish "$fleet"
 	for i in 1 4; do
-		grep -q 'the fleet file is read again' "$work/$fleet/ward-$i/log" || fail "ward-$i has not read its fleet file again"
+		grep -q 'the fleet file was reloaded' "$work/$fleet/ward-$i/log" || fail "ward-$i has not read its fleet file again"
 	done
 	clear
 	echo "all have ended, after $rounds releases each and $((SECONDS - began)) s"

@@ -35,6 +35,7 @@ type hospital struct {
 	name, dir string
 	python    string
 	key       ed25519.PrivateKey // on a device it is in a file, see sdk/fleetfile
+	keys      func(member string) []ed25519.PublicKey
 	link      *ws.Transport
 	rule      []float32 // the result of the study; nil before
 }
@@ -85,6 +86,7 @@ func connect(fleet *sdk.Fleet, all []*hospital) error {
 			listen = ""
 		}
 		var err error
+		h.keys = file.SigningKeys
 		if h.link, err = ws.New(ws.ConfigOf(file, h.name, h.key, listen)); err != nil {
 			return err
 		}
@@ -119,7 +121,7 @@ func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	node, err := sdk.New(sdk.Config{
-		Fleet: fleet, Name: h.name, Samples: patients.Samples(), Oracle: patients,
+		Fleet: fleet, Name: h.name, Key: h.key, Keys: h.keys, Samples: patients.Samples(), Oracle: patients,
 		Transport: h.link, Store: store, Ledger: ledger,
 		ConditionalOn: []string{"what is usual in such patients, from the literature"},
 		Observer: sdk.Observer{Released: func(round int, _ []float32) {

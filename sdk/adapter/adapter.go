@@ -83,7 +83,7 @@ func New(spec Spec, base, basis []float32) (*Adapter, error) {
 	for _, x := range [][]float32{base, basis} {
 		for i, v := range x {
 			if math.Float32bits(v)&0x7f800000 == 0x7f800000 {
-				return nil, fmt.Errorf("adapter: number %d of a file is %v, want a finite one", i, v)
+				return nil, fmt.Errorf("adapter: number %d of a file is %v, want a finite number", i, v)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func (a *Adapter) Spec() *Spec { return &a.spec }
 // is fixed, so that all processors give the same bits.
 func (a *Adapter) Expand(x, c []float32) {
 	if len(x) != a.spec.Of || len(c) != a.spec.Dim {
-		panic(fmt.Sprintf("adapter: %d numbers from %d, want %d from %d", len(x), len(c), a.spec.Of, a.spec.Dim))
+		panic(fmt.Sprintf("adapter: Expand of %d numbers from %d, want %d from %d", len(x), len(c), a.spec.Of, a.spec.Dim))
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -159,7 +159,7 @@ func (a *Adapter) addRandom(x, from, c []float32) {
 	}
 	var room [chunk / 64]uint64
 	stream := rng.New(a.spec.Seed, rng.Address{Purpose: rng.Adapter})
-	at := 0 // in c
+	at := 0 // index in c
 	for i := 0; i < len(x); i += chunk {
 		n := min(chunk, len(x)-i)
 		signs := room[:vec.SignWords(n)]

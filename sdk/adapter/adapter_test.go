@@ -412,20 +412,20 @@ func TestOpenChecksFiles(t *testing.T) {
 func TestValidateReportsEveryFault(t *testing.T) {
 	file := &File{"f", strings.Repeat("a", 64)}
 	for want, s := range map[string]Spec{
-		"form is \"\"":                    {Dim: 1, Of: 1},
-		"of is 0":                         {Form: Random, Dim: 1},
-		"of is 268435457":                 {Form: Random, Dim: 1, Of: Most + 1},
-		"seed is 3, want none for coords": {Form: Coords, Dim: 1, Of: 1, Ranges: [][2]int{{0, 0}}, Seed: 3},
-		"ranges is there":                 {Form: Random, Dim: 1, Of: 1, Ranges: [][2]int{{0, 0}}},
-		"matrices or rank":                {Form: Random, Dim: 1, Of: 1, Rank: 1},
-		"basis: want a file":              {Form: Basis, Dim: 1, Of: 1},
-		"for no other; the form is lora":  {Form: LoRA, Dim: 1, Of: 1, Basis: file},
-		"ranges[1] is [1 2]":              {Form: Coords, Dim: 4, Of: 9, Ranges: [][2]int{{0, 1}, {1, 2}}},
-		"ranges[0] is [-1 2]":             {Form: Coords, Dim: 4, Of: 9, Ranges: [][2]int{{-1, 2}}},
-		"ranges[0] is [8 9]":              {Form: Coords, Dim: 2, Of: 9, Ranges: [][2]int{{8, 9}}},
-		"dim is 5, want 2, which follows": {Form: Coords, Dim: 5, Of: 9, Ranges: [][2]int{{7, 8}}},
-		"matrices[0] has the name":        {Form: LoRA, Dim: 1, Of: 9, Rank: 1, Matrices: []Matrix{{"a,b", 0, 1, 1}}},
-		"rank is 1025":                    {Form: LoRA, Dim: 1, Of: 9, Rank: 1025, Matrices: []Matrix{{"a", 0, 1, 1}}},
+		"form is \"\"":                          {Dim: 1, Of: 1},
+		"of is 0":                               {Form: Random, Dim: 1},
+		"of is 268435457":                       {Form: Random, Dim: 1, Of: Most + 1},
+		"seed is 3, want none for coords":       {Form: Coords, Dim: 1, Of: 1, Ranges: [][2]int{{0, 0}}, Seed: 3},
+		"ranges is present":                     {Form: Random, Dim: 1, Of: 1, Ranges: [][2]int{{0, 0}}},
+		"matrices or rank":                      {Form: Random, Dim: 1, Of: 1, Rank: 1},
+		"basis: want a file":                    {Form: Basis, Dim: 1, Of: 1},
+		"if the form is basis, found form lora": {Form: LoRA, Dim: 1, Of: 1, Basis: file},
+		"ranges[1] is [1 2]":                    {Form: Coords, Dim: 4, Of: 9, Ranges: [][2]int{{0, 1}, {1, 2}}},
+		"ranges[0] is [-1 2]":                   {Form: Coords, Dim: 4, Of: 9, Ranges: [][2]int{{-1, 2}}},
+		"ranges[0] is [8 9]":                    {Form: Coords, Dim: 2, Of: 9, Ranges: [][2]int{{8, 9}}},
+		"dim is 5, want 2, which follows":       {Form: Coords, Dim: 5, Of: 9, Ranges: [][2]int{{7, 8}}},
+		"matrices[0] has the name":              {Form: LoRA, Dim: 1, Of: 9, Rank: 1, Matrices: []Matrix{{"a,b", 0, 1, 1}}},
+		"rank is 1025":                          {Form: LoRA, Dim: 1, Of: 9, Rank: 1025, Matrices: []Matrix{{"a", 0, 1, 1}}},
 	} {
 		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", &s, err, want)

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// room is the maximum number of parameters in the copies of x for one call of a [zoest.BatchOracle], unless it has a
-// single query.
+// room is the maximum number of parameters in the copies of x for one call of a [zoest.BatchOracle], unless the call
+// has a single query.
 const room = 1 << 20
 
 // Oracle is an oracle of d parameters that expands each point and queries an inner oracle, of D parameters. It keeps
@@ -23,7 +23,7 @@ type Oracle struct {
 	queries []zoest.Query
 }
 
-// Oracle returns an oracle that expands queries for the oracle of, and batches them if that is a [zoest.BatchOracle].
+// Oracle returns an oracle that expands queries and passes them to of, in batches if of is a [zoest.BatchOracle].
 func (a *Adapter) Oracle(of zoest.Oracle) *Oracle { return &Oracle{Adapter: a, of: of} }
 
 // Loss expands a point and queries its loss.
@@ -62,7 +62,7 @@ func (o *Oracle) expand(queries []zoest.Query) error {
 	o.queries = o.queries[:0]
 	for i, q := range queries {
 		if len(q.Point) != o.spec.Dim {
-			return fmt.Errorf("adapter: a point of %d numbers, want %d", len(q.Point), o.spec.Dim)
+			return fmt.Errorf("adapter: found a point of %d numbers, want %d", len(q.Point), o.spec.Dim)
 		}
 		x := o.x[i*d : (i+1)*d : (i+1)*d]
 		o.Expand(x, q.Point)

@@ -25,7 +25,7 @@ type Spec struct {
 	Form string `json:"form"`           // Random, Coords, LoRA or Basis
 	Dim  int    `json:"dim"`            // d, trained numbers, 1..Of
 	Of   int    `json:"of"`             // D, parameters of the model, 1..Most
-	Seed uint64 `json:"seed,omitempty"` // of the signs; Random and LoRA
+	Seed uint64 `json:"seed,omitempty"` // seed of the signs; only Random and LoRA
 
 	Ranges   [][2]int `json:"ranges,omitempty"`   // Coords: the first and the last coordinate of each range, ascending
 	Rank     int      `json:"rank,omitempty"`     // LoRA: rows of signs for each matrix
@@ -37,7 +37,7 @@ type Spec struct {
 
 // Matrix is a part of the parameters with Rows x Columns numbers, row after row.
 type Matrix struct {
-	Name    string `json:"name"` // for people
+	Name    string `json:"name"` // label for display
 	Offset  int    `json:"offset"`
 	Rows    int    `json:"rows"`
 	Columns int    `json:"columns"`
@@ -46,10 +46,11 @@ type Matrix struct {
 // File is a file of numbers in the folder of the fleet file, or below.
 type File struct {
 	File   string `json:"file"`
-	SHA256 string `json:"sha256"` // in 64 lower case hexadecimal digits
+	SHA256 string `json:"sha256"` // SHA-256 in 64 lower case hexadecimal digits
 }
 
-// Parse reads "random:DIM:SEED" or "lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,..." for a model of so many parameters.
+// Parse reads "random:DIM:SEED" or "lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,...". of is the number of the model's
+// parameters.
 func Parse(text string, of int) (*Spec, error) {
 	s := &Spec{Of: of}
 	var matrices string
@@ -70,10 +71,10 @@ func Parse(text string, of int) (*Spec, error) {
 			}
 			s.Matrices = append(s.Matrices, m)
 		}
-		s.Dim = int(s.trained()) // Validate finds one that is too large
+		s.Dim = int(s.trained()) // Validate rejects a Dim that is too large
 	}
 	if text != again {
-		return nil, fmt.Errorf("adapter: %.80q, want random:DIM:SEED or lora:RANK:SEED:MATRICES", text)
+		return nil, fmt.Errorf("adapter: found %.80q, want random:DIM:SEED or lora:RANK:SEED:MATRICES", text)
 	}
 	return s, s.Validate()
 }
@@ -131,17 +132,17 @@ func (s *Spec) Validate() error {
 	form := s.Form
 	want(form == Random || form == Coords || form == LoRA || form == Basis, "form is %.80q, want random, coords, lora or basis", form)
 	want(s.Of >= 1 && s.Of <= Most, "of is %d, want the number of the model's parameters, 1..%d", s.Of, Most)
-	want(s.Dim >= 1 && s.Dim <= s.Of, "dim is %d, want 1..%d, as many as the model has parameters", s.Dim, s.Of)
+	want(s.Dim >= 1 && s.Dim <= s.Of, "dim is %d, want 1..%d, the number of the model's parameters", s.Dim, s.Of)
 	want(form == Random || form == LoRA || s.Seed == 0, "seed is %d, want none for %s", s.Seed, form)
-	want(form == Coords || s.Ranges == nil, "ranges is there, want none for %s", form)
-	want(form == LoRA || s.Matrices == nil && s.Rank == 0, "matrices or rank is there, want none for %s", form)
-	want((form == Basis) == (s.Basis != nil), "basis: want a file for the form basis, and for no other; the form is %s", form)
+	want(form == Coords || s.Ranges == nil, "ranges is present, want none for %s", form)
+	want(form == LoRA || s.Matrices == nil && s.Rank == 0, "matrices or rank is present, want none for %s", form)
+	want((form == Basis) == (s.Basis != nil), "basis: want a file exactly if the form is basis, found form %s", form)
 	s.Basis.check("basis", want)
 	s.Base.check("base", want)
 	before := len(errs)
 	next := 0
 	for i, r := range s.Ranges {
-		want(r[0] >= next && r[0] <= r[1] && r[1] < s.Of, "ranges[%d] is %v, want the first and the last of coordinates of %d..%d",
+		want(r[0] >= next && r[0] <= r[1] && r[1] < s.Of, "ranges[%d] is %v, want the first and the last coordinate of a range within %d..%d",
 			i, r, next, s.Of-1)
 		next = max(next, r[1]+1)
 	}

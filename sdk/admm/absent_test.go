@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// A member shares noise with its remaining neighbors if at most Absent are gone. Otherwise it draws as much local noise
-// as for a release without a key.
+// A member shares noise with its remaining neighbors if at most Absent neighbors are gone. Otherwise it draws as much
+// local noise as for a release without a key.
 func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 	for absent := range 3 {
 		keys := asked{}
@@ -23,7 +23,7 @@ func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 		m := net.machines[2]
 		for gone, peer := range []int{0, 3, 4} {
 			m.Quarantine(peer)
-			m.round = 1 // the first release could still include the neighbor
+			m.round = 1 // so that the next release is made without the neighbors in quarantine
 			clear(keys)
 			g, pairs := m.noise()
 			want, of := m.cfg.Privacy, 3-gone
@@ -37,10 +37,10 @@ func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 	}
 }
 
-// losses records which members have lost contact with which in a round.
+// losses records which members have lost contact with which other members in a round.
 type losses struct {
 	colluders []int
-	dropped   map[[2]int]bool // the first has dropped the second
+	dropped   map[[2]int]bool // the first member has dropped the second
 }
 
 // lose draws colluders, members given up by some neighbors, edges dropped at one or both ends, and colluders dropped by
@@ -52,7 +52,7 @@ func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 			l.dropped[[2]int{from, to}] = true
 		}
 	}
-	give := func(v int) { // v, and each neighbor gives it up or not, with one probability for v
+	give := func(v int) { // each neighbor gives v up with one probability, drawn for v
 		odds := []float64{1, 1, 0.7}[r.IntN(3)]
 		for _, e := range edges {
 			for at, to := range e {
@@ -79,8 +79,8 @@ func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 	return l
 }
 
-// left returns the least variance of the noise that hides a member's update, given all that is known of the others'
-// noise, from the machines' own choices of noise in a round.
+// left returns the least variance of the noise that hides a member's update, given everything that the adversary knows
+// of the others' noise. It uses the machines' own choices of noise in a round.
 func left(t *testing.T, machines []*Machine, l losses) float64 {
 	t.Helper()
 	var honest []int
@@ -152,9 +152,9 @@ func inverseAt(a [][]float64, i int) float64 {
 	return m[i][n] / m[i][i]
 }
 
-// With vanished members, colluders and cut edges on random graphs, the exact noise that remains against an adversary
+// On random graphs with vanished members, colluders and cut edges, the exact noise that remains against an adversary
 // that sees everything is at least the effective sigma, for every member. The bound is tight: a plan for one member
-// fewer violates it. With partners instead of neighbors the same holds: keys are missing, and dropped edges change
+// fewer violates it. The same holds with partners instead of neighbors, where keys are missing and dropped edges change
 // nothing.
 func TestClaimHoldsWithoutTheAbsent(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 7))

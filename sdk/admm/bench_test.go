@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// BenchmarkQuery measures a machine's cost per query of a local step with a free loss: draw, point, table, estimate and
-// steps, in batches of 8 of 64 samples.
+// BenchmarkQuery measures the cost of a machine per query of a local step if the loss is free: the direction, the
+// point, the table, the estimate and the steps. A batch has 8 of 64 samples.
 //
 //	go test -run xxx -bench Query ./sdk/admm
 func BenchmarkQuery(b *testing.B) {
@@ -35,7 +35,7 @@ func BenchmarkQuery(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			for range 64 / 8 { // the table
+			for range 64 / 8 { // fill the table
 				turn()
 			}
 			b.ReportAllocs()

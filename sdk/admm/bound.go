@@ -4,13 +4,13 @@ import "math"
 
 // The public bound. Every release lies in a box around the start that follows from public numbers alone. A member clips
 // its own releases to the box and treats a neighbor's releases as if they were clipped too. So a distant release ends
-// no run, and no honest release is outside. See dpmech/PROOF.md, "No honest member is accused".
+// no run, and no honest release is outside the box. See dpmech/PROOF.md, "No honest member is accused".
 
-// box is the set of possible releases: each coordinate is at most most from the start, and in range.
+// box is the set of possible releases: each coordinate is in range, and its distance from the start is at most most.
 type box struct {
 	most, ulps float64 // the largest distance, and the rounding error of float32 as a fraction of the start
-	step       float64 // of the grid, or 0
-	reach      float64 // most in whole steps
+	step       float64 // the grid step, or 0
+	reach      float64 // most in whole grid steps
 	last       float64 // index of the outermost grid point
 }
 
@@ -156,7 +156,7 @@ func (c *Config) keepIn(b box, x, otherwise []float32) (outside bool) {
 	return outside
 }
 
-// outgrow records that this client clipped a release of its own.
+// outgrow records that this client clipped a release of its own, if outside is true.
 func (m *Machine) outgrow(outside bool) {
 	if outside && m.outgrown == 0 {
 		m.outgrown = m.round + 1

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// A member that a neighbor has driven to the edge of the public bound shows full noise there, so no check for missing
-// noise mistakes it for still. None of its releases is impossible.
+// A member that a neighbor has driven to the edge of the public bound shows full noise there, so the checks for missing
+// noise do not exclude it. None of its releases is impossible.
 func TestRoomForNoise(t *testing.T) {
 	for _, members := range []int{0, 2} { // without a number of members the bound is the end of the grid
 		roomForNoise(t, members)
@@ -59,7 +59,7 @@ func roomForNoise(t *testing.T, members int) {
 		}
 	}
 	if in := m.robust.seen[0]; in.Still != 0 {
-		t.Errorf("%d members: set aside at release %d, for want of noise", members, in.Still)
+		t.Errorf("%d members: excluded at release %d for lack of noise", members, in.Still)
 	}
 	if out == 0 || out > 40 {
 		t.Errorf("%d members: at the edge from release %d on: nothing was tested", members, out)

@@ -42,8 +42,8 @@ type Config struct {
 	// neighbors, regardless of its edges. If more keys are missing than [dpmech.Shared].Absent, the release has only
 	// local noise.
 	Partners []int
-	// Paired, if not nil, reports whether the keys of a release are agreed. After each start the client waits for it
-	// before the first release with pairwise noise.
+	// Paired, if not nil, reports whether the keys of a release are agreed. After each start the client waits until it
+	// returns true before it makes the first release with pairwise noise.
 	Paired func(release int) bool
 
 	// Releases makes messages carry the released state, the same for all neighbors, instead of m_ij of eq. (9). Each
@@ -69,8 +69,8 @@ type Config struct {
 
 	// Robust, if not 0, is at least 1 and bounds a neighbor's total influence over the run: the neighbor moves this
 	// client no farther from the median of all neighbors than Robust times the median of their distances from it. If no
-	// neighbor exceeds that, no bit changes. With b malicious of n neighbors, 2b < n+1, the influence of the honest
-	// ones bounds theirs. See sdk/ROBUST.md.
+	// neighbor exceeds that, no bit changes. If b of n neighbors are malicious and 2b < n+1, the influence of the
+	// honest neighbors bounds that of the malicious ones. See sdk/ROBUST.md.
 	Robust  float64
 	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
 }
@@ -85,7 +85,8 @@ func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
 // Last returns the number of the last release: Learning() + C.
 func (c *Config) Last() int { return c.Learning() + c.Cooldown }
 
-// Data returns how many of the first releases use data. In a private run only these have noise and a cost.
+// Data returns, for n = releases, how many of the releases 1 to n use data. In a private run only these have noise and
+// a cost.
 func (c *Config) Data(releases int) int { return min(c.rounds(), (releases+c.Mixing)/(1+c.Mixing)) }
 
 // Schedule gives a parameter per round: one value for all rounds, or one value per round.
@@ -118,7 +119,7 @@ func (s *Schedule) UnmarshalJSON(text []byte) error {
 		return nil
 	}
 	if json.Unmarshal(text, (*[]float64)(s)) != nil {
-		return errors.New("eta or mu is not a number, nor an array of one number for each round")
+		return errors.New("eta and mu must be a number, or an array with one number per round")
 	}
 	return nil
 }
@@ -141,37 +142,37 @@ func (c Config) Validate() error {
 		for i, j := range list {
 			refuse(j < 0 || int64(j) > math.MaxUint32, "%s %d, want a client number of 0..2^32-1", what, j)
 			refuse(int64(j) == int64(c.Estimator.Client), "client %d is its own %s", j, what)
-			refuse(i > 0 && list[i-1] >= j, "%ss %v are not in ascending order without repeats", what, list)
+			refuse(i > 0 && list[i-1] >= j, "%ss are %v, want ascending order without repeats", what, list)
 		}
 	}
 	clients("neighbor", c.Neighbors)
 	clients("partner", c.Partners)
-	refuse(c.Partners != nil && c.PairKey == nil, "Partners %v without PairKey: no noise is shared", c.Partners)
+	refuse(c.Partners != nil && c.PairKey == nil, "Partners is %v, want nil without PairKey: no noise is shared", c.Partners)
 	refuse(c.X0 != nil && len(c.X0) != c.Estimator.Dim, "X0 has length %d, want %d", len(c.X0), c.Estimator.Dim)
 	if i := beyond(c.X0, limit); i >= 0 {
-		refuse(true, "X0[%d] is %v, want a number of size at most %v", i, c.X0[i], limit)
+		refuse(true, "X0[%d] is %v, want at most %v in absolute value", i, c.X0[i], limit)
 	}
 	refuse(c.End < 0 || c.End > max(0, c.Rounds), "End is %d, want 0, or 1..%d", c.End, c.Rounds)
 	refuse(c.Cooldown >= 0 && int64(c.Rounds)*int64(1+c.Mixing) > math.MaxInt32-int64(c.Cooldown),
-		"Rounds %d and Cooldown %d, want at most %d releases with Mixing %d", c.Rounds, c.Cooldown, math.MaxInt32, c.Mixing)
+		"Rounds is %d, Mixing is %d and Cooldown is %d, want at most %d releases", c.Rounds, c.Mixing, c.Cooldown, math.MaxInt32)
 
 	refuse(c.NonPrivate && (c.Privacy != dpmech.Gaussian{} || c.Noise != nil),
 		"NonPrivate together with Privacy or Noise: choose one")
 	refuse(!c.NonPrivate && c.Noise == nil, "Noise is nil, want a source of random bytes (or NonPrivate)")
 	refuse(c.GridStep != 0 && c.NonPrivate, "GridStep is %v in a run without noise", c.GridStep)
 	shared := c.Privacy.Shared != dpmech.Shared{}
-	refuse(shared != (c.PairKey != nil), "PairKey is set: %v, want it exactly if noise is shared, which is %v", c.PairKey != nil,
-		shared)
+	refuse(shared != (c.PairKey != nil), "PairKey is set: %v, and Privacy has pairwise noise: %v, want both or neither",
+		c.PairKey != nil, shared)
 	c.checkRecords(refuse)
 	if g := c.Privacy; !c.NonPrivate {
 		err := g.Validate()
 		refuse(err != nil, "Privacy: %w (or NonPrivate)", err)
 		refuse(err == nil && c.GridStep != 0 && !(c.GridStep >= g.Alone().Sigma/(1<<12) && c.GridStep <= g.Sigma),
-			"GridStep is %v, want sigma/2^12..sigma, and sigma is %v, and %v without shared noise", c.GridStep, g.Sigma,
-			g.Alone().Sigma)
+			"GridStep is %v, want at most sigma (%v) and at least 2^-12 times sigma without pairwise noise (%v)", c.GridStep,
+			g.Sigma, g.Alone().Sigma)
 	}
 	refuse(c.Consensus != nil && !c.Releases, "Consensus without Releases: flows need the neighbors' models")
-	refuse(c.Consensus != nil && c.Robust > 0, "Consensus with Robust %v: the bound is on the method's own steps", c.Robust)
+	refuse(c.Consensus != nil && c.Robust > 0, "Consensus with Robust %v: Robust bounds only the method's own steps", c.Robust)
 	refuse(!(c.Shrink >= 0 && c.Shrink <= limit), "Shrink is %v, want 0..%v", c.Shrink, limit)
 	refuse(c.Shrink > 0 && c.NonPrivate, "Shrink is %v in a run without noise", c.Shrink)
 	refuse(c.Incarnation >= 1<<48, "Incarnation is %#x, want less than 2^48", c.Incarnation)

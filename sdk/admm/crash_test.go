@@ -37,11 +37,11 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 	return worlds
 }
 
-// Crashes at every point, torn writes, lost, repeated, late and reordered messages: no release is made twice, no node
-// waits indefinitely or sends without end, and the final models have the bits of the run without faults. No node
-// mistakes a crash for a loss of state, ledger or mark. The test plays 250,000 crashes with SPADE_LONG, otherwise a
-// tenth of that, or 20,000 with -short: more than 400 worlds. Every mutation of TestPlantedFaults shows in the first
-// 100. SPADE_CRASHES sets another number:
+// Nodes crash at every point, writes are torn, and messages are lost, repeated, late and reordered: no release is made
+// twice, no node waits indefinitely or sends without end, and the final models have the bits of the run without faults.
+// No node mistakes a crash for a loss of state, ledger or mark. The test plays 250,000 crashes with SPADE_LONG,
+// otherwise a tenth of that, or 20,000 with -short: more than 400 worlds. Every mutation of TestPlantedFaults is
+// detected in the first 100 worlds. SPADE_CRASHES sets another number:
 //
 //	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCentreAtTheEdge' -v -timeout 1h ./sdk/admm
 //
@@ -55,10 +55,10 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// Any node's disk loses confirmed writes of one file (the state, the newer or the older slot, the ledger or the mark),
-// while the node's neighbors die and forget. No node ever uses a round's data twice. A node whose files disagree stops,
-// or continues with the same bits. If only ledger entries and marks are lost and all continue, the models are those of
-// the run without faults.
+// The disk of any node loses confirmed writes of one file (the state, the newer or the older slot, the ledger or the
+// mark), while the node's neighbors die and forget releases. No node ever uses a round's data twice. A node whose files
+// disagree stops, or continues with the same bits. If only ledger entries and marks are lost and all continue, the
+// models are those of the run without faults.
 func TestOneFileLost(t *testing.T) {
 	sum := crash(t, losing, 0.5, 500_000)
 	t.Logf("%d files were set back, %d nodes found it out at their start, %d from a neighbor", sum.setBack, sum.stopped,
@@ -69,7 +69,7 @@ func TestOneFileLost(t *testing.T) {
 }
 
 // A neighbor moves the centre of the next release to the edge of the grid, or as far as possible. No node ends because
-// of that, and none uses a round's data twice.
+// of this, and no node uses a round's data twice.
 func TestCentreAtTheEdge(t *testing.T) {
 	sum := crash(t, hostile, 0.3, 300_000)
 	t.Logf("%d messages were aimed, %d releases are at the edge of their range", sum.aimed, sum.edge)
@@ -107,7 +107,7 @@ func crash(t *testing.T, p plant, share float64, usual int64) (sum tally) {
 		}
 		want = int64(float64(all) * share)
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // each crash makes a new machine, and little stays in memory
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // each crash makes a new machine, so garbage is frequent and live memory is small
 	start, failures := time.Now(), 0
 	var seeds uint64
 	for sum.crashes < want && failures < 10 {
@@ -127,7 +127,7 @@ func crash(t *testing.T, p plant, share float64, usual int64) (sum tally) {
 	return sum
 }
 
-// A world without faults computes the models of the synchronous network in the other tests.
+// A world without faults computes the same models as the synchronous network of the other tests.
 func TestCalmWorld(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(seed, sound)
@@ -151,7 +151,7 @@ func TestCalmWorld(t *testing.T) {
 	}
 }
 
-// Each mutation is detected within a few seeds, and reported as the right failure.
+// Each mutation is detected within a few seeds, and is reported as the expected failure.
 func TestPlantedFaults(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("about the tests, not the machine: SPADE_LONG=1 runs it")
@@ -194,9 +194,9 @@ func TestPlantedFaults(t *testing.T) {
 	}
 }
 
-// A disk loses confirmed writes. If a neighbor held a forgotten release, the node stops with a RollbackError and never
-// makes that release again. Otherwise the loss is undetectable. Whether messages in flight die with the node or reach
-// its next incarnation makes no difference.
+// A disk loses confirmed writes. If a neighbor held a release that the disk lost, the node stops with a RollbackError
+// and never makes that release again. Otherwise nobody can detect the loss. Whether messages in flight die with the
+// node or reach its next incarnation makes no difference.
 func TestLyingDisk(t *testing.T) {
 	for _, p := range []plant{lyingDisk, lyingDiskQueues} {
 		lie(t, p)

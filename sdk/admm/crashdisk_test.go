@@ -6,7 +6,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// logs is what a node's disk has besides its slots: the ledger, in which only the node's run has entries, and the mark.
+// logs is the part of a node's disk besides its slots: the ledger, which has entries of this run only, and the mark.
 type logs struct {
 	lines record[int]
 	marks record[marked]
@@ -41,7 +41,7 @@ const (
 	files
 )
 
-// crash decides which unsynced writes survive.
+// crash decides which writes that were not synced survive.
 func (b *logs) crash(w *world) {
 	if b.lines.dirty && w.chance.IntN(2) == 0 {
 		b.lines.sync()
@@ -52,8 +52,8 @@ func (b *logs) crash(w *world) {
 	b.lines.dirty, b.marks.dirty = false, false
 }
 
-// validate decides whether a starting node may continue, by the checks of the ledger, of the ledger's position in the
-// state, and of [dpmech.CheckResume]. grace selects the rule of a program that marks when it reserves.
+// validate decides whether a starting node may continue. It checks the ledger, the ledger's position in the state, and
+// [dpmech.CheckResume]. grace selects the rule of a program that marks a release when it reserves it.
 func (b *logs) validate(kept, head int, grace bool) error {
 	lines, m := b.lines.durable, b.marks.durable
 	switch {

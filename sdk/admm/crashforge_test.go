@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// forge replaces a message of node 0 by one of an adversary that knows everything public about the receiver, in
-// particular the centre of its next release. It returns false if the adversary waits. The adversary decides once per
-// incarnation and round, with rare exceptions.
+// forge replaces a message of node 0 by a message of an adversary. The adversary knows everything public about the
+// receiver, in particular the centre of its next release. It decides once per incarnation and round, with rare
+// exceptions. forge returns false if the adversary waits.
 func (w *world) forge(n *node, p *packet) bool {
 	r, m := p.msg.Round, n.m
 	if !carries(p.msg) || !n.up {
@@ -47,7 +47,7 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 	for c := range max(p.nv, p.ng) {
 		size, sign := float64(limit), float64(1-2*w.chance.IntN(2))
 		if m.onGrid(m.round + 1) {
-			// The edge of the grid lies between two float32 numbers; this is one of the nearest.
+			// The edge of the grid lies between two float32 numbers; size is one of those nearest to it.
 			size = (gridLimit - 64*float64(w.chance.IntN(20)-3)) * step
 		} else {
 			size = limit - float64(w.chance.IntN(8)-2)*m.cfg.Privacy.Sigma
@@ -72,13 +72,13 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 			made.Vector[c] = float32(max(-limit, min(limit, value)))
 			continue
 		}
-		wide := 2 * m.cfg.lastStep() // a longer change is impossible, and ends cooperation with its sender
+		wide := 2 * m.cfg.lastStep() // a longer change is impossible: the receiver would quarantine its sender
 		made.Grid[c] = int32(max(-wide, min(wide, math.RoundToEven(value/step)-float64(m.base[e.index*len(m.x)+c]))))
 	}
 	return made
 }
 
-// atEdge counts a release whose centre was moved, or may have been moved, to the edge of its range.
+// atEdge counts a release if the adversary moved its centre, or may have moved it, to the edge of its range.
 func (w *world) atEdge(n *node) {
 	m := n.m
 	out := slices.ContainsFunc(m.x, func(x float32) bool { return max(x, -x) == limit })

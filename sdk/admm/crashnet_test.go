@@ -6,13 +6,13 @@ type packet struct {
 	vector        [worldDim]float32
 	grid          [worldDim]int32
 	nv, ng        int
-	due           int // earliest delivery
+	due           int // the earliest step of delivery
 	serial        int64
 	incarnation   int // of the sender
 	toIncarnation int // of the receiver, when it was sent
 }
 
-// departed is a release that left its node: its content, and what each neighbor was sent of it.
+// departed is a release that left its node: its content, and the messages about it that each neighbor was sent.
 type departed struct {
 	left bool
 	x    bitsOf
@@ -85,7 +85,7 @@ func (w *world) leaves(n *node, p *packet) {
 		}
 	case gone.x == x && (!to.left || to.vector == vector && to.grid == p.grid):
 	case w.lying() && r > n.held:
-		w.tally.unseen++ // nobody held it when this incarnation began: no probe
+		w.tally.unseen++ // nobody held the release when this incarnation began, so no probe could reveal it
 		*gone = departed{left: true, x: x}
 	default:
 		w.fails(doubleRelease, "node %d, release %d to %d: %v %v %v, and before %v %v %v", n.id, r, p.msg.To,
@@ -94,14 +94,14 @@ func (w *world) leaves(n *node, p *packet) {
 	to.left, to.vector, to.grid = true, vector, p.grid
 }
 
-// deliver gives packet i to its node if the node can take it now.
+// deliver gives packet i to its receiver if that node can take the packet now.
 func (w *world) deliver(i int) {
 	n := &w.nodes[w.air[i].msg.To]
 	if w.air[i].due > w.now && !w.calm || n.up && n.duty != rest {
 		return
 	}
 	if !n.up && !n.gone && !n.halted && w.chance.IntN(4) > 0 {
-		return // it may wait or get lost
+		return // the packet may wait or get lost
 	}
 	if w.hostile() && w.air[i].msg.From == 0 && !w.forge(n, &w.air[i]) {
 		return // the adversary waits for the receiver's release of the round
@@ -147,7 +147,7 @@ func (w *world) receive(n *node, p *packet) {
 			n.m.edges[i].answered = 0
 		}
 	}
-	// The answer to a probe of an earlier incarnation may falsely report a damaged state.
+	// An answer to a probe of an earlier incarnation may lead to a false report of a damaged state.
 	if err := n.m.Receive(msg); err != nil && !w.lying() && !w.hostile() && !w.lostSlot &&
 		!(msg.Kind == ProbeReply && p.toIncarnation != n.incarnation) {
 		w.fails(refused, "node %d: %v", n.id, err)

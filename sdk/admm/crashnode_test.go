@@ -15,11 +15,11 @@ type duty int
 const (
 	rest    duty = iota // call the machine, or give it input
 	reserve             // write the ledger entry of a release
-	enter               // its fsync
+	enter               // sync the ledger entry
 	keep                // write the state after the release
-	force               // its fsync
+	force               // sync the state
 	mark                // write the mark of the stored state
-	settle              // its fsync
+	settle              // sync the mark
 	send                // a message
 	query               // ask the oracle
 )
@@ -33,13 +33,13 @@ type node struct {
 	gone        bool // permanently, with its final model
 	halted      bool // permanently, with an error
 	finished    bool
-	busy        bool // it had a duty when last called
+	busy        bool // the node had a duty when it was last called
 	duty        duty
 	todo        Ready
 	next        int // index in todo.Send
-	wake        int // earliest next start
+	wake        int // the earliest step of the next start
 	incarnation int // number of starts
-	waited      int // ticks with the final model during the calm
+	waited      int // ticks during the calm in which the node had its final model
 	final       []float32
 
 	granted bool // the machine knows that its release is reserved, and has not made it
@@ -60,8 +60,8 @@ func bits32(x []float32) (b bitsOf) {
 	return b
 }
 
-// Read is the noise of a node's next release. A release that nobody has seen may be made again, with the bits of the
-// run without faults. A release that has left its node is drawn anew, as on a device.
+// Read returns the noise of a node's next release. A release that nobody has seen may be made again, with the bits of
+// the run without faults. A release that has left its node gets fresh noise, as on a device.
 func (n *node) Read(p []byte) (int, error) {
 	w, a := n.w, rng.Address{Purpose: rng.Noise, Client: uint32(n.id), Round: uint32(n.m.round)}
 	if w.left[n.id][n.m.round+1].left {
@@ -274,7 +274,7 @@ func (w *world) act(n *node) bool {
 		case query:
 			n.duty = rest
 			if n.todo.Reserve > 0 {
-				continue // it is paid for, and is made before any input
+				continue // the release is charged, and is made before the node takes any input
 			}
 			if len(n.todo.Queries) == 0 {
 				return false
@@ -304,7 +304,7 @@ func (n *node) goOn() {
 	}
 }
 
-// stop ends a node permanently. The others wait for it, and then the world is over.
+// stop ends a node permanently. The others then wait for it, so the world is over.
 func (w *world) stop(n *node) {
 	n.up, n.halted = false, true
 	w.odds.span = min(w.odds.span, w.now+3000)
@@ -318,7 +318,7 @@ func (w *world) halt(n *node, err error) {
 	}
 	var back *RollbackError
 	switch {
-	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "of which the stored state was damaged"):
+	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "and the stored state of this release is damaged"):
 		// the previous slot was also lost
 	case w.plant == fatalEdge && strings.Contains(err.Error(), advice):
 	case !errors.As(err, &back):

@@ -30,15 +30,15 @@ type world struct {
 	odds   odds
 
 	left     [worldNodes][worldRounds + 1]departed // by client and release
-	newest   [worldNodes][worldNodes]int64         // serial of the last packet not overtaken, by sender and receiver
+	newest   [worldNodes][worldNodes]int64         // by sender and receiver: the serial number of the last packet that was not overtaken
 	redraws  uint32
 	lostSlot bool               // a slot was rolled back: a node may lack a cool-down release, which no ledger records
-	forged   map[[3]int]Payload // by receiver, its incarnation and round: what the adversary sent it
+	forged   map[[3]int]Payload // by receiver, incarnation and round: what the adversary sent
 	scratch  [2]State
 	tally    tally
-	arrived  struct{ probe, repeat, answer int64 } // a probe, another message, a probe's answer
-	sent     struct{ probe, answer, other int64 }  // a probe's answer, another answer, all others
-	allowed  int64                                 // bound of sent.other
+	arrived  struct{ probe, repeat, answer int64 } // probes, other messages, answers to probes
+	sent     struct{ probe, answer, other int64 }  // answers to probes, other answers, all other messages
+	allowed  int64                                 // upper bound on sent.other
 	ends     map[ending]string
 	trace    testing.TB // logs every event; may be nil
 }
@@ -49,7 +49,7 @@ const (
 	worldDim    = 3
 )
 
-// odds are probabilities in 256ths, and the time before the calm.
+// odds are the probabilities of faults in 256ths, and the duration of the world.
 type odds struct {
 	crash, tear, rare int  // to die while busy, while writing a slot, and while waiting
 	tick, deliver     int  // of a step
@@ -68,13 +68,13 @@ const (
 	noSync                // writes are not synced
 	noCheck               // a slot's length and checksum are not checked
 	freshNoise            // a resent message gets fresh noise
-	skewOfTwo             // a round continues with a neighbor's message of the previous round
+	skewOfTwo             // a node starts a round with a neighbor's message of the previous round
 	answerAnswers         // the Resent flag, and the limit of one answer per tick, are ignored
 	leaveEarly            // a node leaves with its last release, before it holds those of its neighbors
 	noReserve             // a release is not charged
 	lyingDisk             // node 0 is told of an fsync that did not happen
 	lyingDiskQueues       // as lyingDisk, and messages to a dead node reach its next incarnation
-	nameless              // as lyingDiskQueues, and incarnations have no numbers of their own
+	nameless              // as lyingDiskQueues, and all incarnations have the same number
 
 	losing    // every disk may lose confirmed writes of one of its files
 	markFirst // as losing, and a release is marked when it is reserved, with one round of grace at the start
@@ -103,8 +103,9 @@ const (
 type tally struct {
 	crashes, torn, sent, lost, duplicated, reordered, stale, releases, rollbacks, unseen int64
 
-	setBack, stopped int64 // files that lost something, and nodes that detected a loss at their start
-	// releases at the edge of the grid or range, including nodes that ended before one, and messages invented for that
+	setBack, stopped int64 // files that lost writes, and nodes that detected the loss at their start
+	// Releases at the edge of the grid or of the range, including nodes that ended before such a release; and messages
+	// that the adversary invented for this purpose.
 	edge, aimed int64
 }
 
@@ -169,7 +170,8 @@ func newWorld(seed uint64, p plant) *world {
 		if payload >= 2 {
 			cfg.GridStep = 0.2 / 16
 		}
-		// noise larger than the float32 spacing at the edge, and a gain that reaches the edge in one round
+		// The noise is larger than the spacing of float32 numbers at the edge, and the gain is large enough to reach
+		// the edge in one round.
 		if w.hostile() {
 			cfg.Beta = 4
 			if payload >= 2 {
@@ -207,7 +209,7 @@ func (w *world) birth() {
 	w.forged = map[[3]int]Payload{}
 }
 
-// fails records a failure; only the first of each kind.
+// fails records the first failure of each kind.
 func (w *world) fails(e ending, format string, args ...any) {
 	if w.ends == nil {
 		w.ends = map[ending]string{}
@@ -240,7 +242,7 @@ func (w *world) tick(n *node) {
 		if w.calm && n.m.round == n.m.last() {
 			n.waited++
 		}
-		w.allowed += 3 * int64(len(n.m.edges)) // a probe, the last message, Done
+		w.allowed += 3 * int64(len(n.m.edges)) // a probe, the last message and Done
 		n.m.Tick()
 	}
 }
@@ -305,11 +307,12 @@ func (w *world) rage() {
 	}
 }
 
-// linger is how many ticks a node with its final model waits for a neighbor that needs something, once a node has left.
+// linger is the number of ticks that a node with its final model waits for a neighbor that still needs a message, once
+// another node has left.
 const linger = 10
 
-// calmDown runs a world without faults to its end. Every node must leave after a Done from each neighbor. A node with
-// its final model may leave earlier, after a while, only if another node had left before.
+// calmDown runs a world without faults to its end. Every node must leave after a Done from each neighbor. If another
+// node has left before, a node with its final model may also leave after a while, before the Done messages arrive.
 func (w *world) calmDown() {
 	w.calm = true
 	someLeft := slices.ContainsFunc(w.nodes, func(n node) bool { return n.gone })
@@ -318,8 +321,8 @@ func (w *world) calmDown() {
 			w.start(n)
 		}
 	}
-	// A round takes one pass, or three if a tick must request its messages. Then come probes, Done messages and the
-	// wait; a tick with its repeats and answers may also take three passes.
+	// A round takes one pass, or three if a tick must request its messages. Probes, Done messages and the wait follow.
+	// A tick with its repeats and answers may also take three passes.
 	for range 3*(w.cfgs[0].Rounds+w.cfgs[0].Cooldown) + 10 + 3*(linger+1) {
 		w.now++
 		for i := range w.nodes {
@@ -381,8 +384,8 @@ func (w *world) run() {
 		}
 	}
 	// Unasked, a node sends each neighbor at most two messages and its releases per incarnation, and three messages per
-	// tick. A probe causes at most a probe and two messages, another message or a probe's answer one message; an answer
-	// none.
+	// tick. A probe causes at most one probe and two messages. An answer to a probe causes at most one message, and so
+	// does any other message that is not an answer.
 	if w.sent.other > w.allowed || w.sent.probe > w.arrived.probe ||
 		w.sent.answer > 2*w.arrived.probe+w.arrived.repeat+w.arrived.answer {
 		w.fails(storm, "%d messages of their own accord, at most %d; %d probes answered of %d, %d other answers to %d "+

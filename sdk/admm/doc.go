@@ -24,7 +24,7 @@
 // The estimate v is eq. (5), implemented by package zoest. In the paper's source the equations are labeled penalty,
 // local-update, private-release, message and z-update.
 //
-// A message has the number of the release that it carries, 1 to Rounds+Cooldown. A round needs every neighbor's message
+// A message has the number of the release that it carries, 1 to [Config.Last]. A round needs every neighbor's message
 // of the previous round, so neighbors are at most one round apart, and a neighbor's next message acknowledges this
 // client's. In a cool-down round s and nu are zero: the round uses no data and costs nothing, and the models in the
 // network converge.

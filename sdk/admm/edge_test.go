@@ -13,9 +13,10 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// A neighbor can choose the public centre of a client's release. If leaving the grid, or the range of numbers, ended
-// the client, this end would reveal something about the sum of update and noise. With restarts, the round already
-// charged and fresh noise, the neighbor could repeat this arbitrarily often for the price of one release.
+// A neighbor can choose the public centre of a client's release. If the client ended whenever a release left the grid
+// or the range of numbers, its end would reveal something about the sum of update and noise. After each restart the
+// round is already charged and the noise is fresh, so the neighbor could repeat this arbitrarily often for the price of
+// one release.
 
 // victim is a client with one sample in one dimension and one neighbor, 0. Here tau*eta*mu*beta = rho = 1, so the
 // centre of the second release is z.
@@ -28,11 +29,11 @@ func victim(noise *rng.Stream) Config {
 	}
 }
 
-// sighting is what the neighbor observes of an attempt.
+// sighting is what the neighbor observes in one attempt.
 type sighting struct {
 	charged bool  // the second release was reserved
 	dead    bool  // the machine ended
-	steps   int32 // otherwise, the grid point of the second release
+	steps   int32 // if it did not end: the grid point of the second release
 }
 
 // farOut is the largest centre, in grid steps. A release around it never leaves the grid and shows all of its noise.
@@ -78,8 +79,8 @@ func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 	}
 }
 
-// atLeast is the lower Clopper-Pearson confidence limit: the success probability at which k or more successes among n
-// have probability alpha.
+// atLeast returns the lower Clopper-Pearson confidence limit: the success probability at which k or more successes in n
+// trials have probability alpha.
 func atLeast(k, n int, alpha float64) float64 {
 	if k == 0 {
 		return 0
@@ -105,14 +106,16 @@ func atLeast(k, n int, alpha float64) float64 {
 	return lo
 }
 
-// gaussianDelta is the delta of mu-GDP at epsilon: Dong, Roth and Su, "Gaussian differential privacy", Corollary 2.13.
+// gaussianDelta returns the delta of mu-GDP at epsilon: Dong, Roth and Su, "Gaussian differential privacy", Corollary
+// 2.13.
 func gaussianDelta(mu, epsilon float64) float64 {
 	upper := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / 2 }
 	return upper(epsilon/mu-mu/2) - math.Exp(epsilon)*upper(epsilon/mu+mu/2)
 }
 
-// refuted returns the events whose frequencies under the two data sets refute mu-GDP: P[S] exceeds e^epsilon P'[S] +
-// delta(epsilon), in either order, by confidence limits that are all right with probability 1 - alpha.
+// refuted returns the events S whose frequencies under the two data sets refute mu-GDP: P[S] exceeds e^epsilon P'[S] +
+// delta(epsilon), for either order of the data sets. It uses confidence limits that all hold together with probability
+// 1 - alpha.
 func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha float64) (faults []string) {
 	epsilons := []float64{0, 0.5, 1, 1.5, 2, 3}
 	each := alpha / float64(len(events)*len(epsilons)*2*2*2)
@@ -148,8 +151,8 @@ func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha f
 }
 
 // Ten thousand attempts with each of two data sets: no machine ends after a reservation, and the distribution of all
-// observations (ended or not, charged or not, the release) is within the claim for one round. The test also detects the
-// former machine, which ended beyond an edge and repeated the round without charge.
+// observations (ended or not, charged or not, the release) is within the claim for one round. The test also detects a
+// machine that ends beyond the edge and repeats the round without charge.
 func TestCrashOracle(t *testing.T) {
 	attempts := 10_000
 	if testing.Short() {
@@ -202,8 +205,8 @@ func TestCrashOracle(t *testing.T) {
 	t.Logf("a client that dies at the edge is refuted at %d points, such as %v", len(faults), faults[0])
 }
 
-// A neighbor's message moves the centre out of range and ends nothing. The run finishes within the bound and reports
-// when it was clipped.
+// A neighbor's message that moves the centre out of range ends nothing. The run finishes within the bound, and reports
+// which release was clipped.
 func TestNothingReceivedEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *Config)
@@ -248,7 +251,7 @@ func TestNothingReceivedEnds(t *testing.T) {
 			}
 		}
 		if out := m.Outgrown(); out != c.want || !m.Status().Complete {
-			t.Errorf("%s: cut back in release %d, want %d: %+v", name, out, c.want, m.Status())
+			t.Errorf("%s: clipped in release %d, want %d: %+v", name, out, c.want, m.Status())
 		}
 	}
 }
@@ -320,7 +323,7 @@ func TestNothingFailsAfterReserve(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d releases, %d of them clamped, %d runs cut back", made, clamped, outgrown)
+	t.Logf("%d releases, %d of them clamped, %d runs clipped", made, clamped, outgrown)
 	if min(clamped, outgrown) < 100 {
 		t.Error("hardly anything came to its limit: nothing was tested")
 	}

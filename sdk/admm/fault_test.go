@@ -21,8 +21,8 @@ func quiet(t *testing.T, change func(i int, c *Config)) [][]float32 {
 	return net.models()
 }
 
-// The network loses, repeats, delays and reorders messages, and machines run at random speeds. All finish, and the
-// models have the bits of the undisturbed run.
+// The network loses, repeats, delays and reorders messages, and machines run at random speeds. All machines finish, and
+// the models have the bits of the undisturbed run.
 func TestLossyDelivery(t *testing.T) {
 	change := private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})
 	want := quiet(t, change)
@@ -80,7 +80,7 @@ func TestLossyDelivery(t *testing.T) {
 	}
 }
 
-// The messages that client 2 accepts and refuses from a neighbor in round 2.
+// Client 2, in round 2, accepts valid messages of a neighbor and refuses invalid ones.
 func TestReceiveRules(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, nil))
 	for range 2 {
@@ -94,30 +94,30 @@ func TestReceiveRules(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		msg  Message
-		want string // part of the error; empty: no error
+		want string // part of the error; empty if there is none
 	}{
 		{"a repeat", Message{Kind: EdgeMessage, From: 3, Round: 2, Vector: mine(2)}, ""},
 		{"a straggler", Message{Kind: EdgeMessage, From: 3, Round: 1, Vector: mine(1)}, ""},
 		{"one round early", Message{Kind: EdgeMessage, From: 3, Round: 3, Vector: good}, ""},
 		{"the same again", Message{Kind: EdgeMessage, From: 3, Round: 3, Vector: good}, ""},
 		{"another of that round", Message{Kind: EdgeMessage, From: 3, Round: 3, Vector: []float32{1, 2, 3, 4, 6}},
-			"message of round 3 from 3 contradicts"},
+			"message of round 3 from client 3 contradicts"},
 		{"another of this round", Message{Kind: EdgeMessage, From: 3, Round: 2, Vector: good},
-			"message of round 2 from 3 contradicts"},
+			"message of round 2 from client 3 contradicts"},
 		{"two rounds early", Message{Kind: EdgeMessage, From: 3, Round: 4, Vector: good},
-			"message of round 4 from 3, want 1 to 3 (this client is in round 2)"},
-		{"round 0", Message{Kind: EdgeMessage, From: 3, Round: 0, Vector: good}, "message of round 0 from 3"},
+			"message of round 4 from client 3, want 1 to 3 (this client is in round 2)"},
+		{"round 0", Message{Kind: EdgeMessage, From: 3, Round: 0, Vector: good}, "message of round 0 from client 3"},
 		{"a stranger", Message{Kind: EdgeMessage, From: 7, Round: 2, Vector: good},
-			"message from 7, want one of the neighbors [0 1 3]"},
-		{"itself", Message{Kind: EdgeMessage, From: 2, Round: 2, Vector: good}, "message from 2"},
+			"message from client 7, want one of the neighbors [0 1 3]"},
+		{"itself", Message{Kind: EdgeMessage, From: 2, Round: 2, Vector: good}, "message from client 2"},
 		{"too short", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: good[:4]},
-			"message of round 3 from 0 has 4 numbers and 0 grid steps, want 5 and 0"},
+			"message of round 3 from client 0 has 4 numbers and 0 grid steps, want 5 and 0"},
 		{"a NaN", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, float32(math.NaN()), 4, 5}},
-			"coordinate 2 of the message of round 3 from 0 is NaN"},
+			"coordinate 2 of the message of round 3 from client 0 is NaN"},
 		{"a giant", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, -3e38, 5}},
-			"coordinate 3 of the message of round 3 from 0 is -3e+38, want a number of size at most 1e+30"},
+			"coordinate 3 of the message of round 3 from client 0 is -3e+38, want at most 1e+30 in absolute value"},
 		{"an infinity", Message{Kind: EdgeMessage, From: 0, Round: 3, Vector: []float32{1, 2, 3, 4, float32(math.Inf(-1))}},
-			"coordinate 4 of the message of round 3 from 0 is -Inf"},
+			"coordinate 4 of the message of round 3 from client 0 is -Inf"},
 		{"done too early", Message{From: 0, Round: 2, Kind: Done}, "neighbor 0 is done after round 2, want 9"},
 	} {
 		err := m.Receive(c.msg)
@@ -130,8 +130,8 @@ func TestReceiveRules(t *testing.T) {
 	}
 }
 
-// Without privacy, an unavailable loss is refused with its sample, and the query stays open. After a good answer the
-// run is undisturbed.
+// Without privacy, an unavailable loss is refused with an error that names its sample, and the query stays open. After
+// a valid answer the run is undisturbed.
 func TestBadLossNonPrivate(t *testing.T) {
 	want := quiet(t, nil)
 	net := newNetwork(t, configs(4, kite, nil))
@@ -153,7 +153,7 @@ func TestBadLossNonPrivate(t *testing.T) {
 	}
 }
 
-// In a private run nobody outside may notice, so the public constant replaces the loss.
+// In a private run nobody outside may notice an unavailable loss, so the public constant replaces it.
 func TestBadLossPrivate(t *testing.T) {
 	run := func(loss float64) (*network, Status) {
 		net := newNetwork(t, configs(4, kite, private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})))
@@ -202,8 +202,8 @@ func TestNoiseSource(t *testing.T) {
 		t.Error("the machine went on after its source of noise had failed")
 	}
 
-	// The clip leaves nothing of the update: a release moves the model only by its noise and the penalty. After the
-	// last private round only the penalty remains.
+	// The clip removes practically the whole update: a release moves the model only by its noise and the penalty. After
+	// the last private round only the penalty remains.
 	count := 0
 	net = newNetwork(t, configs(2, [][2]int{{0, 1}}, func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 1e-6, Sigma: 0.1})(i, c)
@@ -227,14 +227,14 @@ func TestNoiseSource(t *testing.T) {
 	}
 }
 
-// A step size that is far too large is reported, and sends no infinities.
+// With a step size that is far too large, the machine reports the error and sends no infinities.
 func TestDivergence(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, func(_ int, c *Config) {
 		c.Rounds, c.Beta = 500, 1e6
 	}))
 	net.loss = func(int, []float32, int) float64 { return 0.5 }
 	if err := net.run(); err != nil || net.machines[1].Outgrown() == 0 {
-		t.Errorf("error %v, cut back in release %d, want some", err, net.machines[1].Outgrown())
+		t.Errorf("error %v, clipped in release %d, want some", err, net.machines[1].Outgrown())
 	}
 	for i, x := range net.models() {
 		if beyond(x, limit) >= 0 {
@@ -253,8 +253,8 @@ func TestConfigValidate(t *testing.T) {
 		{"Samples is 0", func(c *Config) { c.Estimator.Samples = 0 }},
 		{"Batch is 9", func(c *Config) { c.Estimator.Batch = 9 }},
 		{"client 2 is its own neighbor", func(c *Config) { c.Neighbors = []int{0, 2} }},
-		{"not in ascending order", func(c *Config) { c.Neighbors = []int{1, 0} }},
-		{"not in ascending order", func(c *Config) { c.Neighbors = []int{1, 1} }},
+		{"want ascending order", func(c *Config) { c.Neighbors = []int{1, 0} }},
+		{"want ascending order", func(c *Config) { c.Neighbors = []int{1, 1} }},
 		{"neighbor -1", func(c *Config) { c.Neighbors = []int{-1} }},
 		{"X0 has length 2, want 5", func(c *Config) { c.X0 = []float32{1, 2} }},
 		{"X0[1] is NaN", func(c *Config) { c.X0 = []float32{1, float32(math.NaN()), 0, 0, 0} }},
@@ -294,7 +294,7 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// After warm-up, a whole round of a private machine, messages included, allocates nothing.
+// After warm-up, a whole round of a private machine allocates nothing, including its messages.
 func TestRoundDoesNotAllocate(t *testing.T) {
 	for _, robust := range []float64{0, 1} {
 		testRoundAllocates(t, robust)
@@ -338,8 +338,8 @@ func testRoundAllocates(t *testing.T, robust float64) {
 	}
 }
 
-// A neighbor's message of the previous round arrives again when the next release is due. The obsolete answer must not
-// be sent with the new vector.
+// A neighbor's message of the previous round arrives again when the next release is due. The answer, which is now
+// obsolete, must not be sent with the new vector.
 func TestLateRepeat(t *testing.T) {
 	net := newNetwork(t, configs(2, [][2]int{{0, 1}}, func(_ int, c *Config) { c.Rounds, c.Cooldown = 1, 6 }))
 	for range 3 {

@@ -10,9 +10,9 @@ import (
 // becomes carry*f_ij + weight*(x_j - x_i). Both ends of an edge compute the same flow, to the bit and with opposite
 // signs, so the mean of all members does not move.
 //
-// z_ij rests during a block of mixing. The z-update after its last round uses the final x of the block: the sum of p
-// stays zero, and z_ij + z_ji = rho*(x_i + x_j) holds. The method stays stable if the block multiplies each mode by a
-// number in 0..1.
+// z_ij does not change during a block of mixing. The z-update after the last round of the block uses the final x: the
+// sum of p stays zero, and z_ij + z_ji = rho*(x_i + x_j) holds. The method stays stable if the block multiplies each
+// mode by a number in 0..1.
 type Consensus interface {
 	Mixing(t, n int) (carry, weight float64) // of round t of n, from 0
 	Cooldown(t int) (carry, weight float64)  // of round t, from 0

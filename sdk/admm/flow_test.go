@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// flowing returns the mixing and cool-down of a graph.
+// flowing returns the flows for the mixing and cool-down rounds of a graph.
 func flowing(n int, edges [][2]int) Consensus {
 	g, err := graph.New(n, edges)
 	if err != nil {
@@ -18,8 +18,8 @@ func flowing(n int, edges [][2]int) Consensus {
 	return g.Chebyshev()
 }
 
-// A round of flows preserves the sum over all members, to the step on the grid. Both ends of an edge hold the same flow
-// with opposite signs. At the start of a round with data z_ij + z_ji = rho*(x_i + x_j), and p sums to zero. The
+// A round of flows preserves the sum over all members, on the grid exactly. Both ends of an edge hold the same flow
+// with opposite signs. At the start of a round with data, z_ij + z_ji = rho*(x_i + x_j), and p sums to zero. The
 // cool-down removes all disagreement.
 func TestFlows(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -119,8 +119,8 @@ func TestFlows(t *testing.T) {
 	}
 }
 
-// A device that takes over in a block of mixing, at its boundary, or in the cool-down restarts its edges and their
-// flows. From then on the mean is constant.
+// A device that takes over within a block of mixing, at the boundary of a block, or in the cool-down restarts its edges
+// and their flows. From then on the mean is constant.
 func TestTakeoverBeginsFlowsAnew(t *testing.T) {
 	change := func(i int, c *Config) {
 		replaceable(i, c)

@@ -2,9 +2,9 @@ package admm
 
 import "fmt"
 
-// RollbackError ends a machine if a neighbor holds a later release than the machine knows. Its state was rolled back,
-// by a disk that lost confirmed writes, a backup, or a second device of the same name. Another release of that round
-// would use the data again. The releases up to Held count as spent.
+// RollbackError ends a machine if a neighbor holds a later release than the machine knows. The machine's state was
+// rolled back by a disk that lost confirmed writes, by a restored backup, or by a second device of the same name.
+// Another release of that round would use the data again. The releases up to Held count as spent.
 type RollbackError struct {
 	Client, Peer int // client numbers of this client and the neighbor
 	Held         int // the release that the neighbor holds
@@ -12,8 +12,8 @@ type RollbackError struct {
 }
 
 func (e *RollbackError) Error() string {
-	return fmt.Sprintf("admm: neighbor %d holds release %d of client %d, whose own state ends with %d: it was set back, "+
-		"and going on would release a round twice", e.Peer, e.Held, e.Client, e.Round)
+	return fmt.Sprintf("admm: neighbor %d holds release %d of client %d, whose own state ends with release %d: the state "+
+		"was rolled back, and to continue would release a round twice", e.Peer, e.Held, e.Client, e.Round)
 }
 
 // Probe returns the message that tells a neighbor which of its releases this client holds and asks for the same in
@@ -33,7 +33,7 @@ func (m *Machine) replyTo(probe Message, held int) {
 // receiveProbe takes a neighbor's probe, sent at the neighbor's start, or its answer to a probe.
 func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if last := m.farEnd(); msg.Round < 0 || msg.Round > last || msg.Held < 0 || msg.Held > last {
-		return fmt.Errorf("admm: neighbor %d speaks of releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, last)
+		return fmt.Errorf("admm: the probe of neighbor %d names releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, last)
 	}
 	reply := msg.Kind == ProbeReply
 	switch {
@@ -47,7 +47,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		return nil
 	case msg.Epoch > e.epoch:
 		if msg.Epoch > MaxTakeovers {
-			return fmt.Errorf("admm: neighbor %d speaks as epoch %d, want at most %d replaced devices", msg.From,
+			return fmt.Errorf("admm: the probe of neighbor %d is of epoch %d, want at most %d", msg.From,
 				msg.Epoch, MaxTakeovers)
 		}
 		// A replacement device may continue from an earlier release of the lost device.
@@ -60,8 +60,8 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 		return m.rolledBack(e, msg.Held)
 	}
 	if reply && msg.Round <= m.lost && msg.Held < m.lost {
-		return m.endUnless(e.probed, fmt.Errorf("admm: neighbor %d lacks release %d, of which the stored state was damaged: "+
-			"neither can go on", msg.From, m.lost))
+		return m.endUnless(e.probed, fmt.Errorf("admm: neighbor %d lacks release %d, and the stored state of this release "+
+			"is damaged: neither end can continue", msg.From, m.lost))
 	}
 	if reply {
 		e.probed, e.announce = true, false
@@ -93,7 +93,8 @@ func (m *Machine) rolledBack(e *edge, held int) error {
 	return m.endUnless(e.probed, &RollbackError{Client: m.client(), Peer: e.peer, Held: held, Round: m.round})
 }
 
-// endUnless ends the machine, or refuses the message if the neighbor's earlier answer contradicts it.
+// endUnless ends the machine. If the neighbor has already answered a probe, its message contradicts that answer, and
+// endUnless only refuses the message.
 func (m *Machine) endUnless(probed bool, err error) error {
 	if probed {
 		return err
@@ -102,6 +103,6 @@ func (m *Machine) endUnless(probed bool, err error) error {
 	return nil
 }
 
-// suppressed reports whether a neighbor receives only probes. Until it answers, this device may have been replaced, and
-// its unsent releases may not be those of their rounds.
+// suppressed reports whether a neighbor receives only probes. Until the neighbor answers, this device may have been
+// replaced, and another device may have made the releases of the same rounds.
 func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && !e.probed }

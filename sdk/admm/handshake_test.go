@@ -14,7 +14,7 @@ func sentTo(to int, sent []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(sent), func(msg Message) bool { return msg.To != to })
 }
 
-// withoutProbes returns the messages that are no probes or answers to probes.
+// withoutProbes returns the messages except probes and answers to probes.
 func withoutProbes(sent []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(sent), func(msg Message) bool { return isProbe(msg) })
 }
@@ -47,8 +47,8 @@ func afterRounds(t testing.TB, rounds int, change func(i int, c *Config)) (net *
 	return net, kept
 }
 
-// A starting machine probes its neighbors, again at every tick, and makes no release before each has answered. The
-// local work does not wait.
+// A starting machine probes its neighbors, and again at every tick, and makes no release before each neighbor has
+// answered. Its local work does not wait for the answers.
 func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, probing))
 	m := net.machines[2]
@@ -85,12 +85,12 @@ func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	}
 	net.must(t, 2)
 	if st := m.Status(); st.Round != 1 {
-		t.Errorf("after the last word: %+v, want release 1", st)
+		t.Errorf("after the last message: %+v, want release 1", st)
 	}
 }
 
-// A rolled-back machine stops as soon as one neighbor shows it: after an empty disk or an old state, in an answer, in a
-// neighbor's own probe, or in a Done.
+// A machine that was rolled back to an empty disk or an old state stops as soon as one neighbor shows this: in an
+// answer, in the neighbor's own probe, or in a Done.
 func TestRollback(t *testing.T) {
 	net, kept := afterRounds(t, 9, probing)
 	cfg := configs(4, kite, probing)[2]
@@ -103,7 +103,7 @@ func TestRollback(t *testing.T) {
 		{"empty disk", nil, Message{Kind: ProbeReply, Round: 9, Held: 8}, 0},
 		{"a probe", nil, Message{Kind: Probe, Round: 9, Held: 1}, 0},
 		{"an old state", kept[2][4:6], Message{Kind: ProbeReply, Round: 7, Held: 6}, 5},
-		{"a last word", kept[2][2:4], Message{Kind: Done, Round: 9}, 7},
+		{"a Done", kept[2][2:4], Message{Kind: Done, Round: 9}, 7},
 	} {
 		m := reborn(t, cfg, c.from...)
 		c.msg.From, c.msg.To = 3, 2
@@ -121,7 +121,7 @@ func TestRollback(t *testing.T) {
 		}
 	}
 
-	// The answer of a real neighbor that has received everything: Held is the newest release.
+	// This is the answer of a neighbor that has received everything: Held is the newest release.
 	m := reborn(t, cfg)
 	probe, _ := m.Ready()
 	for _, msg := range probe.Send {
@@ -176,7 +176,7 @@ func TestLateClaimIsRefused(t *testing.T) {
 // A restarted neighbor receives what it lacks: the releases of its own round and the next, if they exist.
 func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
-		round int // the neighbor's
+		round int // the round of the neighbor
 		want  []int
 	}{{0, nil}, {1, nil}, {2, []int{3}}, {3, []int{3, 4}}, {4, []int{4}}, {5, nil}} {
 		net, _ := afterRounds(t, 4, probing)
@@ -203,7 +203,7 @@ func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	}
 }
 
-// The answer to a probe is never answered by a probe, and at most once per tick by the missing release.
+// A machine never answers the answer to a probe by a probe. It answers with the missing release, at most once per tick.
 func TestAnswersAreNotAnswered(t *testing.T) {
 	net, _ := afterRounds(t, 4, probing)
 	answer := func(held int) []Message {
@@ -248,11 +248,11 @@ func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 		{From: 3, Kind: Probe, Held: -1},
 		{From: 3, Kind: Probe, Held: 10},
 	} {
-		if err := m.Receive(msg); err == nil || !strings.Contains(err.Error(), "neighbor 3 speaks of releases") {
+		if err := m.Receive(msg); err == nil || !strings.Contains(err.Error(), "the probe of neighbor 3 names releases") {
 			t.Errorf("%+v: %v", msg, err)
 		}
 	}
-	if err := m.Receive(Message{From: 7, Kind: Probe}); err == nil || !strings.Contains(err.Error(), "message from 7") {
+	if err := m.Receive(Message{From: 7, Kind: Probe}); err == nil || !strings.Contains(err.Error(), "message from client 7") {
 		t.Errorf("a stranger's probe: %v", err)
 	}
 	if st := m.Status(); !slices.Equal(st.Waiting, []int{0, 1, 3}) {
@@ -263,8 +263,8 @@ func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 	}
 }
 
-// A client that restarts after its Done gets its neighbors' last messages again, although they know that it needs
-// nothing, and although the answers to its probes were lost.
+// A client that restarts after its Done gets the last messages of its neighbors again, although they know that it needs
+// nothing, and although the answers to its probes are lost.
 func TestStartAgainAfterTheLastWord(t *testing.T) {
 	net, kept := afterRounds(t, 9, probing)
 	for range 2 {
@@ -289,7 +289,7 @@ func TestStartAgainAfterTheLastWord(t *testing.T) {
 				}
 			}
 		}
-		// A Done of the previous incarnation may still be in flight, and overtake the last message.
+		// A Done of the previous incarnation may still be in flight and may overtake the last message.
 		if err := net.machines[2].Receive(Message{From: msg.To, To: 2, Round: 9, Kind: Done, Resent: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -307,8 +307,8 @@ func TestStartAgainAfterTheLastWord(t *testing.T) {
 	}
 }
 
-// If the second-newest state is damaged, a late message of that round is ignored. A neighbor in that round that lacks
-// the release ends the machine.
+// If the second-newest state is damaged, a late message of that round is ignored. A neighbor that is in that round and
+// lacks the release ends the machine.
 func TestDamagedState(t *testing.T) {
 	net, kept := afterRounds(t, 4, probing)
 	m := reborn(t, configs(4, kite, probing)[2], kept[2][0])
@@ -329,7 +329,7 @@ func TestDamagedState(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := m.Ready()
-	if err == nil || !strings.Contains(err.Error(), "neighbor 3 lacks release 3, of which the stored state was damaged") {
+	if err == nil || !strings.Contains(err.Error(), "neighbor 3 lacks release 3, and the stored state of this release is damaged") {
 		t.Errorf("a neighbor that has not: %v", err)
 	}
 }
@@ -343,7 +343,7 @@ func TestReached(t *testing.T) {
 		t.Fatalf("sent %+v in round %d", first, m.round)
 	}
 	m.Reached(1)
-	m.Reached(7) // no client's number
+	m.Reached(7) // not the number of a client
 	again := net.must(t, 2)
 	if len(again) != 1 || again[0].To != 1 || again[0].Round != 1 ||
 		!slices.Equal(again[0].Vector, sentTo(1, first)[0].Vector) {

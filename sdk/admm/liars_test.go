@@ -31,8 +31,8 @@ const (
 	apart            // to one side of the public bound for half of the neighbors, to the other side for the rest
 	nearby           // as apart, at the width of the bound from each neighbor
 	corners          // a corner of the bound, a different one each time
-	jumps            // as far as a frame can encode
-	pushes           // farther with each release
+	jumps            // as far as a frame can express
+	pushes           // farther away with each release
 	liarPlans        // the number of plans
 )
 
@@ -191,7 +191,7 @@ func (w *liars) lie(msg Message) Message {
 	return msg
 }
 
-// deliver delivers messages in flight. A machine's driver drops the edge to a member that sends an impossible release.
+// deliver delivers messages in flight. As a driver, it drops the edge to a member that sends an impossible release.
 func (w *liars) deliver(t *testing.T) {
 	all := w.flying
 	w.flying = nil
@@ -211,7 +211,7 @@ func (w *liars) deliver(t *testing.T) {
 	}
 }
 
-// run plays the world to its end. Honest members give up malicious ones that they wait for.
+// run plays the world to its end. Honest members give up malicious members that they wait for.
 func (w *liars) run(t *testing.T) {
 	for step := 0; ; step++ {
 		moved := false
@@ -281,7 +281,7 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 			w.failf(t, "flows between %d and %d: %v and %v", i, j, part(m.flow, k, d)[c], part(other.flow, back, d)[c])
 		}
 		if m.grid != nil && part(m.base, k, d)[c] != other.grid[c] && m.onGrid(m.round) {
-			// the other's last release is not used at the end of a run
+			// At the end of a run, the other member's last release is not used.
 			if at := m.edges[k].at(m.round); at < 0 || part(m.base, k, d)[c]+m.held(&m.edges[k], at).Grid[c] != other.grid[c] {
 				w.failf(t, "%d has %d at step %d, and it is at %d", i, j, part(m.base, k, d)[c], other.grid[c])
 			}
@@ -291,7 +291,8 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 
 // Of 5 to 12 members, 1 to 3 are malicious and send each neighbor arbitrary messages. No honest member accuses another,
 // drops its edge, or ends, and both ends of an edge between two of them hold the same numbers. Evidence against a
-// malicious member convinces anyone. 300 worlds, 3,000 with SPADE_LONG, or SPADE_LIARS, from seed SPADE_LIARS_SEED on.
+// malicious member convinces anyone. The test plays 300 worlds, 3,000 with SPADE_LONG, or SPADE_LIARS, from seed
+// SPADE_LIARS_SEED on.
 func TestLiars(t *testing.T) {
 	count, first := 300, 0
 	if os.Getenv("SPADE_LONG") != "" && !testing.Short() {
@@ -309,7 +310,7 @@ func TestLiars(t *testing.T) {
 		caught[w.plan] += w.caught
 		outgrown[w.plan] += w.outgrown
 	}
-	t.Logf("%d worlds: edges to bad members dropped %v, honest members cut back %v, by plan", count, caught, outgrown)
+	t.Logf("%d worlds: edges to malicious members dropped %v, honest members clipped %v, by plan", count, caught, outgrown)
 	if count >= 300 && (caught[jumps] == 0 || caught[fuzz] == 0 || caught[apart] > 0 || outgrown[apart] == 0 || outgrown[corners] == 0) {
 		t.Error("some of it never happened: nothing was tested")
 	}

@@ -14,8 +14,8 @@ import (
 // Machine is one client. It is not safe for concurrent use.
 //
 // It stores the numbers of its estimator (see [zoest.Estimator]), 4d of its own, and 5d per neighbor. With Releases it
-// stores 4d per neighbor and 2d once more, on a grid d more per neighbor, and with Robust d more per neighbor and once.
-// A private run adds d 64-bit integers.
+// stores 4d per neighbor instead, and 2d more of its own. A grid adds d per neighbor. Robust adds d per neighbor and d
+// of its own. A private run adds d 64-bit integers.
 type Machine struct {
 	cfg    Config
 	est    *zoest.Estimator
@@ -41,7 +41,7 @@ type Machine struct {
 	p      []float32     // the frozen penalty p_i,k
 	centre []float32     // the public part of the release, after the local work
 	local  bool          // the round's local work is in progress
-	stage  int           // of the local work: 0 fills the table, t is local step t
+	stage  int           // stage of the local work: 0 fills the table, t > 0 is local step t
 	due    bool          // the local work is done, and the release is due
 	begun  bool          // this process made a release
 	lost   int           // the second-last release, if its message was lost with a damaged state; otherwise 0
@@ -51,9 +51,9 @@ type Machine struct {
 	verdicts  []Verdict       // not yet returned
 	recovered int             // the release after which this device replaced a lost one, or 0
 	since     map[int]int     // by edge: the release after which both ends restart it, or restarted it; or 0
-	starts    map[int]Message // by edge: where the neighbor stands after that release, until the edge restarts
+	starts    map[int]Message // by edge: the neighbor's model after that release, until the edge restarts
 	stop      int             // the smallest round passed to Stop, or 0
-	early     int             // the last release, if a neighbor's end makes it earlier; or 0
+	early     int             // the last release, if it is earlier because a neighbor ended; or 0
 	endings   map[int]int     // by edge: the release with which a neighbor ended before this client's last one, or 0
 
 	outgrown       int // the first release that was clipped to the public bound, or 0
@@ -73,8 +73,8 @@ type Machine struct {
 // Ready lists a driver's duties, in the order of the fields.
 type Ready struct {
 	// Reserve is the number, among the K releases with data, of the next private release, or 0. Durably charge its cost
-	// before the next call of Ready, which draws the noise. Without the budget, never call the machine again. From here
-	// to Released only the noise source can fail.
+	// before the next call of Ready, which draws the noise. If the budget does not cover the cost, never call the
+	// machine again. From here to Released only the noise source can fail.
 	Reserve int
 	// Released is the number of the release that was just made (Model returns it), or 0. Durably store State, then mark
 	// the release. Only then send or show it.
@@ -91,7 +91,7 @@ type Ready struct {
 // Status describes a machine's progress.
 type Status struct {
 	Round int // releases made so far, including the cool-down
-	// Waiting lists the neighbors whose message, or answer to a probe, is missing.
+	// Waiting lists the neighbors from which a message, or the answer to a probe, is missing.
 	Waiting   []int
 	Queries   int64 // losses requested
 	Failed    int64 // those that were unavailable and replaced (private runs only)
@@ -218,7 +218,7 @@ func (m *Machine) Queries() []zoest.Query {
 // and the failure is counted. In other runs Answer refuses such a loss and changes nothing.
 func (m *Machine) Answer(losses ...float64) error {
 	if !m.local {
-		return errors.New("admm: an answer without a question")
+		return errors.New("admm: an answer without an open query")
 	}
 	bad := 0
 	if !m.cfg.NonPrivate {
@@ -267,8 +267,8 @@ func Shrink(x, x0 []float32, shrink float64, rounds int) {
 	}
 }
 
-// Posted returns the message of one of the last two releases to the i-th neighbor. Its slices stay valid, and other
-// goroutines may call Posted, until the second release after it begins.
+// Posted returns the message of one of the last two releases to the i-th neighbor. Until the machine begins the second
+// release after it, the slices stay valid, and other goroutines may call Posted.
 func (m *Machine) Posted(i, round int) Message {
 	out := m.out[round%2]
 	if !m.cfg.Releases {

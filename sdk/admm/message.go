@@ -16,7 +16,7 @@ const (
 	Done        Kind = 2  // the sender needs nothing more and is about to exit
 	Release     Kind = 3  // the release of a round, the same for all neighbors, in Vector or Grid
 	Probe       Kind = 4  // the sender just started: its round, and what it holds of the receiver
-	Join        Kind = 5  // the sender replaces a lost device and asks where the receiver stands
+	Join        Kind = 5  // the sender replaces a lost device and asks for the receiver's progress and model
 	Stand       Kind = 6  // the answer to a Join, see [Machine.Standing]
 	Conflict    Kind = 7  // evidence of equivocation, or a notice of quarantine; only for drivers
 	ProbeReply  Kind = 8  // the answer to a Probe; encoded as a Probe marked as resent
@@ -114,7 +114,8 @@ func (p *Payload) set(q Payload) {
 // errConflict marks a message that contradicts an earlier message of the same sender and round.
 var errConflict = errors.New("contradicts an earlier message")
 
-// edge is one neighbor j. It takes 56 bytes, as a network may have millions. Its vectors are in the machine, see part.
+// edge is one neighbor j. It takes only 56 bytes, because a network may have millions of edges. Its vectors are in the
+// machine, see part.
 type edge struct {
 	peer  int
 	index int    // position among the edges
@@ -125,7 +126,7 @@ type edge struct {
 	probed   bool   // j reported which release of this client it holds
 	grid     uint8  // bit n: release have[n] is a change on the grid
 	epoch    uint16 // the latest known epoch of j
-	joining  uint8  // ticks left to wait for a device that replaces j's and asked where this client stands
+	joining  uint8  // ticks left to wait for a replacement of j's device that has sent a Join
 	announce bool   // j restarted, and is probed until it answers
 
 	answered int // the round (last+1 for Done) that was resent since the last tick; 0: none
@@ -183,7 +184,7 @@ func (m *Machine) hold(e *edge, at, round int, p Payload) {
 func (m *Machine) Receive(msg Message) error {
 	e := m.edge(msg.From)
 	if e == nil {
-		return fmt.Errorf("admm: message from %d, want one of the neighbors %v", msg.From, m.cfg.Neighbors)
+		return fmt.Errorf("admm: message from client %d, want one of the neighbors %v", msg.From, m.cfg.Neighbors)
 	}
 	if m.dropped(e.index) {
 		return ErrQuarantine
@@ -198,7 +199,7 @@ func (m *Machine) Receive(msg Message) error {
 	case m.payloadKind():
 		return m.receiveRelease(e, &msg)
 	}
-	return fmt.Errorf("admm: message of kind %v from %d, want a %v", msg.Kind, msg.From, m.payloadKind())
+	return fmt.Errorf("admm: message of kind %v from client %d, want a %v", msg.Kind, msg.From, m.payloadKind())
 }
 
 func (m *Machine) payloadKind() Kind {
@@ -226,7 +227,7 @@ func (m *Machine) receiveDone(e *edge, msg Message) error {
 func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	newest := min(m.round+1, m.last())
 	if msg.Round < 1 || msg.Round > newest {
-		return fmt.Errorf("admm: message of round %d from %d, want 1 to %d (this client is in round %d)",
+		return fmt.Errorf("admm: message of round %d from client %d, want 1 to %d (this client is in round %d)",
 			msg.Round, msg.From, newest, m.round)
 	}
 	if err := m.checkForm(msg.Round, msg.Payload(), msg.From); err != nil {
@@ -243,7 +244,7 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	}
 	if at := e.at(msg.Round); at >= 0 {
 		if !m.held(e, at).Equal(msg.Payload()) {
-			return fmt.Errorf("admm: message of round %d from %d %w", msg.Round, msg.From, errConflict)
+			return fmt.Errorf("admm: message of round %d from client %d %w", msg.Round, msg.From, errConflict)
 		}
 		// j restarted after its Done and lost this client's message of the round.
 		if e.done && msg.Round == m.round && !msg.Resent {
@@ -259,14 +260,15 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	return nil
 }
 
-// checkForm returns an error if a payload of a release is invalid: that of a neighbor's message or, if from is -1, of a
-// model. A member that learned of an early end in time may send a vector instead of grid steps.
+// checkForm returns an error if the payload of a release is invalid. The payload is that of a message from neighbor
+// from or, if from is -1, a model. A member that learned of an early end in time may send a vector instead of grid
+// steps.
 func (m *Machine) checkForm(release int, p Payload, from int) error {
 	what := func() string {
 		if from < 0 {
 			return fmt.Sprintf("the model after release %d", release)
 		}
-		return fmt.Sprintf("the message of round %d from %d", release, from)
+		return fmt.Sprintf("the message of round %d from client %d", release, from)
 	}
 	vector, grid := len(m.x), 0
 	if either := m.eitherForm(release); m.cfg.Releases && (either && len(p.Grid) > 0 || !either && m.onGrid(release)) {
@@ -280,7 +282,7 @@ func (m *Machine) checkForm(release int, p Payload, from int) error {
 		return err
 	}
 	if c := beyond(p.Vector, limit); c >= 0 {
-		return impossible("admm: coordinate %d of %s is %v, want a number of size at most %v", c, what(), p.Vector[c], limit)
+		return impossible("admm: coordinate %d of %s is %v, want at most %v in absolute value", c, what(), p.Vector[c], limit)
 	}
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// firstRelease returns a client's first release, on the grid and off it, and checks that no key is left in memory.
+// firstRelease returns a client's first release, on a grid with the given step or off the grid, and checks that no key
+// is left in memory.
 func firstRelease(t *testing.T, step float64, g dpmech.Gaussian, key func(peer, release int) ([32]byte, bool)) []float32 {
 	t.Helper()
 	noise := rng.New(3, rng.Address{Purpose: rng.Noise})
@@ -38,7 +39,8 @@ func firstRelease(t *testing.T, step float64, g dpmech.Gaussian, key func(peer, 
 	return m.Model()
 }
 
-// If one neighbor's key is missing, a release has no pairwise noise, and the local noise of a member that shares none.
+// If one neighbor's key is missing, a release has no pairwise noise, and as much local noise as that of a member that
+// shares no noise.
 func TestMissingKey(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 1, Sigma: 0.5, Shared: dpmech.Shared{Sigma: 2, Effective: 0.9}}
 	for _, step := range []float64{0, 0.25} {

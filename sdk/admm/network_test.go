@@ -16,13 +16,13 @@ import (
 type network struct {
 	machines []*Machine
 	loss     func(client int, x []float32, sample int) float64
-	sent     []Message // copies, in the order sent
+	sent     []Message // copies, in the order in which they were sent
 	finished []bool
 	released func(client, round int)
-	reserved func(client int) // called before the release of a private round, when the update is known and not clipped
+	reserved func(client int) // called before a private release, when the update is known and not yet clipped
 }
 
-// lossFunc is the model of the tests: bounded, smooth, and different for every client and sample.
+// lossFunc is the loss of the tests: bounded, smooth, and different for every client and sample.
 func lossFunc(client int, x []float32, sample int) float64 {
 	var dist float64
 	for i, v := range x {
@@ -57,7 +57,7 @@ func configs(n int, edges [][2]int, change func(i int, c *Config)) []Config {
 	return cfgs
 }
 
-// private adds noise from a seeded stream of the client's own.
+// private adds noise. Each client has its own seeded stream.
 func private(g dpmech.Gaussian) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		c.NonPrivate, c.Privacy, c.Noise = false, g, noiseOf(i)

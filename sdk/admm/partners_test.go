@@ -41,8 +41,8 @@ func overlay(t *testing.T, n, k, absent int, missing map[[2]int]bool) *network {
 	}))
 }
 
-// Noise between partners cancels to the bit: in every round the two ends of an edge of the graph of partners draw the
-// same vector, one adds it and one subtracts it, whether or not their edges to neighbors are in use.
+// Noise between partners cancels exactly: in every round, for each edge of the graph of partners, both ends draw the
+// same vector, and one end adds it and the other subtracts it, whether or not their edges to neighbors are in use.
 func TestPartnersCancel(t *testing.T) {
 	net := overlay(t, 10, 4, 0, nil)
 	for round := range 3 {
@@ -99,7 +99,7 @@ func TestMissingKeysOfPartners(t *testing.T) {
 	}
 }
 
-// The first private release after a start waits for its keys before it is reserved. After that the run equals one
+// The first private release after a start waits for its keys before it is reserved. After that the run equals a run
 // without the wait.
 func TestFirstReleaseWaitsForKeys(t *testing.T) {
 	paired := false

@@ -16,8 +16,8 @@ func onAGrid(releases bool) func(i int, c *Config) {
 	}
 }
 
-// With releases as payload, z_ij and z_ji at both ends, and the paper's order of operations, the models and the running
-// means have the bits of the paper's messages.
+// If members send releases, both ends of an edge keep z_ij and z_ji. Then the models and the running means have the
+// same bits as with the paper's messages.
 func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -98,8 +98,8 @@ func sign(x float64) float64 {
 	return 1
 }
 
-// If neighbors send their releases, a client knows their distance from its own in every round. The paper's messages do
-// not show it.
+// If neighbors send their releases, a client knows in every round how far these are from its own release. The paper's
+// messages do not show this.
 func TestConsensusError(t *testing.T) {
 	for name, change := range map[string]func(int, *Config){
 		"on a grid": onAGrid(true),

@@ -27,10 +27,11 @@ var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 // neighbor, or 0 if there is no such neighbor. A second call changes nothing.
 //
 // The client still uses the neighbor's releases that have arrived. It makes the release after the first missing one
-// without the neighbor. So the choice depends on what the neighbor sent and in which order, and not on local work,
-// which depends on data. From now on the client exchanges no messages with the neighbor. The penalty of eq. (6) omits
-// z_ij, and |N_i| is one less. With Config.Robust the neighbor's total influence is removed. Releases share noise with
-// the remaining neighbors, or with none once more neighbors are dropped than [dpmech.Shared].Absent.
+// without the neighbor. So the first release without the neighbor depends on what the neighbor sent and in which order,
+// and not on local work, which depends on data. From now on the client exchanges no messages with the neighbor. The
+// penalty of eq. (6) omits z_ij, and |N_i| is one less. With Config.Robust the neighbor's total influence is removed.
+// Releases share noise with the remaining neighbors, or with none once more neighbors are dropped than
+// [dpmech.Shared].Absent.
 //
 // Removing an edge increases no eigenvalue of the graph's Laplacian, so stable step sizes stay stable.
 func (m *Machine) Quarantine(peer int) int {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A network that drops an edge before the first release has the bits of one without the edge: with messages and with
-// releases, with the bound on influence, and with noise.
+// A network that drops an edge before the first release has the bits of a network without the edge: with messages and
+// with releases, with the bound on influence, and with noise.
 func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"messages": func(int, *Config) {},
@@ -23,7 +23,7 @@ func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 			all := everyEdge(5)
 			without := slices.DeleteFunc(everyEdge(5), func(e [2]int) bool { return e == [2]int{1, 3} })
 			dropped, absent := newNetwork(t, configs(5, all, change)), newNetwork(t, configs(5, without, change))
-			if from := dropped.machines[1].Quarantine(3); from != 2 { // release 1 of 3 could be in flight
+			if from := dropped.machines[1].Quarantine(3); from != 2 { // release 1 of client 3 could be in flight
 				t.Fatal(from)
 			}
 			dropped.machines[3].Quarantine(1)
@@ -49,7 +49,7 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 			}
 		}
 		m := net.machines[0]
-		if !early { // it has advanced as far as possible
+		if !early { // the client has advanced as far as possible
 			for range 20 {
 				if _, err := m.Ready(); err != nil {
 					t.Fatal(err)
@@ -68,8 +68,8 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 	}
 }
 
-// Only the receivers of a jump detect it, before they use it. A client that dropped an edge and its restored state
-// continue with the same bits.
+// Only the receivers of a jump detect it, before they use it. A client that dropped an edge, and a machine restored
+// from its state, continue with the same bits.
 func TestJudge(t *testing.T) {
 	const bad, at = 2, 3
 	cfgs := configs(4, everyEdge(4), func(i int, c *Config) {

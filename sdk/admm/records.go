@@ -7,22 +7,22 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Records has the public numbers of a run that protects each record ([dpmech.Record]). It is zero in other runs. In
-// such a run
+// Records has the public numbers of a run that protects each record ([dpmech.Record]), and is zero in other runs. In a
+// run that protects each record
 //
 //   - all queries of a round are at the released model x: phi does not move, and Tau is the number of queries per
 //     record and round;
 //   - the update is s = -eta/Mean * sum_h a_h over the client's units, an exact sum of integers. a_h is the unit's
 //     slope, an estimate of mu times the gradient of its loss, clipped to radius R = Privacy.Clip*Mean/eta;
-//   - so replacing one unit moves s by at most 2*Privacy.Clip, and changes nothing else that is not released.
+//   - so replacing one unit moves s by at most 2*Privacy.Clip, and changes nothing else except through releases.
 type Records struct {
 	Mean   float64 // m_bar, the mean number of units per member, at least 1; gives all units the same weight
 	Most   int     // m_max, the largest number of units of any member
 	Places int     // r_max, the samples per unit: 1 for a record, more for a person; 0 means 1
 }
 
-// NewRecords returns the numbers for members with each[i] records, or each[i] persons with places records; zero if each
-// is empty.
+// NewRecords returns the numbers for members with each[i] records, or each[i] persons with that many places for
+// records. They are zero if each is empty.
 func NewRecords(each []int, places int) (r Records) {
 	if len(each) == 0 {
 		return r
@@ -39,17 +39,17 @@ func (c *Config) units() int { return c.Estimator.Samples / max(1, c.Records.Pla
 
 func (c *Config) checkRecords(refuse func(is bool, format string, args ...any)) {
 	each, r := c.Privacy.Unit == dpmech.Record, c.Records
-	refuse(c.Estimator.Records != each, "Estimator.Records is %v with a guarantee %v, want both for each record or neither",
+	refuse(c.Estimator.Records != each, "Estimator.Records is %v and the guarantee is %v, want both for each record or neither",
 		c.Estimator.Records, c.Privacy.Unit.Each())
 	if !each {
-		refuse(r != Records{}, "Records is %+v with a guarantee %v, want none", r, c.Privacy.Unit.Each())
+		refuse(r != Records{}, "Records is %+v, want none, because the guarantee is %v", r, c.Privacy.Unit.Each())
 		return
 	}
 	most := setting.Batch.Max
 	refuse(!(r.Mean >= 1 && r.Mean <= most), "Records.Mean is %v, want 1..%.0f", r.Mean, most)
-	refuse(r.Places < 0 || float64(r.Places) > most, "Records.Places is %d, want 0 (1) to %.0f", r.Places, most)
+	refuse(r.Places < 0 || float64(r.Places) > most, "Records.Places is %d, want 0 (means 1) to %.0f", r.Places, most)
 	places := max(1, r.Places)
-	refuse(c.Estimator.Samples%places != 0, "Samples is %d, want whole units of Records.Places (%d)", c.Estimator.Samples,
+	refuse(c.Estimator.Samples%places != 0, "Samples is %d, want a multiple of Records.Places (%d)", c.Estimator.Samples,
 		places)
 	refuse(r.Most < c.units() || float64(r.Most) < r.Mean, "Records.Most is %d, want at least Records.Mean (%v) and the client's "+
 		"own units (%d)", r.Most, r.Mean, c.units())

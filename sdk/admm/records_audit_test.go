@@ -14,21 +14,21 @@ import (
 
 // A black-box audit of record-level privacy. An adversary knows all data except one record of member 0, and all public
 // numbers. It sees every release and, with pairwise noise, what a colluder shares. In each of many games it sees a
-// whole run of the real machines with one of two values of that record, and guesses the value by the likelihood ratio,
-// its best test, which is linear here. The mu of Gaussian differential privacy shown by its errors must not exceed the
-// charged mu. Each mutation must show more.
+// whole run of the real machines with one of two values of that record. It guesses the value by the likelihood ratio,
+// which is its best test and is linear here. Its errors imply a mu of Gaussian differential privacy, which must not
+// exceed the charged mu. With each mutation the implied mu must exceed it.
 
-// recordGame is one kind of game.
+// recordGame configures one kind of game.
 type recordGame struct {
 	members, dim, places int
 	form                 func(c *Config)
-	shared               bool // with member 0's last neighbor as a colluder
+	shared               bool // pairwise noise, with member 0's last neighbor as a colluder
 	overlay              bool // the colluder is the only neighbor of the others
 	single               bool // the adversary uses only member 0's releases
 	crash                bool // member 0 is restored from its state after a random release
 	lost                 int  // the release after which member 0 is lost and replaced; 0: never
 	loss                 func(world int, x []float32) float64
-	plant                func(m *Machine) // a mutation at member 0, when its update is known and not clipped
+	plant                func(m *Machine) // a mutation at member 0, when its update is known and not yet clipped
 }
 
 const (
@@ -47,7 +47,8 @@ func (g recordGame) privacy() dpmech.Gaussian {
 }
 
 // claimed returns the mu charged for all releases. After a takeover it is the mu that the test can show if the later
-// releases hold no data: the test adds the lost device's releases and all others except the one that nobody makes.
+// releases have no data: the test adds up the releases of the lost device and all others, except the one that neither
+// device makes.
 func (g recordGame) claimed() float64 {
 	if g.lost > 0 {
 		return float64(g.lost) / math.Sqrt(float64(auditRounds-1)) * math.Sqrt(2*g.privacy().Total(1).Rho)
@@ -149,7 +150,7 @@ func (g recordGame) play(t *testing.T, world int, seed uint64) float64 {
 	return sum
 }
 
-// takeOver replaces member 0's device by one that has nothing but the data.
+// takeOver replaces member 0's device by a device that has only the data.
 func (g recordGame) takeOver(t *testing.T, cfg Config, net *network) {
 	cfg.Epoch, cfg.Incarnation = 1, 77
 	net.machines[0] = replacement(t, cfg, net, 0)
@@ -225,10 +226,11 @@ func auditGames() int {
 	return 12000
 }
 
-// steep is a record whose row lies entirely along the first axis, in one direction or the other.
+// steep is the loss of a record whose row lies entirely along the first axis, in one direction or the other.
 func steep(world int, x []float32) float64 { return []float64{1e3, -1e3}[world] * float64(x[0]) }
 
-// Replacing one record shows no more than is charged, and nearly all of it if the record moves the update most.
+// The replacement of one record shows no more than the charged mu, and nearly that much if the record moves the update
+// as far as possible.
 func TestRecordAudit(t *testing.T) {
 	hostile := func(world int, x []float32) float64 {
 		if world == 1 {
@@ -241,16 +243,16 @@ func TestRecordAudit(t *testing.T) {
 		game  recordGame
 		tight bool
 	}{
-		"tracking d=1":          {recordGame{members: 3, dim: 1, form: tracking, loss: steep, crash: true}, true},
-		"tracking d=3 N=5":      {recordGame{members: 5, dim: 3, form: tracking, loss: steep, crash: true}, true},
-		"tracking d=2 hostile":  {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, crash: true}, false},
-		"centered d=2":          {recordGame{members: 3, dim: 2, form: func(c *Config) { c.Estimator.Kind = zoest.Centered }, loss: steep, crash: true}, false},
-		"paper d=1 off grid":    {recordGame{members: 3, dim: 1, form: func(c *Config) { c.GridStep = 0 }, loss: steep}, true},
-		"takeover":              {recordGame{members: 3, dim: 1, form: tracking, loss: steep, lost: 2}, true},
-		"persons":               {recordGame{members: 3, dim: 1, places: 2, form: tracking, loss: steep, crash: true}, true},
-		"shared noise d=1":      {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, crash: true}, true},
-		"overlay":               {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, overlay: true, crash: true}, true},
-		"shared noise, hostile": {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, shared: true}, false},
+		"tracking d=1":            {recordGame{members: 3, dim: 1, form: tracking, loss: steep, crash: true}, true},
+		"tracking d=3 N=5":        {recordGame{members: 5, dim: 3, form: tracking, loss: steep, crash: true}, true},
+		"tracking d=2 hostile":    {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, crash: true}, false},
+		"centered d=2":            {recordGame{members: 3, dim: 2, form: func(c *Config) { c.Estimator.Kind = zoest.Centered }, loss: steep, crash: true}, false},
+		"paper d=1 off grid":      {recordGame{members: 3, dim: 1, form: func(c *Config) { c.GridStep = 0 }, loss: steep}, true},
+		"takeover":                {recordGame{members: 3, dim: 1, form: tracking, loss: steep, lost: 2}, true},
+		"persons":                 {recordGame{members: 3, dim: 1, places: 2, form: tracking, loss: steep, crash: true}, true},
+		"pairwise noise d=1":      {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, crash: true}, true},
+		"overlay":                 {recordGame{members: 3, dim: 1, form: tracking, loss: steep, shared: true, overlay: true, crash: true}, true},
+		"pairwise noise, hostile": {recordGame{members: 3, dim: 2, form: tracking, loss: hostile, shared: true}, false},
 	}
 	for name, c := range games {
 		t.Run(name, func(t *testing.T) {

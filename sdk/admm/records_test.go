@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// perRecord makes a private fleet with record-level privacy and m_j of 4, 5 and 6.
+// perRecord makes a private fleet with record-level privacy, whose members have 4, 5 and 6 records.
 func perRecord(g dpmech.Gaussian, change func(i int, c *Config)) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		g.Unit = dpmech.Record
@@ -52,7 +52,8 @@ func clippedSum(m *Machine) []float64 {
 	return sum
 }
 
-// A release is the public centre, the sum of clipped rows and noise, on a grid and off it. All queries are at x.
+// A release is the public centre plus the sum of clipped rows plus noise, on a grid and off it. All queries are made
+// around x.
 func TestRecordsReleaseTheSum(t *testing.T) {
 	for _, step := range []float64{0, 1.0 / 16} {
 		recordForms(func(name string, change func(c *Config)) {
@@ -200,17 +201,17 @@ func TestRecordsConfig(t *testing.T) {
 		return configs(1, nil, perRecord(dpmech.Gaussian{Clip: 0.01, Sigma: 0.1}, nil))[0]
 	}
 	for want, change := range map[string]func(c *Config){
-		"":                            func(c *Config) {},
-		"want both for each record":   func(c *Config) { c.Estimator.Records = false },
-		"Records.Mean is 0, want 1":   func(c *Config) { c.Records.Mean = 0 },
-		"Records.Most is 3, want at":  func(c *Config) { c.Records.Most = 3 },
-		"Samples is 4, want whole":    func(c *Config) { c.Records.Places = 3 },
-		"Records.Places is -1":        func(c *Config) { c.Records.Places = -1 },
-		"want none":                   func(c *Config) { c.Privacy.Unit, c.Estimator.Records = dpmech.Client, false },
-		"want at most 2^61 steps":     func(c *Config) { c.Privacy.Clip, c.Privacy.Sigma, c.Records.Most = 1000, 0.002, math.MaxInt32 },
-		"Records with a seeded table": func(c *Config) { c.Estimator.Seeded = true },
-		"Records with Momentum":       func(c *Config) { c.Estimator.Momentum = 0.5 },
-		"Records with Batch 2":        func(c *Config) { c.Estimator.Batch = 2 },
+		"":                              func(c *Config) {},
+		"want both for each record":     func(c *Config) { c.Estimator.Records = false },
+		"Records.Mean is 0, want 1":     func(c *Config) { c.Records.Mean = 0 },
+		"Records.Most is 3, want at":    func(c *Config) { c.Records.Most = 3 },
+		"Samples is 4, want a multiple": func(c *Config) { c.Records.Places = 3 },
+		"Records.Places is -1":          func(c *Config) { c.Records.Places = -1 },
+		"want none":                     func(c *Config) { c.Privacy.Unit, c.Estimator.Records = dpmech.Client, false },
+		"want at most 2^61 steps":       func(c *Config) { c.Privacy.Clip, c.Privacy.Sigma, c.Records.Most = 1000, 0.002, math.MaxInt32 },
+		"Records with a seeded table":   func(c *Config) { c.Estimator.Seeded = true },
+		"Records with Momentum":         func(c *Config) { c.Estimator.Momentum = 0.5 },
+		"Records with Batch 2":          func(c *Config) { c.Estimator.Batch = 2 },
 	} {
 		cfg := valid()
 		cfg.GridStep = 0

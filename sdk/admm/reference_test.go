@@ -8,8 +8,8 @@ import (
 )
 
 // reference is an unoptimized Algorithm 1 of the paper at one client, in float64. It learns directions and batches from
-// the machine's queries. That every query is mu away from the reference's iterate in each coordinate tests eq.
-// (local-update).
+// the machine's queries. To test eq. (local-update), it checks that every query is mu away from its own iterate in each
+// coordinate.
 type reference struct {
 	cfg   Config
 	x     []float64
@@ -18,7 +18,7 @@ type reference struct {
 
 	phi, s, p []float64
 	asked     int
-	batch     [][2]any // sample and fresh row of each query of the step
+	batch     [][2]any // the sample and the new row of each query of the step
 	t         *testing.T
 }
 
@@ -140,8 +140,8 @@ func (r *reference) receive(j int, msg []float64) {
 	}
 }
 
-// Compares the whole method with its reference, query by query and release by release: with and without noise, with
-// schedules, a nonzero start, and clients that differ in samples, batch and local steps.
+// The whole method equals its reference, query by query and release by release: with and without noise, with schedules,
+// a nonzero start, and clients that differ in samples, batch and local steps.
 func TestMachineAgainstReference(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 	for name, change := range map[string]func(i int, c *Config){

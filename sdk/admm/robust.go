@@ -34,9 +34,9 @@ func (in *Influence) Suspicion() string {
 	case in.Outside > 0:
 		return fmt.Sprintf("release %d is farther from the start than any honest member goes", in.Outside)
 	case in.Still > 0:
-		return fmt.Sprintf("set aside, for its releases up to %d have less noise in them than a member's", in.Still)
+		return fmt.Sprintf("excluded: its releases up to %d have less noise than an honest member's", in.Still)
 	case in.Aside:
-		return fmt.Sprintf("set aside, for it does not give way: cut back in %d rounds", in.Clipped)
+		return fmt.Sprintf("excluded: it keeps exceeding its bound, and was clipped in %d rounds", in.Clipped)
 	}
 	return ""
 }
@@ -54,11 +54,11 @@ func (m *Machine) Influence(i int) Influence {
 //
 // Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j. moved is the sum of these moves so far.
 // Between members that follow the method it grows like the square root of the rounds. An attacker makes it grow like
-// the rounds, with releases that each look normal. So moved is bounded, and not a message: it must stay in a ball. The
-// centre is the coordinate-wise median of the moves of all neighbors and the client itself (0). The radius is
+// the rounds, with releases that each look normal. So the bound is on moved, not on a message: moved must stay in a
+// ball. The centre is the coordinate-wise median of the moves of all neighbors and the client itself (0). The radius is
 // Config.Robust times the upper median of the distances from the centre. The excess is clipped, in the penalty only. A
 // neighbor of which more than insistence times the radius was clipped, over all rounds, is moved to the centre instead.
-// A neighbor whose releases have too little noise (look) no longer counts, as if it had never been a neighbor.
+// A neighbor whose releases have too little noise (see look) no longer counts, as if it had never been a neighbor.
 //
 // The z of both ends follow eq. (10): z_ij + z_ji = rho*(x_i + x_j) holds, and a lost device can be restored. All of
 // this is a function of earlier received and released data, and costs no privacy: dpmech/PROOF.md, step 5.
@@ -72,8 +72,8 @@ type robust struct {
 	seen     []Influence
 }
 
-// insistence is how many radii of an honest member may be clipped in a run. Of 1, 2, 4 and 8 it costs an honest run on
-// a sparse graph least and still stops every drag.
+// insistence is how many radii of an honest member may be clipped in a run. Of the values 1, 2, 4 and 8, this one costs
+// an honest run on a sparse graph least and still stops every attacker that drags the model away.
 const insistence = 4
 
 func newRobust(cfg Config) *robust {
@@ -87,9 +87,9 @@ func newRobust(cfg Config) *robust {
 	return r
 }
 
-// look compares a neighbor's release with the previous one. It excludes the neighbor permanently if one release is
-// still, or if all together have too little noise: the bits of evidence start at c = start, never fall below 0, and
-// reach h + c (sdk/ROBUST.md, Lemma 1). h makes the failure probability over all pairs of members 2^-20 per run.
+// look compares a neighbor's release with the previous one. It excludes the neighbor permanently if one release has too
+// little noise (see still), or if all releases together do: the bits of evidence start at c = start, never fall below
+// 0, and reach h + c (sdk/ROBUST.md, Lemma 1). h makes the failure probability over all pairs of members 2^-20 per run.
 func (m *Machine) look(i int, steps []int32) {
 	r, seen := m.robust, &m.robust.seen[i]
 	if y, n := m.shown(steps); n > 0 {
@@ -108,11 +108,13 @@ func (m *Machine) look(i int, steps []int32) {
 	}
 }
 
-// shown returns the noise that a neighbor's release shows and the number of coordinates; zeros if it need show none.
+// shown returns the noise that a neighbor's release shows, and the number of coordinates; zeros if the release needs no
+// noise.
 //
-// The squared distance from the previous release, in units of the variance, is stochastically at least a chi-square of
-// n, wherever the public part lies. shown returns this or more: rounding removes at most half a grid step per
-// coordinate. With pairwise noise the variance is the part that the run's assumed colluders do not know.
+// The squared distance from the previous release, in units of the variance, is stochastically at least a chi-square
+// variable with n degrees of freedom, wherever the public part lies. shown returns this or more: rounding removes at
+// most half a grid step per coordinate. With pairwise noise the variance is the part that the run's assumed colluders
+// do not know.
 func (m *Machine) shown(steps []int32) (y, n float64) {
 	c := m.cfg
 	if c.NonPrivate || len(steps) == 0 || c.Data(m.round) == c.Data(m.round-1) {
@@ -127,9 +129,9 @@ func (m *Machine) shown(steps []int32) (y, n float64) {
 	return float64(y * y), n
 }
 
-// still reports whether one release shows less noise than a member's. A chi-square of n is at most n*t, t < 1, with
-// probability at most exp(-(n/2)(t-1-ln t)), which must not exceed exp(-17). A bound with the same bits on every
-// processor replaces the logarithm: -ln t >= 32(1-s)/(1+s), s the sixteenth root of t.
+// still reports whether one release shows less noise than a member's. A chi-square variable with n degrees of freedom
+// is at most n*t, t < 1, with probability at most exp(-(n/2)(t-1-ln t)), which must not exceed exp(-17). A bound with
+// the same bits on every processor replaces the logarithm: -ln t >= 32(1-s)/(1+s), s the sixteenth root of t.
 func still(y, n float64) bool {
 	t := y / n
 	root := math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(t))))
@@ -147,7 +149,7 @@ func (m *Machine) pull(z []float32, c int) float32 { return z[c] - float32(float
 // absent reports whether the next release is made as if the i-th edge had never existed.
 func (m *Machine) absent(i int) bool { return m.gone(i) || m.robust.cut[i] >= limit }
 
-// bound adds this round's share to each neighbor's moved. If a neighbor exceeds its bound, it recomputes the penalty.
+// bound adds this round's move to each neighbor's total. If a neighbor exceeds its bound, bound recomputes the penalty.
 func (m *Machine) bound() {
 	d, gain := len(m.x), m.gain()
 	radius := m.spreadOut(gain)

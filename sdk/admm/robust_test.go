@@ -50,8 +50,9 @@ func TestRobustLeavesTheBits(t *testing.T) {
 	}
 }
 
-// In every round, with one of five members sending anything, a model is its start, plus its own moves, plus what each
-// neighbor has moved. Each of these contributions lies in the ball around a point between the honest ones.
+// One of five members sends arbitrary releases. In every round a model is its start, plus its own moves, plus the moves
+// that each neighbor caused. Each neighbor's contribution lies in a ball around a point between those of the honest
+// neighbors.
 func TestRobustBounds(t *testing.T) {
 	const factor = 1.5
 	for name, run := range map[string]struct {
@@ -130,8 +131,8 @@ func TestRobustBounds(t *testing.T) {
 	}
 }
 
-// Every neighbor excludes a member that permanently stands apart, and stores that. The member moves nobody from the
-// centre. Honest members are not excluded. What was clipped survives a crash.
+// Every neighbor excludes a member that permanently stands apart, and stores this decision. The excluded member moves
+// nobody from the centre. Honest members are not excluded. The record of what was clipped survives a crash.
 func TestRobustSetsAside(t *testing.T) {
 	const bad = 4
 	net := newNetwork(t, configs(5, everyEdge(5), func(_ int, c *Config) { c.Robust, c.Releases = 2, true }))
@@ -178,7 +179,8 @@ func TestRobustSetsAside(t *testing.T) {
 	}
 }
 
-// A member whose release shows less noise than it should is detected. An honest member never is, wherever it moves.
+// A member whose release shows less noise than it should is detected. An honest member is never detected, wherever it
+// moves.
 func TestRobustStill(t *testing.T) {
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
 	for _, c := range []struct {
@@ -212,7 +214,7 @@ func TestRobustStill(t *testing.T) {
 	}
 }
 
-// A member whose releases together have too little noise is detected, permanently, even if it starts late or once shows
+// A member whose releases together have too little noise is excluded permanently, even if it starts late or once shows
 // much noise. An honest member never is.
 func TestRobustQuiet(t *testing.T) {
 	const d, sigma, step, rounds = 6, 0.2, 0.2 / 16, 300
@@ -253,8 +255,8 @@ func TestRobustQuiet(t *testing.T) {
 	}
 }
 
-// A still member is excluded permanently, also after a crash, and in the end has moved nobody. An honest member is not
-// excluded.
+// A member without noise is excluded permanently, also after a crash, and in the end has moved nobody. An honest member
+// is not excluded.
 func TestRobustSetsStillAside(t *testing.T) {
 	const bad, at = 4, 2
 	net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {
@@ -301,8 +303,8 @@ func TestRobustSetsStillAside(t *testing.T) {
 	}
 }
 
-// A jump out of the public bound, no farther than the bound is wide, ends nobody, moves nobody far, and is reported
-// with member, release and distance.
+// If a release jumps out of the public bound, but not farther than the bound is wide, nobody ends or moves far, and the
+// jump is reported with member, release and distance.
 func TestRobustJump(t *testing.T) {
 	const bad, at = 2, 3
 	net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {

@@ -191,8 +191,9 @@ func (m *Machine) release() error {
 	return nil
 }
 
-// noise returns clip and noise of the release in progress, and the keys of pairwise noise, which the caller clears.
-// With a neighbor's key missing, or more partners' keys or neighbors than may be absent, there is only local noise.
+// noise returns clip and noise of the release in progress, and the keys of pairwise noise, which the caller clears. The
+// release has only local noise if a neighbor's key is missing, or if more neighbors or partners' keys are missing than
+// [dpmech.Shared].Absent.
 func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	if g = m.cfg.Privacy; m.cfg.PairKey == nil {
 		return g, nil

@@ -81,7 +81,8 @@ func (s *scene) say(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
-// list says that something concerns a member, in one line with the member before if it is the same.
+// list prints that something concerns a member. If the same was just printed for another member, list adds the member
+// to that line.
 func (s *scene) list(what string, member int) {
 	if last := &s.lines[len(s.lines)-1]; strings.HasPrefix(*last, what) {
 		*last += ", " + name(member)
@@ -124,7 +125,8 @@ func (p *player) what(msg Message) string {
 	return fmt.Sprintf("release %d", msg.Round)
 }
 
-// take removes the messages under way that fit an edge, such as a>b, a> or >b, and returns them; without an edge all.
+// take removes and returns the messages under way that match an edge, such as a>b, a> or >b. Without an edge it takes
+// all messages.
 func (s *scene) take(edge []string) (taken []Message) {
 	from, to, _ := strings.Cut(strings.Join(edge, ""), ">")
 	s.air = slices.DeleteFunc(s.air, func(msg Message) bool {
@@ -138,7 +140,8 @@ func (s *scene) take(edge []string) (taken []Message) {
 	return taken
 }
 
-// work lets a member go as far as it can. Its device may fail on the way, once a release is "charged" or "stored".
+// work lets a member advance as far as it can. If fails is "charged" or "stored", the member's device fails once a
+// release is charged or stored.
 func (s *scene) work(i int, fails string) {
 	for p := s.members[i]; p.m != nil; {
 		r, err := p.m.Ready()
@@ -169,7 +172,7 @@ func (s *scene) work(i int, fails string) {
 			msg.Vector, msg.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
 			s.air = append(s.air, msg)
 		}
-		for _, q := range r.Queries { // the data of a is best described by 0, that of b by 1, and so on
+		for _, q := range r.Queries { // the best model for the data of a is 0, for that of b 1, and so on
 			off := float64(q.Point[0]) - float64(i)
 			square := float64(off * off)
 			if err := p.m.Answer(square / (4 + square)); err != nil {
@@ -227,7 +230,7 @@ func (s *scene) fleet(words []string) {
 	}
 }
 
-// rounds lets all members work and delivers all messages, n times, and prints only where the members stand then.
+// rounds lets all members work and delivers all messages, n times. It prints only the state of the members at the end.
 func (s *scene) rounds(n int) {
 	before := len(s.lines)
 	for range n {
@@ -251,7 +254,7 @@ func (s *scene) rounds(n int) {
 	}
 }
 
-// replace gives a member another device, which has nothing stored, by what its neighbors say.
+// replace gives a member another device, which has nothing stored and takes over with the answers of its neighbors.
 func (s *scene) replace(i int, lost *player) {
 	p := &player{cfg: lost.cfg, paid: lost.paid, lost: lost}
 	p.cfg.Epoch, p.cfg.Incarnation = 1, 1000
@@ -269,7 +272,7 @@ func (s *scene) replace(i int, lost *player) {
 	s.say("%s gets another device, which begins after release %d with %.2f", name(i), p.m.Status().Round, p.m.Model()[0])
 }
 
-// compare plays the same fleet without any disturbance, and compares the models.
+// compare plays the same fleet without disturbances, and compares the models of the two runs.
 func (s *scene) compare() {
 	quiet := scene{t: s.t}
 	quiet.fleet(s.opening)
@@ -336,7 +339,7 @@ func (s *scene) do(words []string) {
 	}
 }
 
-// disturb loses messages, repeats them, or moves the last of them by so many steps of the grid.
+// disturb loses messages, repeats them, or moves the last of them by the given number of grid steps.
 func (s *scene) disturb(verb string, messages []Message, steps string) {
 	for n, msg := range messages {
 		text := fmt.Sprintf("%s from %s to %s", s.members[msg.From].what(msg), name(msg.From), name(msg.To))

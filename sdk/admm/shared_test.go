@@ -7,14 +7,14 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// shared is the noise of a fleet with pairwise noise. A release without it has 4 times the local noise.
+// shared is the noise of a fleet with pairwise noise. A release without pairwise noise has 4 times as much local noise.
 var shared = dpmech.Gaussian{Clip: 0.3, Sigma: 0.2,
 	Shared: dpmech.Shared{Sigma: 0.8, Effective: 0.5, Colluders: 1}}
 
 // asked records which keys each client has requested.
 type asked map[[3]int]int // client, neighbor and release
 
-// sharing makes a private fleet with pairwise noise whose keys anyone can compute.
+// sharing makes a private fleet with pairwise noise. Anyone can compute its keys.
 func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		change(i, c)
@@ -26,9 +26,10 @@ func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 	}
 }
 
-// Pairwise noise cancels: in every round the sum of all releases is that of a network without it, up to the rounding of
-// centre and release to the grid, half a step each per member. (Nobody learns here, because the next queries would be
-// elsewhere.) Each end requests one key per neighbor and release with noise.
+// Pairwise noise cancels: in every round the sum of all releases equals that of a network without pairwise noise, up to
+// the rounding of centre and release to the grid, half a step each per member. (Nobody learns here, because the two
+// networks would make their next queries at different points.) Each end requests one key per neighbor and release with
+// noise.
 func TestSharedNoiseLeavesTheSum(t *testing.T) {
 	for _, mixing := range []int{0, 2} {
 		run := func(change func(i int, c *Config)) (sums [][]float64, apart float64) {
@@ -64,7 +65,7 @@ func TestSharedNoiseLeavesTheSum(t *testing.T) {
 			}
 		}
 		if far < 2*near {
-			t.Errorf("mixing %d: releases are up to %v steps apart, and %v without shared noise", mixing, far, near)
+			t.Errorf("mixing %d: releases are up to %v steps apart, and %v without pairwise noise", mixing, far, near)
 		}
 		for _, e := range kite {
 			for release := 1; release <= 9*(1+mixing); release++ {

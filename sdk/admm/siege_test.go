@@ -38,9 +38,9 @@ type siege struct {
 	devices []*device
 	budget  int // releases with data that may be charged
 	risk    int // a process dies at one of this many duties; 0: never
-	keys    int // of 8 keys, how many are missing
+	keys    int // how many of 8 keys are missing
 
-	sent []Message           // messages that left the member: all, or a sample of many
+	sent []Message           // the messages that left the member, or a sample if there are many
 	left map[place]content   // by release with data
 	data [siegeReleases]bool // which releases with data have left
 	ends map[string]int      // event counts
@@ -53,7 +53,8 @@ const (
 	siegeReleases   = 16 // more than any run has
 )
 
-// place identifies what a frame shows of a release: its payload, to all or to one neighbor, or the model after it.
+// place identifies the part of a release that a frame shows: the payload for all or for one neighbor, or the model
+// after the release.
 type place struct{ release, to int }
 
 const (
@@ -61,7 +62,7 @@ const (
 	asModel = -2
 )
 
-// content is the numbers of a payload of up to two coordinates.
+// content has the numbers of a payload of up to two coordinates.
 type content struct {
 	grid   bool
 	number [2]uint32
@@ -105,7 +106,7 @@ func newSiege(seed uint64, fault string) *siege {
 	return w
 }
 
-// Read is the noise of a release; it never repeats.
+// Read returns the noise of a release, which never repeats.
 func (w *siege) Read(p []byte) (int, error) {
 	for i := range p {
 		if i%8 == 0 {
@@ -166,7 +167,7 @@ func (w *siege) audit() {
 	}
 	newest := w.devices[len(w.devices)-1]
 	if len(w.devices) > 1 && newest.m != nil && newest.joining || newest.fresh() {
-		return // none of its releases has left
+		return // none of the device's releases has left
 	}
 	if newest.ledger.reserved < left {
 		w.breaks("%d releases with data have left, and %d are charged", left, newest.ledger.reserved)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// send lets frames leave a device, one after the other. From then on the adversary has each of them.
+// send lets frames leave a device, one after the other. The adversary keeps each frame.
 func (d *device) send(msgs []Message) error {
 	for i := range msgs {
 		if err := d.alive(); err != nil {
@@ -115,7 +115,7 @@ func (w *siege) agree() { w.wish = 1 + w.chance.IntN(w.cfg.Rounds) }
 
 func (w *siege) neighbor() int { return w.cfg.Neighbors[w.chance.IntN(len(w.cfg.Neighbors))] }
 
-// deliver gives a message to a machine. After some of the refused messages the node drops the edge.
+// deliver gives a message to a machine. If the machine refuses it, the node sometimes drops the edge.
 func (w *siege) deliver(d *device, m Message) {
 	err := d.m.Receive(m)
 	if err != nil && w.chance.IntN(8) == 0 && len(d.without) == 0 {
@@ -135,7 +135,7 @@ func (w *siege) replace(old *device) {
 	w.devices = append(w.devices, d)
 }
 
-// stand answers a device that asks where its neighbors stand, with arbitrary claims.
+// stand answers a replacement device's question to its neighbors with arbitrary claims.
 func (w *siege) stand(d *device) {
 	d.tellStop()
 	j := w.neighbor()
@@ -156,7 +156,7 @@ func (w *siege) stand(d *device) {
 	}
 }
 
-// help delivers something that the machine waits for, if there is anything.
+// help delivers a message that the machine waits for, if there is one.
 func (w *siege) help(d *device) {
 	m := d.m
 	for k := range m.edges {

@@ -9,7 +9,7 @@ import (
 
 // device is a device of the besieged member: its disk, and its process, if any. The process performs a node's duties in
 // the order of sdk/run.go and sdk/durable.go: reserve, draw, store, mark, send. If a write fails, or the process dies
-// in it, the disk has the old content, the new content, or nothing usable.
+// during a write, the disk has the old content, the new content, or nothing usable.
 type device struct {
 	w        *siege
 	ledger   *lines
@@ -19,7 +19,7 @@ type device struct {
 	finished bool      // a process has reached the end of the run
 
 	m        *Machine // nil: there is no process
-	joining  bool     // takes over, and has no state yet
+	joining  bool     // the device takes over and has no state yet
 	heard    []Message
 	from     []int // neighbors whose answer arrived
 	said     uint16
@@ -28,9 +28,9 @@ type device struct {
 	reserved int // ledger entries when the process began
 	marked   int
 
-	asked  bool         // requested a loss since the last release
+	asked  bool         // whether it requested a loss since the last release
 	drawn  map[int]bool // releases that were drawn, stored or not
-	looked map[int]bool // whether it has data, by the release stored last
+	looked map[int]bool // by release: whether the last stored release of this number has data
 	shown  map[place]content
 }
 
@@ -93,7 +93,7 @@ func (d *device) write(change, tear func()) error {
 	return errDead
 }
 
-// alive may end the process between two duties. It returns an error if the process has ended.
+// alive sometimes ends the process between two duties. It returns an error if the process has ended.
 func (d *device) alive() error {
 	return d.write(func() {}, nil)
 }
@@ -110,7 +110,7 @@ func (d *device) die() {
 func (d *device) start() {
 	w, cfg := d.w, d.w.cfg
 	if d.ledger.by != nil {
-		return // another process has it open
+		return // another process has the ledger open
 	}
 	d.ledger.by = d
 	w.ends["start"]++
@@ -303,7 +303,7 @@ func (d *device) mark(release int) error {
 	return d.write(func() { l.marked = max(l.marked, round) }, nil)
 }
 
-// takeOver makes this device the next of its member, once all neighbors have answered.
+// takeOver makes this device the next device of its member, once all neighbors have answered.
 func (d *device) takeOver() {
 	w, cfg := d.w, d.w.cfg
 	cfg.Epoch, cfg.Incarnation, cfg.End = d.said+1, d.m.cfg.Incarnation, d.told
@@ -346,7 +346,7 @@ func (d *device) tellStop() {
 	}
 }
 
-// drop puts a neighbor in quarantine. A store that fails to save that does not end the process.
+// drop puts a neighbor in quarantine. If the store fails to save this, the process continues.
 func (d *device) drop(peer int) {
 	d.w.ends["edge dropped"]++
 	d.m.Quarantine(peer)

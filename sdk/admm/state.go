@@ -21,7 +21,7 @@ type State struct {
 	// Mean is the mean of the releases from then on, and after release Recovered, Delta is where the device started.
 	Recovered int
 	End       int // the last round that uses data, if the run ends early, see [Machine.Stop]; or 0
-	Early     int // the last release, if a neighbor's end makes it earlier; or 0
+	Early     int // the last release, if it is earlier because a neighbor ended; or 0
 }
 
 // EdgeState is what a client stores about a neighbor.
@@ -34,7 +34,7 @@ type EdgeState struct {
 	Base       []int32   // the release to which the neighbor's next grid change applies; nil without Releases on a grid
 	Epoch      uint16    // the latest known epoch of the neighbor
 	Moved      []float32 // how far the neighbor moved the client in total; nil without Config.Robust and after a takeover
-	Cut        float32   // the total of what was clipped of that; 0 or more
+	Cut        float32   // the total distance that was clipped from Moved; 0 or more
 	Quiet      float32   // bits of evidence that the neighbor's releases have too little noise; 0 or more
 	Quarantine int       // the first release made without the neighbor; 0 while the edge is in use
 	Since      int       // the release after which both ends restart the edge, or restarted it; 0: never
@@ -62,7 +62,7 @@ func (m *Machine) State() State {
 
 // Restore returns a machine that continues after the release of a stored state, with the same bits as without
 // interruption. before is the previous release's state, which a neighbor may still need. It may be nil if a crash
-// damaged it while newest was being stored, because then every neighbor has that release. Restore copies both.
+// damaged it while newest was being stored, because then every neighbor has the previous release. Restore copies both.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	if newest.End > 0 {
 		cfg.End = newest.End
@@ -76,7 +76,7 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 		return nil, err
 	}
 	lost := newest.Round - 1
-	if newest.Round == newest.Recovered { // this device did not make it
+	if newest.Round == newest.Recovered { // this device did not make the previous release
 		lost = 0
 	}
 	if before != nil && newest.Round > 1 {
@@ -84,7 +84,7 @@ func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 			return nil, err
 		}
 		if before.Round != lost {
-			return nil, fmt.Errorf("admm: the stored states are of releases %d and %d, want one after the other", before.Round,
+			return nil, fmt.Errorf("admm: the stored states are of releases %d and %d, want consecutive releases", before.Round,
 				newest.Round)
 		}
 		m.load(*before)
@@ -114,7 +114,7 @@ func (m *Machine) load(s State) {
 		e.heard, e.epoch = from.Heard, from.Epoch
 		if from.Quarantine > 0 {
 			m.Quarantine(e.peer)
-			m.cut[i] = min(from.Quarantine, s.Round+1) // unused releases are lost
+			m.cut[i] = min(from.Quarantine, s.Round+1) // releases that arrived but were not used are lost
 		}
 		copy(part(m.z, i, len(m.x)), from.Z)
 		copy(part(m.peerZ, i, len(m.x)), from.PeerZ)
@@ -144,10 +144,10 @@ func (m *Machine) check(s State) error {
 	}
 	grid := m.cfg.GridStep != 0
 	list := []bounds{
-		{"it is of release %d, want %d to %d", s.Round, 1, m.last()},
-		{"it took over after release %d, want %d to %d", s.Recovered, 0, max(0, s.Round)},
-		{"it ends with release %d, want 0, or %d to %d", s.Early, min(s.Early, s.Round), m.last()},
-		{"it has %d neighbors, want %d", len(s.Edges), len(m.edges), len(m.edges)},
+		{"found release %d, want %d to %d", s.Round, 1, m.last()},
+		{"found a takeover after release %d, want %d to %d", s.Recovered, 0, max(0, s.Round)},
+		{"found an early end with release %d, want 0, or %d to %d", s.Early, min(s.Early, s.Round), m.last()},
+		{"found %d neighbors, want %d", len(s.Edges), len(m.edges), len(m.edges)},
 	}
 	length := func(what string, n, want int, is bool) {
 		if !is {
@@ -157,21 +157,21 @@ func (m *Machine) check(s State) error {
 	}
 	length("the model", len(s.X), d, true)
 	length("the model on the grid", len(s.Grid), d, grid)
-	length("its change", len(s.Delta), d, grid && m.cfg.Releases && m.onGrid(s.Round))
+	length("the change on the grid", len(s.Delta), d, grid && m.cfg.Releases && m.onGrid(s.Round))
 	length("the running mean", len(s.Mean), d, m.cfg.Average)
-	length("the memory", len(s.Last), len(m.est.Memory()), true)
+	length("the estimator's memory", len(s.Last), len(m.est.Memory()), true)
 	for i, e := range s.Edges[:min(len(s.Edges), len(m.edges))] {
 		of := fmt.Sprintf("neighbor %d ", e.Peer)
 		list = append(list, bounds{fmt.Sprintf("neighbor %d is %%d, want %%d", i), e.Peer, m.edges[i].peer, m.edges[i].peer},
 			bounds{of + "has made release %d, want %d to %d", e.Heard, 0, m.last()},
 			bounds{of + "is in quarantine from release %d on, want %d to %d", e.Quarantine, 0, max(0, s.Round) + 3},
-			bounds{"the edge to " + of + "begins anew after release %d, want %d to %d", e.Since, 0, m.cfg.planned()})
+			bounds{"the edge to " + of + "restarts after release %d, want %d to %d", e.Since, 0, m.cfg.planned()})
 		length("z", len(e.Z), d, true)
 		length("the neighbor's z", len(e.PeerZ), d, m.cfg.Releases)
 		length("the flow", len(e.Flow), d, m.cfg.Consensus != nil)
-		length("the neighbor's place on the grid", len(e.Base), d, m.cfg.Releases && grid)
+		length("the neighbor's grid point", len(e.Base), d, m.cfg.Releases && grid)
 		if len(e.Moved) > 0 || m.robust != nil && s.Recovered == 0 {
-			length("what the neighbor has moved", len(e.Moved), d, m.robust != nil)
+			length("the neighbor's total move", len(e.Moved), d, m.robust != nil)
 		}
 	}
 	var errs []error
@@ -183,7 +183,7 @@ func (m *Machine) check(s State) error {
 		errs = append(errs, fmt.Errorf("admm: stored state: "+b.format, args[:strings.Count(b.format, "%d")]...))
 	}
 	if beyond(s.X, limit) >= 0 {
-		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is no number of size at most %v",
+		errs = append(errs, fmt.Errorf("admm: stored state: the model has a coordinate that is NaN, or above %v in absolute value",
 			limit))
 	}
 	return errors.Join(errs...)

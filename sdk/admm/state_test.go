@@ -22,7 +22,7 @@ func (s State) copied() State {
 	return s
 }
 
-// byRound is noise that depends only on client and round, so a release that is made again is the same. Only for tests.
+// byRound is noise that depends only on client and round, so that a release that is made again has the same bits.
 type byRound struct {
 	client  int
 	machine *Machine
@@ -55,8 +55,8 @@ func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
 	return m
 }
 
-// Every client dies after each of its releases and restarts from its store. Every other time the newest state is half
-// written, so the client restarts one release earlier, without the one before that. The models are those of the
+// Every client dies after each of its releases and restarts from its store. Every other time the newest state is only
+// half written, so that the client restarts from the state before, without an older one. The models are those of the
 // undisturbed run, for every payload.
 func TestRestoreAfterEveryRelease(t *testing.T) {
 	for _, c := range []struct {
@@ -176,15 +176,15 @@ func TestRestoreRefuses(t *testing.T) {
 		change func(s *State, cfg *Config)
 		want   string
 	}{
-		{"round 0", func(s *State, _ *Config) { s.Round = 0 }, "it is of release 0, want 1 to 9"},
-		{"round 10", func(s *State, _ *Config) { s.Round = 10 }, "it is of release 10, want 1 to 9"},
+		{"round 0", func(s *State, _ *Config) { s.Round = 0 }, "found release 0, want 1 to 9"},
+		{"round 10", func(s *State, _ *Config) { s.Round = 10 }, "found release 10, want 1 to 9"},
 		{"short model", func(s *State, _ *Config) { s.X = s.X[:4] }, "the model has 4 numbers, want 5"},
 		{"no grid", func(s *State, _ *Config) { s.Grid = nil }, "the model on the grid has 0 numbers, want 5"},
-		{"no change", func(s *State, _ *Config) { s.Delta = nil }, "its change has 0 numbers, want 5"},
+		{"no change", func(s *State, _ *Config) { s.Delta = nil }, "the change on the grid has 0 numbers, want 5"},
 		{"a mean", func(s *State, _ *Config) { s.Mean = s.X }, "the running mean has 5 numbers, want 0"},
 		{"centered", func(_ *State, c *Config) { c.Estimator.Kind = zoest.Centered },
-			"the memory has 0 numbers, want 6"},
-		{"edges", func(s *State, _ *Config) { s.Edges = s.Edges[1:] }, "it has 2 neighbors, want 3"},
+			"the estimator's memory has 0 numbers, want 6"},
+		{"edges", func(s *State, _ *Config) { s.Edges = s.Edges[1:] }, "found 2 neighbors, want 3"},
 		{"other edges", func(s *State, _ *Config) { s.Edges = slices.Clone(s.Edges); s.Edges[0].Peer = 7 },
 			"neighbor 0 is 7, want 0"},
 		{"messages", func(_ *State, c *Config) { c.Releases = false }, "the neighbor's z has 5 numbers, want 0"},

@@ -1,11 +1,12 @@
 package admm
 
-// Early end. [Machine.Stop] sets the last round with data. A client that learns of it before its local work of the next
-// round ends with all others; a late one ends with the round in progress. So neighbors' last releases may be of an
-// earlier or a later round, and the machine waits for none of them.
+// Early end. [Machine.Stop] sets the last round with data. A client that learns of this early enough, before it begins
+// the local work of a later round, ends with that round. A client that learns of it later ends with the round in
+// progress. So a neighbor may end earlier or later than this client, and the machine waits for no release after a
+// neighbor's end.
 //
-// A client reports its end only with a release whose stored state includes it. A neighbor may then exit, and would not
-// answer a client that restarted and forgot its end.
+// A client reports its end only with a release whose stored state includes the end: a neighbor may then exit, and could
+// not answer a client that restarted and had forgotten the end.
 
 func (c *Config) rounds() int {
 	if c.End > 0 {
@@ -43,8 +44,8 @@ func (m *Machine) last() int {
 	return m.cfg.Last()
 }
 
-// ends returns the first and the last release with which a neighbor may have ended. They differ if one learned of it
-// late.
+// ends returns the first and the last release with which a neighbor may have ended. They differ if a client learned of
+// the early end late.
 func (m *Machine) ends() (first, last int) {
 	first, last = m.last(), m.last()
 	if m.stop == 0 {

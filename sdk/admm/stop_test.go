@@ -18,7 +18,7 @@ func stopConfigs(grid bool) []Config {
 }
 
 // A machine that learns of an early end in the last round or before, in a round with data or of mixing, ends with the
-// bits of one that knew from the start. Its memory and messages keep their form.
+// bits of a machine that knew the end from the start. Its memory and messages keep their form.
 func TestStop(t *testing.T) {
 	for _, grid := range []bool{false, true} {
 		for _, mixing := range []int{0, 2} {
@@ -135,7 +135,7 @@ func TestStopIsRestored(t *testing.T) {
 				if round >= 2 && states[1].End != 3 {
 					t.Errorf("release %d: the state ends with %d", round, states[1].End)
 				}
-				again.Stop(3) // the driver also stores it
+				again.Stop(3) // the driver has also stored the stop, and passes it on again
 				net.machines[0] = again
 			}
 			for range 30 {
@@ -174,8 +174,8 @@ func copied(s State) State {
 	return s
 }
 
-// After a stop, a client that learned of it late accepts a Done for a possible earlier round. Otherwise it refuses a
-// Done that comes too early.
+// A client that learned of a stop late accepts a Done for an earlier round that is possible after the stop. It refuses
+// any other Done that comes too early.
 func TestLastWordsOfStoppedRuns(t *testing.T) {
 	done := func(stop, round int) error {
 		m, err := New(configs(2, [][2]int{{0, 1}}, nil)[0])

@@ -12,8 +12,8 @@ import (
 //   - It starts from a public point, the median of its neighbors' models ([TakeOver]).
 //   - Both ends restart each of its edges after release S, with z_ij = z_ji = rho*(x_i + x_j)/2, computed from the same
 //     two vectors in Start messages: z_ij + z_ji = rho*(x_i + x_j) holds to the bit, and sum_i p_i = 0 again.
-//   - Until then a neighbor uses the lost device's releases that have arrived, in order, and waits for none.
-//   - In a private run the replacement device's updates are zero, plus the noise of any member.
+//   - Until then a neighbor uses the lost device's releases that have arrived, in order, and does not wait for others.
+//   - In a private run the replacement device's updates are zero, plus the same noise as any member's.
 //
 // The releases before S depend on when the device was lost. Those after S depend only on the releases before S.
 
@@ -85,10 +85,10 @@ func (m *Machine) arrived(e *edge) bool {
 func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 	switch {
 	case !cfg.Releases || cfg.Epoch < 1 || cfg.Epoch > MaxTakeovers:
-		return nil, fmt.Errorf("admm: a takeover as epoch %d with Releases %v, want 1..%d and true", cfg.Epoch,
+		return nil, fmt.Errorf("admm: takeover: Epoch is %d and Releases is %v, want 1..%d and true", cfg.Epoch,
 			cfg.Releases, MaxTakeovers)
 	case len(neighbors) == 0:
-		return nil, errors.New("admm: a takeover without a neighbor that has said where it stands")
+		return nil, errors.New("admm: takeover: found no Stand message, want at least one")
 	}
 	m, err := New(cfg)
 	if err != nil {
@@ -145,7 +145,7 @@ func (m *Machine) checkPlace(round int, at Payload) error {
 	return nil
 }
 
-// stand puts the client at the coordinate-wise median of its neighbors, which no single liar can choose.
+// stand puts the client at the coordinate-wise median of its neighbors' models, which no single liar can choose.
 func (m *Machine) stand(neighbors []Message) {
 	values := make([]float64, len(neighbors))
 	for c := range m.x {
@@ -188,12 +188,12 @@ func (m *Machine) postStart(e *edge) {
 func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	switch {
 	case !m.cfg.Releases:
-		return fmt.Errorf("admm: %v from %d, want none in a run whose messages carry no releases", msg.Kind, msg.From)
+		return fmt.Errorf("admm: unexpected %v from client %d: in this run messages carry no releases", msg.Kind, msg.From)
 	case msg.Epoch > MaxTakeovers:
-		return impossible("admm: neighbor %d starts as epoch %d, want at most %d replaced devices",
+		return impossible("admm: neighbor %d starts as epoch %d, want at most %d",
 			msg.From, msg.Epoch, MaxTakeovers)
 	case msg.Epoch < e.epoch:
-		return fmt.Errorf("admm: neighbor %d starts as epoch %d, and %d is known", msg.From, msg.Epoch, e.epoch)
+		return fmt.Errorf("admm: neighbor %d starts as epoch %d, but epoch %d is known", msg.From, msg.Epoch, e.epoch)
 	case msg.Round < 1 || msg.Round > m.farEnd():
 		return fmt.Errorf("admm: neighbor %d starts after release %d, want 1..%d", msg.From, msg.Round, m.farEnd())
 	}
@@ -203,15 +203,15 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 	}
 	since := m.since[e.index]
 	switch {
-	case msg.Round < since: // it will restart after the later of the two releases
+	case msg.Round < since: // the edge restarts after the later of the two releases
 		return nil
-	case msg.Round == since && (m.round > since || m.local || m.due): // it may lack this client's Start
+	case msg.Round == since && (m.round > since || m.local || m.due): // the neighbor may lack this client's Start
 		m.answerStart(e)
 		return nil
-	case msg.Round > since && msg.Epoch == 0: // it answers a device that replaced this client's
-		return fmt.Errorf("admm: neighbor %d starts after release %d, and has replaced no device", msg.From, msg.Round)
+	case msg.Round > since && msg.Epoch == 0: // the neighbor answers a device that replaced this one
+		return fmt.Errorf("admm: neighbor %d starts after release %d, but has replaced no device", msg.From, msg.Round)
 	case msg.Round > since && (m.round > msg.Round || m.round == msg.Round && (m.local || m.due)):
-		return &LateError{fmt.Errorf("admm: neighbor %d starts after release %d, and this client has begun release %d with another "+
+		return &LateError{fmt.Errorf("admm: neighbor %d starts after release %d, but this client has begun release %d with another "+
 			"device of that name", e.peer, msg.Round, m.Begun())}
 	}
 	e.joining = 0
@@ -227,7 +227,7 @@ func (m *Machine) receiveStart(e *edge, msg *Message) error {
 		}
 	}
 	if old, there := m.starts[e.index]; there && old.Epoch == msg.Epoch && since == msg.Round && !old.Payload().Equal(at) {
-		return fmt.Errorf("admm: start after release %d from %d %w", msg.Round, msg.From, errConflict)
+		return fmt.Errorf("admm: start after release %d from client %d %w", msg.Round, msg.From, errConflict)
 	}
 	m.starts[e.index] = Message{Epoch: msg.Epoch, Vector: slices.Clone(at.Vector), Grid: slices.Clone(at.Grid)}
 	m.answerStart(e)
@@ -261,6 +261,6 @@ func (m *Machine) begin(e *edge) {
 	e.heard = max(e.heard, m.round)
 }
 
-// LateError drops an edge: the neighbor's replacement device starts after a release that this client has passed with
-// another device.
+// LateError refuses a Start and makes the driver drop the edge: the neighbor's replacement device starts after a
+// release that this client has already passed with another device.
 type LateError struct{ error }

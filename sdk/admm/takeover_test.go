@@ -31,8 +31,9 @@ func answerTo(t *testing.T, m *Machine, msg Message) []Message {
 	return slices.Clone(r.Send)
 }
 
-// Once a neighbor knows of a replacement device, a restarted lost device is told of a release that it does not know,
-// and stops, after sending only probes. The neighbor stores this knowledge with its next release.
+// Once a neighbor knows of a replacement device, it tells the restarted lost device of a release that this device does
+// not know. The lost device stops, having sent only probes. The neighbor stores its knowledge of the replacement with
+// its next release.
 func TestReplacedDeviceIsStopped(t *testing.T) {
 	net, kept := afterRounds(t, 4, replaceable)
 	old := configs(4, kite, replaceable)[2]
@@ -110,7 +111,7 @@ func TestWrongStarts(t *testing.T) {
 	}
 }
 
-// A client that answered where it stands takes no release of the lost device until a device of that name starts, a
+// A client that answered a replacement device takes no release of the lost device until a device of that name starts, a
 // connection opens, or some time passes.
 func TestStandingHolds(t *testing.T) {
 	for name, again := range map[string]func(m *Machine) error{
@@ -156,8 +157,8 @@ func replacement(t *testing.T, cfg Config, net *network, member int) *Machine {
 	return m
 }
 
-// The mean of a replacement device's models begins where it started. The device makes every remaining release without a
-// query, and uses the pairwise noise of its keys.
+// The mean of a replacement device's models begins with its starting point. The device makes every remaining release
+// without a query, and uses the pairwise noise of its keys.
 func TestReplacedDevice(t *testing.T) {
 	keys := asked{}
 	net, _ := afterRounds(t, 4, keys.sharing(replaceable))

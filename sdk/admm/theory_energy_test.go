@@ -33,13 +33,13 @@ func lyapunov(a, rho, lambda float64) [2][2]float64 {
 	return p
 }
 
-// energy is the Lyapunov energy of a network and the paper's derived quantities.
+// energy computes the Lyapunov energy of a network and the quantities that the paper derives from it.
 type energy struct {
 	g         *graph.Graph
 	a, rho    float64
 	values    []float64
 	vectors   [][]float64
-	p         [][2][2]float64 // by mode; unused for that of the mean
+	p         [][2][2]float64 // by mode; unused for the mode of the mean
 	low, high float64         // the extreme eigenvalues of all p
 }
 
@@ -85,7 +85,7 @@ func (e *energy) of(x, lambda [][]float64) (v, xi, disagreement float64) {
 //   - in each round of each run, that V obeys the inequality behind the lemma, eq. (forced-contraction), with the
 //     actual w_k;
 //   - in each round of the cool-down, where w_k = 0, that V falls by exactly (1/N)|xi|^2, eq. (unforced-contraction).
-//     This is the sharpest check: only the right recursion of x and lambda passes;
+//     This is the sharpest check, because only the correct recursion of x and lambda passes;
 //   - in the mean over runs, eq. (V-recursion) itself, with Q^2 = d*M_2 and M_2 = 1 for losses in [0, 1), and E_cl
 //     measured;
 //   - that C_k <= V_k/p_low and (1/N)|p|^2 <= 2(rho^2 lambda_N^2 + 1)/p_low V_k, eqs. (C-by-V) and (p-by-V), and V_0 =
@@ -130,7 +130,7 @@ func TestEnergyRecursion(t *testing.T) {
 						if err := net.round(); err != nil {
 							t.Fatal(err)
 						}
-					} else { // the state after the last round: its p is frozen by hand
+					} else { // after the last round no machine freezes p, so the test does
 						for _, m := range net.machines {
 							m.updateZ()
 							m.penalty()

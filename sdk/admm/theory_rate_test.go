@@ -11,8 +11,8 @@ import (
 )
 
 // study is the paper's comparison of communication and optimization: 20 clients on a cycle with 20 samples each,
-// f_ih(x) = (s(a_ih.x) - y_ih)^2 with the logistic function s, d = 20. It is bounded, smooth and not convex. Each
-// client's labels come from its own weights around common ones.
+// f_ih(x) = (s(a_ih.x) - y_ih)^2 with the logistic function s, d = 20. The function is bounded, smooth and not convex.
+// Each client's labels come from its own weights, which lie around common weights.
 type study struct {
 	a [studyN][studyM][studyD]float64
 	y [studyN][studyM]float64
@@ -77,7 +77,7 @@ func (p *study) gradient(x []float64) (square float64) {
 	return square
 }
 
-// criterion runs the paper's non-private schedule, eq. (nonprivate-schedule). It returns S_K and the count of numbers
+// criterion runs the paper's non-private schedule, eq. (nonprivate-schedule). It returns S_K and how many numbers were
 // sent. S_K is the mean of |grad F|^2 at the clients' mean iterate over all local steps, plus the mean of the
 // disagreement C_k over rounds.
 func (p *study) criterion(t *testing.T, steps, tau int, seed uint64) (s float64, sent int) {
@@ -94,7 +94,7 @@ func (p *study) criterion(t *testing.T, steps, tau int, seed uint64) (s float64,
 		c.Rounds, c.Cooldown, c.Tau, c.Rho = rounds, 0, tau, 1
 		c.Eta, c.Mu, c.Beta = Schedule{eta}, Schedule{mu}, g.Gain(0.75, 1)/(float64(tau)*eta*mu)
 	}))
-	// The iterates phi^t of a round, as shown by the first query of each local step, and their mean.
+	// The test reads the iterates phi^t of a round from the first query of each local step, and computes their mean.
 	mean := make([][]float64, tau)
 	for t := range mean {
 		mean[t] = make([]float64, studyD)

@@ -30,8 +30,8 @@ func laplacianOf(g *graph.Graph, x [][]float64, c int) []float64 {
 	return out
 }
 
-// Lemma 2 (message): what each machine freezes from its own messages equals, along the whole run, two recursions over
-// the whole network without messages:
+// Lemma 2 (message): along the whole run, the penalty that each machine freezes equals the results of two recursions
+// over the whole network, without messages:
 //
 //	p_k = rho*L*x_k - B*omega_(k-1),   omega_k = omega_(k-1) - (rho/2)*B'*x_k        eq. (omega-update), (p-omega)
 //	p_k = rho*L*x_k + lambda_k,        lambda_(k+1) = lambda_k + (rho/2)*L*x_k        eq. (p-lambda), (lambda-update)

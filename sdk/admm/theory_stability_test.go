@@ -24,11 +24,11 @@ func laplacian(g *graph.Graph) [][]float64 {
 	return l
 }
 
-// eigen returns all eigenvalues of a symmetric matrix in ascending order with their orthonormal vectors, by Jacobi
-// rotations. It overwrites the matrix.
+// eigen returns all eigenvalues of a symmetric matrix in ascending order, with their orthonormal eigenvectors, by
+// Jacobi rotations. It overwrites the matrix.
 func eigen(a [][]float64) (values []float64, vectors [][]float64) {
 	n := len(a)
-	v := make([][]float64, n) // the rows become the vectors
+	v := make([][]float64, n) // the rows become the eigenvectors
 	for i := range v {
 		v[i] = make([]float64, n)
 		v[i][i] = 1
@@ -92,8 +92,8 @@ func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i in
 
 const kickedRho = 2.0
 
-// grows reports whether a kicked network's models grow over 60 rounds, after 30 rounds in which fast modes decay. At
-// the limit the two eigenvalues of M_lambda are -1 and -1/3.
+// grows reports whether the models of a kicked network grow over 60 rounds. Before that, fast modes decay for 30
+// rounds. At the limit the two eigenvalues of M_lambda are -1 and -1/3.
 func grows(t *testing.T, net *network) bool {
 	size := func() (sum float64) {
 		for _, m := range net.machines {
@@ -113,7 +113,7 @@ func grows(t *testing.T, net *network) bool {
 	return size() > before
 }
 
-// bisect returns the value from which on f is true.
+// bisect returns the value between low and high above which f is true and below which f is false.
 func bisect(low, high float64, f func(float64) bool) float64 {
 	for range 12 {
 		if mid := (low + high) / 2; f(mid) {
@@ -150,8 +150,8 @@ func TestStabilityLimitByBisection(t *testing.T) {
 // With unequal tau_i each client has its own gain, a_i = tau_i*beta*eta*mu, and M_lambda no longer applies. But in the
 // variables A^(-1/2)*x and A^(1/2)*lambda, A the diagonal matrix of the a_i, the recursion is the same with S =
 // A^(1/2)*L*A^(1/2) instead of a*L. So the limit is rho*lambda_N(S) = 8/3, which the machines confirm to three digits.
-// As lambda_N(S) <= max a_i * lambda_N, the largest tau_i, all that the paper's theorem offers here, is safe but not
-// sharp.
+// The paper's theorem covers this case only with the largest tau_i in place of all. As lambda_N(S) <= max a_i *
+// lambda_N, that is safe but not sharp.
 func TestStabilityLimitWithUnequalTau(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("SPADE_LONG=1 runs it")
@@ -208,14 +208,14 @@ func TestDecayRate(t *testing.T) {
 		for _, share := range []float64{0.3, 0.7, 0.95} {
 			t.Run(spec+" at "+strconv.FormatFloat(share, 'g', -1, 64), func(t *testing.T) {
 				a := g.Gain(share, kickedRho)
-				slow := 1 // of the modes above the mean, the first or the last
+				slow := 1 // the first or the last of the modes above the mean
 				if graph.Contraction(a, kickedRho, values[n-1]) > graph.Contraction(a, kickedRho, values[1]) {
 					slow = n - 1
 				}
 				want := graph.Contraction(a, kickedRho, values[slow])
 				rounds := min(24, int(math.Log(1e-3)/math.Log(want))) // the remaining amplitude is far above float32 rounding
 				net := kicked(t, g, a, rounds+4, func(int) int { return 1 }, vectors[slow])
-				var x []float64 // along the mode
+				var x []float64 // the models' coordinate along the mode
 				for range rounds + 4 {
 					var sum float64
 					for i, m := range net.machines {

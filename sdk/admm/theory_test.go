@@ -126,8 +126,8 @@ func TestStabilityThreshold(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				// Except for rounding, the kick is a pure mode, and the two eigenvalues of its M_lambda mix: this
-				// allows a factor of ten.
+				// Except for rounding, the kick is a pure mode. Because the two eigenvalues of its M_lambda mix, the
+				// test allows a factor of ten.
 				want := math.Pow(spectralRadius(share*8/3), 100)
 				if got := disagreement(net) / start; got > 10*want || got < want/10 {
 					t.Errorf("disagreement changed by a factor of %.3g, want about %.3g", got, want)
@@ -137,7 +137,8 @@ func TestStabilityThreshold(t *testing.T) {
 	}
 }
 
-// spectralRadius returns that of M_lambda with g = a*rho*lambda: trace 2-g, determinant 1-g/2.
+// spectralRadius returns the spectral radius of M_lambda for g = a*rho*lambda: its trace is 2-g, and its determinant is
+// 1-g/2.
 func spectralRadius(g float64) float64 {
 	trace, det := 2-g, 1-g/2
 	root := math.Sqrt(trace*trace/4 - det)

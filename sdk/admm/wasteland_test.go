@@ -24,12 +24,12 @@ type wasteland struct {
 	flying   []Message
 	lost     int
 	story    []string
-	made     map[[3]int][]float32 // release by member, epoch and round
+	made     map[[3]int][]float32 // by member, epoch and round: the release
 	looked   int64                // queries of devices that took over
-	keys     map[[4]int]int       // how often a device requested a key: member, peer, release, epoch
+	keys     map[[4]int]int       // by member, peer, release and epoch: how often a device requested the key
 	finished []bool
 	crashes  int  // crashes still to come
-	asked    bool // a device that takes over has asked; no time passes meanwhile
+	asked    bool // a device that takes over has asked its neighbors; no time passes until it has the answers
 }
 
 func (w *wasteland) tell(format string, args ...any) {
@@ -186,7 +186,7 @@ func (w *wasteland) lose() {
 	for range w.chance.IntN(200) {
 		w.step()
 	}
-	for range w.chance.IntN(3) { // messages in flight may be lost with it
+	for range w.chance.IntN(3) { // messages in flight may be lost with the device
 		w.flying = slices.DeleteFunc(w.flying, func(msg Message) bool { return msg.From == i })
 	}
 	var list []Message
@@ -197,7 +197,7 @@ func (w *wasteland) lose() {
 		s := m.Standing(i)
 		s.Vector, s.Grid = slices.Clone(s.Vector), slices.Clone(s.Grid)
 		list = append(list, s)
-		for range w.chance.IntN(30) { // the others continue while they are asked
+		for range w.chance.IntN(30) { // the others continue while the new device asks them
 			w.step()
 		}
 	}
@@ -261,8 +261,8 @@ func (w *wasteland) check() {
 }
 
 // All worlds finish: no member waits, both ends of every edge agree to the bit, no device makes a release twice, and in
-// a private run no device that took over requests a loss. 300 worlds, 10,000 with SPADE_LONG, or SPADE_RECOVERIES, from
-// seed SPADE_RECOVERY_SEED on.
+// a private run no device that took over requests a loss. The test plays 300 worlds, 10,000 with SPADE_LONG, or
+// SPADE_RECOVERIES, from seed SPADE_RECOVERY_SEED on.
 func TestTakeovers(t *testing.T) {
 	count, first := 300, 0
 	if os.Getenv("SPADE_LONG") != "" && !testing.Short() {

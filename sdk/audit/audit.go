@@ -47,7 +47,7 @@ func Certificate(f *sdk.Fleet, c *dpmech.Certificate, keys func(member string) [
 	x := &auditor{fleet: f, c: c, keys: keys}
 	switch {
 	case f.Privacy.NonPrivate:
-		x.differ("privacy", "NOT PRIVATE in the fleet", "a fleet whose members have certificates")
+		x.differ("privacy", "NOT PRIVATE in the fleet", "a private fleet")
 	case !slices.Contains(f.Members, c.Member):
 		x.differ("member", c.Member, f.Members)
 	}
@@ -122,11 +122,12 @@ func (x *auditor) method() {
 			fmt.Sprintf("at most %d, the rounds of the method", f.Method.Rounds))
 	}
 	if f.Task != nil && len(c.ConditionalOn) == 0 {
-		x.differ("conditional_on", "empty", "at least how data were prepared: the fleet has a task that says so")
+		x.differ("conditional_on", "empty", "at least the preparation of the data, which the fleet's task describes")
 	}
 }
 
-// releases compares releases with those of the fleet. With pairwise noise, some may have local noise alone.
+// releases compares a list of releases with the settings of the fleet. In a fleet with pairwise noise, some releases
+// may have only local noise.
 func (x *auditor) releases(field string, list []dpmech.Spend) {
 	p, next := x.fleet.Privacy, 1
 	for i, s := range list {
@@ -167,7 +168,7 @@ func (x *auditor) curve() error {
 		found = append(found, point.Level)
 	}
 	if !slices.Equal(found, want) {
-		return fmt.Errorf("is of the levels %v, want %v, which follow from the graph", found, want)
+		return fmt.Errorf("has the levels %v, want %v, which follow from the graph", found, want)
 	}
 	return nil
 }
@@ -215,7 +216,7 @@ func (x *auditor) signatures() {
 		x.differ("head", fmt.Sprintf("release %d", head.Round), fmt.Sprintf("at most %d, the last of the run", m.Last()))
 	}
 	if n := m.Data(head.Round); n != c.Rounds && (c.TookOverAfter == 0 || n > c.Rounds) {
-		x.differ("head", fmt.Sprintf("release %d, after %d releases", head.Round, n), fmt.Sprintf("the last of %d", c.Rounds))
+		x.differ("head", fmt.Sprintf("release %d, the last of %d releases", head.Round, n), fmt.Sprintf("the last of %d", c.Rounds))
 	}
 	x.fault("head", x.ledger())
 	for i, by := range c.Countersigned {
@@ -225,7 +226,7 @@ func (x *auditor) signatures() {
 
 func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) error {
 	if !slices.Contains(x.neighbors, by.Member) {
-		return fmt.Errorf("found no neighbor, want one of %q", x.neighbors)
+		return fmt.Errorf("is no neighbor, want one of %q", x.neighbors)
 	}
 	signature, err := hex.DecodeString(by.Signature)
 	if err != nil {
@@ -241,11 +242,11 @@ func (x *auditor) ledger() error {
 	case named == nil:
 		return nil
 	case x.c.Lifetime == nil:
-		return fmt.Errorf("it names ledger %s, and the certificate has no lifetime", named.ID)
+		return fmt.Errorf("names ledger %s, but the certificate has no lifetime", named.ID)
 	}
 	have := x.c.Lifetime.Ledger
 	if have.ID != named.ID || have.Seq < named.Seq || have.Seq == named.Seq && have.Hash != named.Hash {
-		return fmt.Errorf("it names ledger %v, and the lifetime is of %v", *named, have)
+		return fmt.Errorf("names ledger %v, but the lifetime is that of ledger %v", *named, have)
 	}
 	return nil
 }
@@ -257,7 +258,7 @@ func (x *auditor) stopped() error {
 		return nil
 	}
 	if f.Stop == nil {
-		return fmt.Errorf("is %d, and the fleet does not let a run end early", c.EndedAfter)
+		return fmt.Errorf("is %d, want 0: the fleet does not let a run end early", c.EndedAfter)
 	}
 	var errs []error
 	asked := map[int]bool{}
@@ -265,7 +266,7 @@ func (x *auditor) stopped() error {
 		var s signed.Relayed
 		err := s.UnmarshalText([]byte(text))
 		if err == nil && s.Member >= len(f.Members) {
-			err = fmt.Errorf("it is by member %d, want 0..%d", s.Member, len(f.Members)-1)
+			err = fmt.Errorf("is by member %d, want 0..%d", s.Member, len(f.Members)-1)
 		}
 		if err == nil {
 			name := f.Members[s.Member]
@@ -278,7 +279,7 @@ func (x *auditor) stopped() error {
 		}
 	}
 	if len(asked) < f.Stop.Members {
-		errs = append(errs, fmt.Errorf("is %d, and %d members have asked for that or less, want %d", c.EndedAfter, len(asked),
+		errs = append(errs, fmt.Errorf("is %d, but %d members requested that end or an earlier one, want %d", c.EndedAfter, len(asked),
 			f.Stop.Members))
 	}
 	return errors.Join(errs...)

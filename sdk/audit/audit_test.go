@@ -28,14 +28,14 @@ func TestCertificate(t *testing.T) {
 			t.Errorf("%+v, want one by %v and not by %v", a, x.by, x.not)
 		}
 		if head := a.LedgerHead(); head == nil || w.ledger.Contains(*head) != nil {
-			t.Errorf("the ledger's head is %+v", head)
+			t.Errorf("LedgerHead returns %+v", head)
 		}
 		if slices.Contains(c.NotCovered, dpmech.NotSigned) {
 			t.Error("a signed certificate says that it is not signed")
 		}
 	}
 	if a := (&Report{}); a.LedgerHead() != nil {
-		t.Error("a ledger's head where there is none")
+		t.Error("LedgerHead returns a head where there is none")
 	}
 	// One more reservation than releases, the effect of a crash, is counted and correct.
 	early := w.unsealed(t, auditedRounds-1)
@@ -92,7 +92,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	if bare.Curve = nil; len(good.Curve) != 4 {
 		t.Errorf("curve %+v", good.Curve)
 	}
-	if _, err := Certificate(w.fleet, bare, pins); err == nil || !strings.Contains(err.Error(), "audit: curve: is of the levels []") {
+	if _, err := Certificate(w.fleet, bare, pins); err == nil || !strings.Contains(err.Error(), "audit: curve: has the levels []") {
 		t.Errorf("no curve: %v", err)
 	}
 	for want, change := range map[string]func(p *sdk.Privacy){
@@ -107,7 +107,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 			p.EffectiveSigma = 4
 		},
 		"(zcdp) against the weakest adversary that a run names, and 40 against all other members together, want epsilon 12": func(p *sdk.Privacy) { p.LimitAll = 41 },
-		"effective_sigma is 7, want sigma (4) or more, and at most":                                                         func(p *sdk.Privacy) { p.EffectiveSigma = 7 },
+		"effective_sigma is 7, want at least sigma (4), and at most":                                                        func(p *sdk.Privacy) { p.EffectiveSigma = 7 },
 	} {
 		other := *w.fleet
 		change(&other.Privacy)
@@ -181,7 +181,8 @@ func recost(c *dpmech.Certificate) {
 	c.Cost = dpmech.CostOf(dpmech.Total{Rho: rho, All: rho}, c.Delta)
 }
 
-// A member signs a forged certificate: the fleet, its last release or its neighbors contradict it.
+// Certificate refuses a forged certificate that its member signed: the fleet, the member's last release or its
+// neighbors contradict it.
 func TestRefusesForgeries(t *testing.T) {
 	w := newAudited(t, nil)
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")
@@ -200,11 +201,11 @@ func TestRefusesForgeries(t *testing.T) {
 		want  string
 	}{
 		"fewer releases": {func(c *dpmech.Certificate) { c.Spends[0].Rounds = 1; recost(c) },
-			"the ledger has 5 releases of this run, and the certificate 1 and 0 reserved_unmade"},
+			"the ledger has 5 releases of this run, but the certificate has 1 releases and 0 reserved_unmade"},
 		"fewer, in the ledger too": {both(dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}),
-			"head: is release 7, after 5 releases, want the last of 1"},
+			"head: is release 7, the last of 5 releases, want the last of 1"},
 		"a shorter ledger": {both(dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 8}),
-			"head: it names ledger {"},
+			"head: names ledger {"},
 		"one of more noise": {both(dpmech.Spend{First: 1, Rounds: 1, Clip: 1, Sigma: 800}),
 			"releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8 from round 1 on"},
 		"more noise": {both(dpmech.Spend{First: 1, Rounds: 5, Clip: 1, Sigma: 800}),
@@ -223,7 +224,7 @@ func TestRefusesForgeries(t *testing.T) {
 		"a stranger": {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "x", "x" },
 			"member: is x, want [a b c d]"},
 		"another member": {func(c *dpmech.Certificate) { c.Member, c.Lifetime.Runs[1].Member = "c", "c" },
-			"signature: signed: certificate: the signature is by none of the member's keys (of 2)"},
+			"signature: signed: certificate: the signature matches none of the member's keys (2 known)"},
 		"another delta": {func(c *dpmech.Certificate) { c.Delta = 1e-3; c.Lifetime.Delta = 1e-3; recost(c) },
 			"delta: is 0.001, want 1e-05"},
 		"another limit": {func(c *dpmech.Certificate) { c.Limit.Epsilon = 13 },
@@ -235,11 +236,11 @@ func TestRefusesForgeries(t *testing.T) {
 		"nothing taken as public": {func(c *dpmech.Certificate) { c.ConditionalOn = []string{} },
 			"conditional_on: is empty, want"},
 		"less not covered": {func(c *dpmech.Certificate) { c.NotCovered = c.NotCovered[1:] }, "not_covered: lacks"},
-		"no ledger":        {func(c *dpmech.Certificate) { c.Lifetime = nil }, "head: it names ledger"},
+		"no ledger":        {func(c *dpmech.Certificate) { c.Lifetime = nil }, "head: names ledger"},
 		"another ledger": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("00", 16) },
-			"and the lifetime is of {0000"},
+			"but the lifetime is that of ledger {0000"},
 		"a ledger with other lines": {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("00", 32) },
-			"and the lifetime is of {"},
+			"but the lifetime is that of ledger {"},
 		"a ledger that cannot be": {func(c *dpmech.Certificate) {
 			r := *w.last()
 			r.Ledger.Seq = 1 << 63
@@ -251,33 +252,33 @@ func TestRefusesForgeries(t *testing.T) {
 		"half a head": {func(c *dpmech.Certificate) { c.Head = c.Head[:64] },
 			"head: signed: [release]: found 32 bytes, want"},
 		"a head of before": {func(c *dpmech.Certificate) { put(c, w.heads[2]) },
-			"head: is release 3, after 3 releases, want the last of 5"},
+			"head: is release 3, the last of 3 releases, want the last of 5"},
 		"a changed head": {func(c *dpmech.Certificate) { r := *w.last(); r.Round--; put(c, r) },
-			"head: signed: release 6: the signature is by none of the member's keys (of 2)"},
+			"head: signed: release 6: the signature matches none of the member's keys (2 known)"},
 		"a head of somebody else": {func(c *dpmech.Certificate) { r := *w.last(); r.Sign(memberKey("a"), scope); put(c, r) },
-			"head: signed: release 7: the signature is by none"},
+			"head: signed: release 7: the signature matches none"},
 		"a head of another run": {func(c *dpmech.Certificate) {
 			r := *w.last()
 			r.Sign(memberKey("b"), signed.NewScope("x", w.fleet.Hash(), "b"))
 			put(c, r)
-		}, "head: signed: release 7: the signature is by none"},
+		}, "head: signed: release 7: the signature matches none"},
 		"another head": {func(c *dpmech.Certificate) { put(c, other) },
-			`countersigned[0]: by "a": signed: countersignature of release 7: the signature is by none`},
+			`countersigned[0]: by "a": signed: countersignature of release 7: the signature matches none`},
 		"countersigned before": {func(c *dpmech.Certificate) {
 			c.Countersigned[0].Signature = hex.EncodeToString(w.held(&w.heads[3], "a")["a"])
 		}, `countersigned[0]: by "a": signed: countersignature of release 7`},
 		"countersigned by no member": {func(c *dpmech.Certificate) { c.Countersigned[1].Member = "x" },
-			`countersigned[1]: by "x": found no neighbor, want one of ["a" "c"]`},
+			`countersigned[1]: by "x": is no neighbor, want one of ["a" "c"]`},
 		"by a member further away": {func(c *dpmech.Certificate) {
 			c.Countersigned = append(c.Countersigned, dpmech.Countersignature{Member: "d",
 				Signature: hex.EncodeToString(w.held(w.last(), "d")["d"])})
-		}, `countersigned[2]: by "d": found no neighbor, want one of ["a" "c"]`},
+		}, `countersigned[2]: by "d": is no neighbor, want one of ["a" "c"]`},
 		"by itself": {func(c *dpmech.Certificate) {
 			c.Countersigned[0] = dpmech.Countersignature{Member: "b", Signature: hex.EncodeToString(w.held(w.last(), "b")["b"])}
-		}, `countersigned[0]: by "b": found no neighbor, want one of ["a" "c"]`},
+		}, `countersigned[0]: by "b": is no neighbor, want one of ["a" "c"]`},
 		"by one for the other": {func(c *dpmech.Certificate) { c.Countersigned[1].Signature = c.Countersigned[0].Signature }, `countersigned[1]: by "c": signed: countersignature`},
 		"twice": {func(c *dpmech.Certificate) { c.Countersigned[1] = c.Countersigned[0] },
-			`countersigned[1]: member is "a", want one that comes after "a"`},
+			`countersigned[1]: member is "a", want one after "a"`},
 		"the head as its holder": {func(c *dpmech.Certificate) { c.Countersigned[0].Signature = hex.EncodeToString(w.last().Signature[:]) }, `countersigned[0]: by "a": signed: countersignature`},
 	} {
 		c := reread(t, w.sealed(t, "a", "c"))
@@ -298,22 +299,22 @@ func TestRefusesOtherSignatures(t *testing.T) {
 		want   string
 	}{
 		"changed since": {func(c *dpmech.Certificate) { c.ConditionalOn[0] = "nothing" },
-			"signature: signed: certificate: the signature is by none of the member's keys (of 2)"},
+			"signature: signed: certificate: the signature matches none of the member's keys (2 known)"},
 		"by a neighbor": {func(c *dpmech.Certificate) {
 			message, err := c.SignedBytes()
 			if err != nil {
 				t.Fatal(err)
 			}
 			c.Signature = hex.EncodeToString(ed25519.Sign(memberKey("a"), message))
-		}, "signature: signed: certificate: the signature is by none"},
+		}, "signature: signed: certificate: the signature matches none"},
 		"of another certificate": {func(c *dpmech.Certificate) { c.Signature = otherOne.Signature },
-			"signature: signed: certificate: the signature is by none"},
+			"signature: signed: certificate: the signature matches none"},
 		"of a release": {func(c *dpmech.Certificate) { c.Signature = hex.EncodeToString(w.last().Signature[:]) },
-			"signature: signed: certificate: the signature is by none"},
+			"signature: signed: certificate: the signature matches none"},
 		"none": {func(c *dpmech.Certificate) {
 			c.Head, c.Countersigned, c.Signature, c.NotCovered = "", nil, "", append(c.NotCovered, dpmech.NotSigned)
 		}, `signature: is empty, want one by "b"`},
-		"none, unsaid": {func(c *dpmech.Certificate) { c.Signature = "" }, "signature: it goes with head"},
+		"none, unsaid": {func(c *dpmech.Certificate) { c.Signature = "" }, "signature: head requires a signature"},
 	} {
 		c := reread(t, w.sealed(t, "a", "c"))
 		x.change(c)
@@ -323,7 +324,7 @@ func TestRefusesOtherSignatures(t *testing.T) {
 	}
 	good := w.sealed(t, "a")
 	if _, err := Certificate(w.fleet, good, func(string) []ed25519.PublicKey { return nil }); err == nil ||
-		!strings.Contains(err.Error(), "(of 0)") {
+		!strings.Contains(err.Error(), "(0 known)") {
 		t.Errorf("without keys: %v", err)
 	}
 	old := *good
@@ -351,7 +352,7 @@ func TestSealCertificateRefuses(t *testing.T) {
 		want string
 	}{
 		"half a key":        {memberKey("b")[:32], w.last(), nil, "the key has 32 bytes, want 64"},
-		"held without head": {memberKey("b"), nil, w.held(w.last(), "a"), "there are 1 countersignatures, and no release"},
+		"held without head": {memberKey("b"), nil, w.held(w.last(), "a"), "found 1 countersignatures but no release"},
 		"half a signature":  {memberKey("b"), w.last(), map[string][]byte{"a": {1, 2}}, "countersigned[0]: signature is"},
 		"a name on no paper": {memberKey("b"), w.last(), map[string][]byte{"a\n": make([]byte, 64)},
 			"countersigned[0]: member is"},

@@ -19,9 +19,9 @@ import (
 type audited struct {
 	fleet  *sdk.Fleet
 	ledger *state.Ledger
-	heads  []signed.Statement // of b, one for each release
+	heads  []signed.Statement // signed releases of b, in order
 	blank  []int              // rounds whose releases have no pairwise noise, though the others do
-	method sdk.Method         // with the actual end of the run
+	method sdk.Method         // method with the actual end of the run
 }
 
 const auditedRounds = 5

@@ -44,10 +44,10 @@ func TestEarlyEnd(t *testing.T) {
 		change func(c *dpmech.Certificate)
 		want   string
 	}{
-		"says nothing":      {func(c *dpmech.Certificate) { c.EndedAfter, c.Stops = 0, nil }, "head: is release 5, after 5 releases, want the last of 3"},
-		"one stop":          {func(c *dpmech.Certificate) { c.Stops = c.Stops[:1] }, "1 members have asked for that or less, want 2"},
-		"one member twice":  {func(c *dpmech.Certificate) { c.Stops[1] = wish(0, 3, "a") }, "1 members have asked"},
-		"a later one":       {func(c *dpmech.Certificate) { c.Stops[1] = wish(3, 4, "d") }, "1 members have asked"},
+		"says nothing":      {func(c *dpmech.Certificate) { c.EndedAfter, c.Stops = 0, nil }, "head: is release 5, the last of 5 releases, want the last of 3"},
+		"one stop":          {func(c *dpmech.Certificate) { c.Stops = c.Stops[:1] }, "1 members requested that end or an earlier one, want 2"},
+		"one member twice":  {func(c *dpmech.Certificate) { c.Stops[1] = wish(0, 3, "a") }, "1 members requested"},
+		"a later one":       {func(c *dpmech.Certificate) { c.Stops[1] = wish(3, 4, "d") }, "1 members requested"},
 		"signed by another": {func(c *dpmech.Certificate) { c.Stops[1] = wish(3, 3, "b") }, "stops[1]: signed: stop 3"},
 		"no stop at all":    {func(c *dpmech.Certificate) { c.Stops[1] = "zz" }, "stops[1]:"},
 		"too early an end": {func(c *dpmech.Certificate) {

@@ -56,7 +56,7 @@ func Kind(node *fleetfile.Node) string {
 	return ""
 }
 
-// parseNATS and parseMQTT read the section "transport" of a node file in the folder dir.
+// parseNATS, like parseMQTT, reads the section "transport" of a node file in the folder dir.
 func parseNATS(section json.RawMessage, dir string) (any, error) {
 	n := new(NATS)
 	if err := fleetfile.ReadSection("transport", section, n); err != nil {
@@ -97,7 +97,7 @@ func (t *TLS) check(kind, address, dir string) error {
 	if err := Check(kind, address); err != nil {
 		errs = append(errs, fmt.Errorf("transport.%s %w", kind, err))
 	} else if u, _ := url.Parse(address); t.Certificate+t.CA != "" && u.Scheme != "tls" && u.Scheme != "wss" {
-		errs = append(errs, fmt.Errorf("transport.%s is %s://, want tls:// or wss://, where certificates mean something", kind,
+		errs = append(errs, fmt.Errorf("transport.%s is %s://, want tls:// or wss://, because it has certificates", kind,
 			u.Scheme))
 	}
 	return errors.Join(errs...)
@@ -112,10 +112,10 @@ func Check(kind, address string) error {
 	bare := strings.Trim(u.Path, "/") == ""
 	schemes := map[string]bool{"wss": true, "ws": true, "tls": bare, kind: bare}
 	if u.Hostname() == "" || u.Opaque+u.RawQuery+u.Fragment != "" || !schemes[u.Scheme] {
-		return fmt.Errorf("is not of the form tls://host:port or wss://host:port/path, nor without TLS %s:// or ws://", kind)
+		return fmt.Errorf("is not of the form tls://host:port or wss://host:port/path (without TLS: %s:// or ws://)", kind)
 	}
 	if u.User != nil {
-		return errors.New("has a user in it, want that in a file, such as user_file")
+		return errors.New("has a user in it, want the user in a file, such as user_file")
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// ReadUser returns the user and the password from a file with one line user:password. Only its owner may have read
-// permission.
+// ReadUser returns the user and the password from a file with one line user:password. Only the file's owner may have
+// read permission.
 func ReadUser(path string) (user, password string, err error) {
 	text, err := fleetfile.ReadSecret(path, "user of a broker")
 	if err != nil {
@@ -45,7 +45,7 @@ func (t *TLS) Config() (*tls.Config, error) {
 		cfg.RootCAs = x509.NewCertPool()
 		text, err := os.ReadFile(t.CA)
 		if err == nil && !cfg.RootCAs.AppendCertsFromPEM(text) {
-			err = fmt.Errorf("%s: no certificate in it, want PEM", t.CA)
+			err = fmt.Errorf("%s has no certificate in PEM", t.CA)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("transport.ca_file: %w", err))

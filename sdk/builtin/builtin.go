@@ -22,7 +22,7 @@ type Oracle struct {
 	FitOwn bool
 	Model  task.ModelSpec // empty unless FitOwn
 	Spec   task.Spec      // data set, with resolved paths
-	Share  *Share         // nil: all of it belongs to this node
+	Share  *Share         // nil if the whole data set belongs to this node
 }
 
 // Share is one part of a data set that is divided among several nodes, as in the program's simulation, with the seed of
@@ -80,7 +80,7 @@ func parse(section json.RawMessage, dir string) (fleetfile.Oracle, error) {
 		rest.Source, rest.NA, rest.Seed = "", nil, 0
 		errs.want(reflect.DeepEqual(rest, task.Spec{}) && o.Model == task.ModelSpec{}, "oracle.builtin has a model or preprocessing, "+
 			"want only data, na, test_fraction, seed and share: the task in the fleet file has the rest for all nodes, unless "+
-			`there is "fit": "own"`)
+			`"fit" is "own"`)
 		errs.at("oracle.builtin", task.CheckSource(o.Spec.Source))
 	}
 	if err := errors.Join(errs...); err != nil {

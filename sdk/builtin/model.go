@@ -30,7 +30,7 @@ var ErrNoTask = errors.New("builtin: the model file does not say how to prepare 
 
 // Model is the content of a model file: a member's model at some round, and what is needed to apply it.
 type Model struct {
-	Run    string   `json:"run"`  // as in the fleet file
+	Run    string   `json:"run"`  // name of the run, as in the fleet file
 	Fleet  [32]byte `json:"-"`    // [sdk.Fleet.Hash]
 	Member string   `json:"name"` // member that released it
 
@@ -53,8 +53,8 @@ type Model struct {
 	Weights     []float32       `json:"model"` // finite; with a task, Task.Dim of them
 }
 
-// Threshold is the minimum probability of class 1 of two at which the model predicts it. A site chose it with its own
-// samples, which no privacy guarantee covers.
+// Threshold is the minimum probability of class 1, of two, at which the model predicts class 1. A site chose it with
+// its own samples, and no privacy guarantee covers this use of them.
 type Threshold struct {
 	Value   float64 `json:"value"`   // above 0, at most 1
 	Rule    string  `json:"rule"`    // how it was chosen, as text
@@ -63,7 +63,7 @@ type Threshold struct {
 
 type modelForm struct {
 	Version int             `json:"version"`
-	Fleet   string          `json:"fleet"` // in hexadecimal digits
+	Fleet   string          `json:"fleet"` // Model.Fleet in hexadecimal digits
 	Done    bool            `json:"done"`  // Round equals Rounds
 	Task    json.RawMessage `json:"task,omitempty"`
 	Sum     string          `json:"model_sha256"`
@@ -97,7 +97,7 @@ func parseModel(data []byte) (*Model, error) {
 	errs.want(err == nil && len(fleet) == len(m.Fleet) && hex.EncodeToString(fleet) == form.Fleet,
 		"fleet is %.80q, want a SHA-256 of 64 lower case hexadecimal digits", form.Fleet)
 	copy(m.Fleet[:], fleet)
-	errs.want(m.Round == m.Rounds == form.Done, "done is %v, want true if round is rounds, and else false", form.Done)
+	errs.want(m.Round == m.Rounds == form.Done, "done is %v, want true exactly if round equals rounds", form.Done)
 	if form.Task != nil {
 		if m.Task, err = parseTask(form.Task); err != nil {
 			errs.at("task", err)
@@ -110,7 +110,7 @@ func parseModel(data []byte) (*Model, error) {
 		m.Certificate = line.Bytes()
 	}
 	sum := sdk.ModelHash(m.Weights)
-	errs.want(sum == form.Sum, "model_sha256 is %.80q, want %s, that of the numbers in model", form.Sum, sum)
+	errs.want(sum == form.Sum, "model_sha256 is %.80q, want %s, the SHA-256 of the numbers in model", form.Sum, sum)
 	if err := errors.Join(append(errs, m.Validate())...); err != nil {
 		return nil, err
 	}
@@ -126,13 +126,13 @@ func (m *Model) Validate() error {
 	}
 	errs.want(m.Round >= 1 && m.Round <= math.MaxInt32, "round is %d, want 1..%d", m.Round, math.MaxInt32)
 	errs.want(m.Rounds >= m.Round && m.Rounds <= math.MaxInt32, "rounds is %d, want at least %d, the round", m.Rounds, m.Round)
-	errs.want(m.Task == nil || m.NoTask == "", "no_task is %q, want it left out: there is a task", m.NoTask)
+	errs.want(m.Task == nil || m.NoTask == "", "no_task is %q, want it omitted: there is a task", m.NoTask)
 	errs.want(m.Task != nil || m.NoTask == OwnFit || m.NoTask == Program, "no_task is %q, want %s or %s, or a task", m.NoTask,
 		OwnFit, Program)
-	errs.want(m.Certificate == nil || m.Certificate[0] == '{', "certificate is %.60s, want a certificate, an object", m.Certificate)
+	errs.want(m.Certificate == nil || m.Certificate[0] == '{', "certificate is %.60s, want an object", m.Certificate)
 	if t := m.Threshold; t != nil {
 		errs.want(t.Value > 0 && t.Value <= 1, "threshold.value is %v, want more than 0 and at most 1", t.Value)
-		errs.want(m.Task != nil && len(m.Task.Classes) == 2, "threshold is given, want it left out: it is for a task of two classes")
+		errs.want(m.Task != nil && len(m.Task.Classes) == 2, "threshold is given, want it only with a task of two classes")
 	}
 	finite := func(x float32) bool { return !math.IsNaN(float64(x)) && !math.IsInf(float64(x), 0) }
 	errs.want(!slices.ContainsFunc(m.Weights, func(x float32) bool { return !finite(x) }), "model has a number that is not finite")
@@ -141,7 +141,7 @@ func (m *Model) Validate() error {
 		if err := m.Task.Validate(); err != nil {
 			errs.at("task", err)
 		} else {
-			errs.want(len(m.Weights) == m.Task.Dim(), "model has %d numbers, want the %d of the task", len(m.Weights), m.Task.Dim())
+			errs.want(len(m.Weights) == m.Task.Dim(), "model has %d numbers, want %d, as in the task", len(m.Weights), m.Task.Dim())
 		}
 	}
 	return errors.Join(errs...)
@@ -175,11 +175,11 @@ func (m *Model) Marshal() ([]byte, error) {
 func (m *Model) Predictor() (*task.Predictor, error) {
 	switch m.NoTask {
 	case Program:
-		return nil, fmt.Errorf("%w: the losses of run %q came from a program of each member's own (a scorer), "+
-			"which alone knows what the %d numbers mean", ErrNoTask, m.Run, len(m.Weights))
+		return nil, fmt.Errorf("%w: the losses of run %q came from each member's own program (a scorer), "+
+			"and only that program knows what the %d numbers mean", ErrNoTask, m.Run, len(m.Weights))
 	case OwnFit:
-		return nil, fmt.Errorf("%w: each member of run %q has fitted that on its own data (\"fit\": \"own\" in the node file), "+
-			"and what comes from data stays out of the file unless it is asked for", ErrNoTask, m.Run)
+		return nil, fmt.Errorf("%w: each member of run %q fitted that on its own data (\"fit\": \"own\" in the node file), "+
+			"and the file has values fitted on own data only on request", ErrNoTask, m.Run)
 	}
 	return m.Task.Predictor(m.Weights)
 }

@@ -48,7 +48,7 @@ func TestModelRoundTrip(t *testing.T) {
 	}
 }
 
-// Each error is reported, together with the others.
+// All errors in a file are reported together.
 func TestModelFaults(t *testing.T) {
 	text, err := models()[0].Marshal()
 	if err != nil {
@@ -73,15 +73,15 @@ func TestModelFaults(t *testing.T) {
 			"rounds is 3, want at least 4"},
 		edit(`"averaged": false`, `"averaged": 0`):                                  {"averaged: found number, want true or false"},
 		edit(`"done": true`, `"done": true, "extra": 1`):                            {`unknown field "extra"`},
-		edit(`"done": true`, `"done": false`):                                       {"done is false, want true if round is rounds"},
+		edit(`"done": true`, `"done": false`):                                       {"done is false, want true exactly if round equals rounds"},
 		edit("[0.33333334", "[1e39"):                                                {"model: found number 1e39, want a number"},
 		edit("[0.33333334", `["0.33333334"`):                                        {"model: found string, want a number"},
-		edit("[0.33333334", "[0.5"):                                                 {"model_sha256 is", "that of the numbers in model"},
-		edit("[0.33333334, ", "["):                                                  {"model has 2 numbers, want the 3 of the task"},
+		edit("[0.33333334", "[0.5"):                                                 {"model_sha256 is", "the SHA-256 of the numbers in model"},
+		edit("[0.33333334, ", "["):                                                  {"model has 2 numbers, want 3, as in the task"},
 		edit("01ab", "01AB"):                                                        {"fleet is", "lower case"},
 		edit("01ab", "1ab"):                                                         {"fleet is"},
-		edit(`"certificate": {"unit": "<all>", "limit": null}`, `"certificate": 7`): {"certificate is 7, want a certificate"},
-		edit(`"task": {`, `"no_task": "program", "task": {`):                        {"no_task is \"program\", want it left out: there is a task"},
+		edit(`"certificate": {"unit": "<all>", "limit": null}`, `"certificate": 7`): {"certificate is 7, want an object"},
+		edit(`"task": {`, `"no_task": "program", "task": {`):                        {"no_task is \"program\", want it omitted: there is a task"},
 		edit(`"value": 0.3333333333333333`, `"value": 1.5`):                         {"threshold.value is 1.5, want more than 0 and at most 1"},
 		edit(`"source": "csv"`, `"source": "sql"`):                                  {"task: task: recipe: source is \"sql\""},
 		edit(`"version": 1`, `"version": 2`):                                        {"version is 2, want 1"},

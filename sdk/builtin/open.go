@@ -27,16 +27,16 @@ func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 
 // ErrOwnFit is wrapped by the error for a node with "fit": "own" whose fit on its own data does not give the fleet's
 // model. The error depends on the data, so it must occur before others can observe the node.
-var ErrOwnFit = errors.New("what this node fits on its own data is not the fleet's model")
+var ErrOwnFit = errors.New("the fit on this node's own data does not give the fleet's model")
 
 // notOwn explains that fitting on a node's own data does not give the fleet's model.
 func notOwn(err error) error {
-	return fleetfile.Mismatchf(`oracle.builtin.fit is "own", and %w: %w; nothing was sent. A task in the fleet file prepares the `+
-		`data of all members in the same way, whatever they are`, ErrOwnFit, err)
+	return fleetfile.Mismatchf(`oracle.builtin.fit is "own", and %w: %w; nothing was sent. A task in the fleet file `+
+		`would prepare the data of all members in the same way`, ErrOwnFit, err)
 }
 
-// Open loads and prepares the data until ctx ends. Loading cannot be canceled: an abandoned load continues until the
-// process ends.
+// Open loads and prepares the data. It returns early if ctx ends; loading then continues in the background, because it
+// cannot be canceled.
 func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.Source, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -57,15 +57,15 @@ func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.So
 }
 
 // ofTrial is the assumption that a certificate states for a [Share] with record-level privacy.
-const ofTrial = "a trial: if the preprocessing was fitted on the data that are dealt out, it was fitted on these records, and the " +
-	"guarantee does not hold for them"
+const ofTrial = "a trial: if the preprocessing was fitted on the common data set, it was fitted on these records, and the " +
+	"guarantee does not cover them"
 
-// OfPersons is the statement in a certificate of what a record is in a run that protects each person.
+// OfPersons returns the sentence of a certificate that defines a record in a run that protects each person.
 func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
-// of returns this node's part of a common data set, and given plus the assumptions that the division adds.
+// of returns this node's part of a common data set. It appends the assumptions of the division to given.
 func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, []string, error) {
 	parts, err := s.Partition.Deal(all, s.Of, spec.Seed)
 	if err != nil {
@@ -83,30 +83,30 @@ func checkPlaces(places int, person string) error {
 	if (person != "") == (places >= 2) {
 		return nil
 	}
-	return fleetfile.Mismatchf("privacy.places is %d, and person in the task of the fleet file %q: want both, how many records of "+
-		"one person count (2 or more) and the column that says whose each row is, or neither", places, person)
+	return fleetfile.Mismatchf("privacy.places is %d, and person in the task is %q: want both, the number of records that count "+
+		"for each person (2 or more) and the column that identifies the person of a row, or neither", places, person)
 }
 
-// suits reports an oracle that does not go with the fleet's task, nil if it has none, or with record-level privacy.
+// suits returns an error if the oracle does not fit the fleet's task (nil for none) or record-level privacy.
 func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
 	model := o.Model
 	switch {
 	case o.FitOwn && records:
-		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it left out and a task in the fleet file, as privacy.unit ` +
-			`is record: what is fitted on this node's records changes what every one of them is turned into`)
+		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it omitted and a task in the fleet file: with record-level ` +
+			`privacy, preprocessing fitted on this node's records would let one record change all others`)
 	case records && o.Share != nil && o.Share.Partition != (task.Partition{}):
-		return fleetfile.Mismatchf("oracle.builtin.share.partition is %s, want iid, as privacy.unit is record: by labels, one "+
-			"record would decide which others this node has", o.Share.Partition)
+		return fleetfile.Mismatchf("oracle.builtin.share.partition is %s, want iid: with record-level privacy, the label of one "+
+			"record must not affect which other records this node has", o.Share.Partition)
 	case recipe == nil && !o.FitOwn:
 		return fleetfile.Mismatchf(`oracle.builtin.fit is missing, and the fleet file has no task ` +
-			`that says how to prepare data: "fit": "own" would fit that on this node's own data, ` +
+			`that says how to prepare data: "fit": "own" would fit the preprocessing on this node's own data, ` +
 			`which the certificate lists as uncharged`)
 	case recipe != nil && o.FitOwn:
-		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want it and all else ` +
-			`but data, test_fraction, seed and share left out: ` +
+		return fleetfile.Mismatchf(`oracle.builtin.fit is "own", want only data, na, ` +
+			`test_fraction, seed and share: ` +
 			`the task in the fleet file says for all nodes how to prepare data`)
 	case recipe != nil && !strings.HasPrefix(o.Spec.Source, recipe.Source+":"):
-		return fleetfile.Mismatchf("oracle.builtin.data is %q, want data from %s, as the task in the fleet file has it",
+		return fleetfile.Mismatchf("oracle.builtin.data is %q, want %s data, as in the task of the fleet file",
 			o.Spec.Source, recipe.Source)
 	case o.FitOwn && model.Fits(o.Spec.Target != "") != nil:
 		return fleetfile.Mismatchf("oracle.builtin: %w", model.Fits(o.Spec.Target != ""))
@@ -140,7 +140,7 @@ func (o *Oracle) open(fleet *fleetfile.File) (*fleetfile.Source, error) {
 		return nil, err
 	}
 	for _, what := range set.Fitted {
-		given = append(given, "uncharged, by own data: "+what)
+		given = append(given, "uncharged, from own data: "+what)
 	}
 	train := set.Train
 	if o.Share != nil {

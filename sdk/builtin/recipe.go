@@ -16,7 +16,7 @@ type recipeForm struct {
 	task.ModelSpec
 }
 
-// Task returns the recipe of the members' data, nil if the fleet has none.
+// Task returns the recipe for the members' data, or nil if the fleet has no task.
 func Task(fleet *sdk.Fleet) (*task.Recipe, error) {
 	if fleet.Task == nil {
 		return nil, nil
@@ -89,7 +89,7 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 }
 
 // ErrZeroStart is wrapped by the error for a perceptron whose x0 is zero.
-var ErrZeroStart = errors.New("x0 is zeros, want a start that is not: the gradient of a perceptron is zero at zero")
+var ErrZeroStart = errors.New("x0 is all zeros, want a nonzero start: the gradient of a perceptron is zero at zeros")
 
 // standsStill reports whether the model is a perceptron that starts at zero.
 func standsStill(m task.ModelSpec, fleet *sdk.Fleet) bool {
@@ -109,9 +109,9 @@ func checkTask(fleet *sdk.Fleet) error {
 		return errors.Join(errs...)
 	}
 	dim := recipe.Dim()
-	errs.want(dim == fleet.Params(), "task is for a model of %d parameters, want the %d of dim, or of the adapter", dim, fleet.Params())
+	errs.want(dim == fleet.Params(), "task is for a model of %d parameters, want %d, as in dim or the adapter", dim, fleet.Params())
 	if fleet.Privacy.Unit == sdk.UnitRecord {
-		errs.at("task, as privacy.unit is record", recipe.ForRecords())
+		errs.at("task, with record-level privacy", recipe.ForRecords())
 	}
 	if standsStill(recipe.Model, fleet) {
 		errs = append(errs, ErrZeroStart)

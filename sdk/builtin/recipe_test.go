@@ -158,34 +158,34 @@ func TestTaskFaults(t *testing.T) {
 			`the file: found array, want an object`),
 		one("", "{", "unexpected end"),
 		one("", "{}",
-			`task: fitted_on is "", want 1 to 200 bytes of UTF-8, all printable, that say on which data`).
+			`task: fitted_on is "", want 1 to 200 bytes of printable UTF-8 that name the data`).
 			and(`task: model "", want softmax or perceptron, or linear for a target`).
 			and(`source is "", want csv, idx or synthetic`).
-			and(`classes has 0 labels, want 2 to 1000, none of them empty and each once`),
+			and(`classes has 0 labels, want 2 to 1000, distinct and not empty`),
 		one(`"fitted_on": "the public cohort <2019> & more"`, `"fitted_on": ""`,
 			`task: fitted_on is "", want 1 to 200 bytes`),
 		one(`the public cohort <2019> & more`, `a\u0007`, `fitted_on is "a\a", want`),
 		one(`the public cohort <2019> & more`, strings.Repeat("x", 201), `fitted_on is "xxx`),
 		one(`"source": "csv"`, `"source": "CSV"`,
 			`source is "CSV", want csv, idx or synthetic`).
-			and(`label is "outcome", want it left out: the source is CSV`),
+			and(`label is "outcome", want it omitted: the source is CSV`),
 		one(`"source": "csv"`, `"source": "csv", "source": "csv"`, `source is given twice`),
 		one(`"source": "csv"`, `"Source": "csv"`,
-			`unknown field "Source", want a name of small letters`),
+			`unknown field "Source", want a name in lower case`),
 		one(`"source": "csv"`, `"source": "idx"`,
-			`columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want it left out`),
+			`columns has 2 columns, want none`).and("pixels is 0, want 1").and(`label is "outcome", want it omitted`),
 		one(`"source": "csv"`, `"source": "csv", "pixels": 4`,
-			`pixels is 4, want it left out: the source is csv`).and("4 " +
+			`pixels is 4, want it omitted: the source is csv`).and("4 " +
 			"means").and("pca.mean").and("pca.components[0]").and("pca.components[1]"),
 		one(`{"name": "age"}`, `"age"`,
 			`columns: found string, want an object`),
 		one(`{"name": "age"}`, `{"name": " age"}`,
 			`columns[0].name is " age", want the name without spaces around it`),
 		one(`{"name": "age"}`, `{"name": "outcome"}`,
-			`columns[0].name is "outcome", want a name that no other column and not the label has`),
+			`columns[0].name is "outcome", want a name that neither the label nor another column has`),
 		one(`{"name": "age"}`, `{"name": "age", "scale": 1}`,
 			`unknown field "scale"`),
-		one(`"north", "süd"`, `"north", "north"`, `columns[1].categories has 3 values, want 1 to 1000, each once`),
+		one(`"north", "süd"`, `"north", "north"`, `columns[1].categories has 3 values, want 1 to 1000 distinct ones`),
 		one(`"north", "süd"`, `"north", 7`,
 			`columns.categories: found number, want a string`),
 		one(`["", "north", "süd"]`, `[]`,
@@ -226,21 +226,21 @@ func TestTaskFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []change{
-		one(`"low": -0.1`, `"low": 1e9`, "target is {1e+09 142.85714285714286}, want two numbers that float32 holds"),
+		one(`"low": -0.1`, `"low": 1e9`, "target is {1e+09 142.85714285714286}, want two float32 numbers"),
 		one(`"low": -0.1`, `"low": "x"`,
 			`target.low: found string, want a number`),
-		one(`"target"`, `"classes": ["a", "b"], "target"`, "classes has 2 labels, want none beside target"),
+		one(`"target"`, `"classes": ["a", "b"], "target"`, "classes has 2 labels, want none with a target"),
 		one(`"linear"`, `"softmax"`, "model softmax is for classes, want linear or perceptron for a target"),
 		one(`"linear"`, `"linear", "hidden": 2`,
 			`task: linear with 2 hidden units, want none: it is a linear model`),
 		one(`"indicator"`, `"guess"`,
 			`task: missing "guess", want mean, median, indicator or drop`).
-			and(`missing.columns[0] is "ward", want names of columns in their order, with indicator only`),
-		one(`"indicator"`, `"mean"`, `missing.columns[0] is "ward", want names of columns in their order, with indicator only`),
+			and(`missing.columns[0] is "ward", want names from columns in their order, with rule indicator only`),
+		one(`"indicator"`, `"mean"`, `missing.columns[0] is "ward", want names from columns in their order, with rule indicator only`),
 		one(`"indicator"`, `"drop"`, `missing.fill has 3 numbers, want 0`).and("missing.columns[0]"),
-		one(`["ward"]`, `["ward", "age"]`, `missing.columns[1] is "age", want names of columns in their order`),
+		one(`["ward"]`, `["ward", "age"]`, `missing.columns[1] is "age", want names from columns in their order`),
 		one(`0.5, 0.5]`, `0.5]`, "missing.fill has 2 numbers, want 3"),
-		one(`0.5, 0.5]`, `0.5, 1e39]`, "missing.fill[2] is 1e+39, want a number of size at most 3.4e+38"),
+		one(`0.5, 0.5]`, `0.5, 1e39]`, "missing.fill[2] is 1e+39, want a float32, of magnitude at most 3.4e+38"),
 	} {
 		c.check(t, string(text), func(s string) error { _, err := ParseTask([]byte(s)); return err })
 	}
@@ -253,7 +253,7 @@ func TestTaskFaults(t *testing.T) {
 		one(`"source": "csv"`, `"source": 1`,
 			`task: source: found number, want a string`),
 		one(`"classes": ["0", "1"]`, `"classes": ["0", "0"]`, "task: task: recipe: classes has 2 labels"),
-		one(`"classes": ["0", "1"]`, `"classes": ["0", "1", "2"]`, "task is for a model of 9 parameters, want the 3 of dim"),
+		one(`"classes": ["0", "1"]`, `"classes": ["0", "1", "2"]`, "task is for a model of 9 parameters, want 3, as in dim"),
 		one(`"task": {`, `"task": {"fit": 1,`,
 			`task: unknown field "fit"`),
 		one(`"task": {`, `"task": null, "tusk": {`,
@@ -272,7 +272,7 @@ func TestTaskFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.Fleet.Dim, f.Fleet.Task = r.Dim(), task
-	if _, err := f.Marshal(); err == nil || !strings.Contains(err.Error(), "x0 is zeros, want a start") {
+	if _, err := f.Marshal(); err == nil || !strings.Contains(err.Error(), "x0 is all zeros, want a nonzero start") {
 		t.Errorf("a perceptron that starts at zero: %v", err)
 	}
 	f.Fleet.X0, f.X0File = r.Start(1), "x0.bin"

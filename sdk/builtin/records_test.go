@@ -96,8 +96,8 @@ func (c recordCase) lines(n int) []string {
 	return all
 }
 
-// Replacing one cell of one record, or its whole line, changes no bit of the node's other records and moves none of
-// them.
+// Replacing one cell of one record, or its whole line, changes no bit of the node's other records and keeps them in
+// their places.
 func TestReplacedRecordMovesNoOther(t *testing.T) {
 	for _, c := range []recordCase{
 		{"plain", task.Spec{Label: "y"}, ","},
@@ -119,9 +119,9 @@ func (c recordCase) replace(t *testing.T) {
 	if spec.OneHot = []string{"c"}; spec.Person == "" {
 		spec.Drop = []string{"who"}
 	} else {
-		places, first = 2, 1 // another person is not a replaced record
+		places, first = 2, 1 // a changed person column is not a replaced record
 	}
-	base := c.lines(11) // of each label and category, one person with two rows
+	base := c.lines(11) // rows of each label and category; one person has two
 	spec.Source, spec.Whole = writeLines(t, base...), true
 	recipe, err := task.Fit(spec, model, "a test")
 	if err != nil {

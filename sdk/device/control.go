@@ -25,7 +25,7 @@ func controlPath(state string) (string, error) {
 	const longest = 103
 	path := filepath.Join(state, "control")
 	if len(path) > longest {
-		return "", fmt.Errorf("the path of a socket can have %d bytes, and %s has %d", longest, path, len(path))
+		return "", fmt.Errorf("socket path %s has %d bytes, want at most %d", path, len(path), longest)
 	}
 	return path, nil
 }
@@ -41,7 +41,7 @@ func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	}
 	info, err := os.Lstat(path)
 	if err == nil && (info.Mode().IsRegular() || info.IsDir()) {
-		return nil, fmt.Errorf("%s exists and is no socket", path)
+		return nil, fmt.Errorf("%s exists and is not a socket", path)
 	}
 	if err == nil {
 		err = os.Remove(path)
@@ -87,7 +87,7 @@ func ask(ctx context.Context, state, method, path string) (*http.Response, error
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			path, err := controlPath(state)
 			if err != nil {
-				return nil, fmt.Errorf("%w: whether the node runs cannot be told", err)
+				return nil, fmt.Errorf("%w: cannot find out whether the node runs", err)
 			}
 			conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrPermission) {
@@ -147,7 +147,7 @@ func AskStop(ctx context.Context, state string) error {
 		if errors.Is(err, ErrNotRunning) || ctx.Err() != nil {
 			return err
 		}
-		return nil // it ended before it could answer
+		return nil // the node ended before it could answer
 	}
 	_, _ = io.Copy(io.Discard, resp.Body) // returns when the process has ended
 	_ = resp.Body.Close()

@@ -23,7 +23,7 @@ func FuzzControlAnswer(f *testing.F) {
 		"HTTP/1.1 302 Found\r\nLocation: http://elsewhere/\r\n\r\n"} {
 		f.Add([]byte(answer))
 	}
-	state, err := os.MkdirTemp("", "ask") // the path of a socket must be short
+	state, err := os.MkdirTemp("", "ask") // a socket path must be short
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -33,12 +33,12 @@ import (
 
 // Errors of [Device.Run], in addition to those of package sdk and its subpackages.
 var (
-	// ErrMismatch says that every neighbor has another fleet than this node.
-	ErrMismatch = errors.New("every neighbor means another fleet")
+	// ErrMismatch says that every neighbor has a different fleet than this node.
+	ErrMismatch = errors.New("every neighbor has a different fleet")
 	// ErrInterrupted says that the context ended. The run can be continued.
-	ErrInterrupted = errors.New("interrupted; run again to go on")
-	// ErrStopped says that [AskStop] ended the run. It can be continued.
-	ErrStopped = errors.New("stopped, as asked; run again to go on")
+	ErrInterrupted = errors.New("interrupted; run again to continue")
+	// ErrStopped says that [AskStop] ended the run. The run can be continued.
+	ErrStopped = errors.New("stopped on request; run again to continue")
 )
 
 // Link is a transport over a network, such as those of packages ws and nats.
@@ -56,23 +56,23 @@ type Device struct {
 	File  *fleetfile.Node
 	Fleet *fleetfile.File // with the keys and addresses at the start
 	Key   ed25519.PrivateKey
-	Proxy *url.URL // proxy for dialing neighbors or broker, with credentials; nil for that of the environment
+	Proxy *url.URL // proxy for dialing neighbors or broker, with credentials; nil for the proxy of the environment
 
 	// Open opens the transport, which Run closes.
 	Open func(log *slog.Logger) (Link, error)
 
 	// Say receives lines for people; if nil, slog.Default() receives them. Released, if not nil, receives every
-	// release, with the zCDP cost of all releases so far. Neither receives anything of the node's data. Several
+	// release, with the zCDP cost of all releases so far. Neither receives any of the node's data. Several
 	// goroutines call both.
 	Say      func(line string)
 	Released func(round int, spent dpmech.Total)
-	Log      slog.Handler // of node and transport; nil logs through Say
-	// Linger, if not nil, is called when the run ended without an error. The transport is then closed. Run serves the
-	// page until the returned channel fires or its context ends; state and ledger stay open until then.
+	Log      slog.Handler // handler for the logs of node and transport; nil logs through Say
+	// Linger, if not nil, is called when the run has ended without an error. Run then closes the transport and serves
+	// the page until the returned channel fires or its context ends; state and ledger stay open until then.
 	Linger func(o *Outcome) <-chan time.Time
 
 	HTTP    string   // loopback address of the page; empty for no page. Load takes it from the node file
-	Anyway  bool     // begin a run even if [plan.Hopeless] applies
+	Anyway  bool     // start a run even if [plan.Hopeless] returns an error
 	Recover bool     // without a state, take over from a lost device, see [sdk.Config]
 	Without []string // neighbors to give up, see [sdk.Config]
 
@@ -83,12 +83,12 @@ type Device struct {
 	Guest bool
 
 	// Noise, if not nil, replaces the operating system as the source of release noise of a private node, for tests
-	// only. number is the member's index in the fleet, and round returns how many releases the node has made.
+	// only. number is the member's index in the fleet, and round returns the number of releases that the node has made.
 	Noise func(number int, round func() int) io.Reader
 
 	fleet   *sdk.Fleet
-	token   string                         // of [fleetfile.Metrics]
-	tls     *tls.Config                    // likewise
+	token   string                         // token for metrics, see [fleetfile.Metrics]
+	tls     *tls.Config                    // configuration for metrics
 	current atomic.Pointer[fleetfile.File] // Fleet as last read
 	source  *fleetfile.Source
 	store   *state.Dir
@@ -187,7 +187,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 	// Checks that depend on the data, such as a memory limit, come before a neighbor can see this node.
 	unread := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
 	before := cfg
-	before.Oracle = nil // the check would query it
+	before.Oracle = nil // Check would query it
 	if err := before.Check(unread).Config; err != nil {
 		return nil, err
 	}
@@ -222,7 +222,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	for _, peer := range d.link.Peers() {
 		neighbors = append(neighbors, peer.Name)
 	}
-	size := "" // of the data set; empty in logs of a private run, which may leave the device
+	size := "" // size of the data set; empty in logs of a private run, which may leave the device
 	if d.fleet.Privacy.NonPrivate {
 		size = fmt.Sprintf("%d samples, ", cfg.Samples)
 	}
@@ -265,7 +265,7 @@ func (d *Device) run(ctx context.Context, cfg sdk.Config, began time.Time) (err 
 	return err
 }
 
-// certify writes a certificate of everything released so far. There is none without privacy or before the first
+// certify writes a certificate of everything released so far. It does nothing without privacy or before the first
 // release.
 func (d *Device) certify() error {
 	if !d.certified() {
@@ -301,7 +301,7 @@ func (d *Device) released(round int, _ []float32) {
 	}
 }
 
-// waiting reports which neighbors or partners are missing, and the state of the connections with them.
+// waiting reports the missing neighbors or partners and the state of their connections.
 func (d *Device) waiting(round int, neighbors []string) {
 	if !d.Guest {
 		releaseCode()

@@ -14,5 +14,5 @@
 //   - the socket "control" in the state folder answers [AskStatus], [AskEnd] and [AskStop];
 //   - [Device.HTTP] serves the page of package monitor;
 //   - a service manager receives the node's status (sd_notify);
-//   - the run ends if every neighbor has another fleet ([ErrMismatch]).
+//   - the run ends if every neighbor has a different fleet ([ErrMismatch]).
 package device

@@ -33,7 +33,7 @@ func (d distance) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 }
 
 // A guest learns from its host's losses, with a fleet file in memory, and leaves the environment alone. Its status
-// before and after the run is the same as that which the next device finds on disk.
+// before and after the run equals the status that the next device finds on disk.
 func TestGuest(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent")
 	var said bytes.Buffer

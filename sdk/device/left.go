@@ -56,7 +56,7 @@ func LostLedger(err error, file *fleetfile.Node, released bool) error {
 	if !released || !errors.Is(err, state.ErrNoLedger) {
 		return err
 	}
-	return fmt.Errorf("device: ledger %s and its mark are missing, and %s has releases that they counted: "+state.Restore,
+	return fmt.Errorf("device: ledger %s and its high-water mark are missing, but %s has releases, which the ledger counted: "+state.Restore,
 		file.Ledger, file.State)
 }
 
@@ -69,8 +69,8 @@ func StatusOf(ctx context.Context, file *fleetfile.Node, fleet *fleetfile.File) 
 	return st, err
 }
 
-// Left returns the status of a node that does not run, from its files on disk. An error means that the files could not
-// be read.
+// Left returns the status of a node that is not running, from its files on disk. An error means that the files could
+// not be read.
 func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) {
 	f := fleet.Fleet
 	st := monitor.NewStatus(f, file.Name)
@@ -153,8 +153,8 @@ func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) 
 	return own
 }
 
-// ErrOtherState says that a state folder belongs to another node or run than the node file.
-var ErrOtherState = errors.New("the state is another node's or another run's")
+// ErrOtherState says that a state folder does not belong to the node and run of the node file.
+var ErrOtherState = errors.New("the state belongs to another node or run")
 
 // Kept reads the last release in a node's state folder; Model is that of [sdk.Fleet.Model]. The error wraps
 // fs.ErrNotExist if the node has made no release.
@@ -167,7 +167,7 @@ func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) 
 		return nil, err
 	}
 	if hash := fleet.Fleet.Hash(); kept.Fleet != hash || kept.Member != file.Name {
-		return nil, fmt.Errorf("%w: %s holds a model of %q in the fleet with hash %x, and the node file means %q in %x",
+		return nil, fmt.Errorf("%w: %s has the model of %q in the fleet with hash %x, want %q in %x as in the node file",
 			ErrOtherState, file.State, kept.Member, kept.Fleet[:8], file.Name, hash[:8])
 	}
 	kept.Model = fleet.Fleet.Model(kept.Model, kept.Round, kept.End, kept.Early)

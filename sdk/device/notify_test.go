@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// The socket may be abstract. Without a socket, or for another process, nothing is sent. Child processes do not
-// inherit the variables.
+// The socket may be abstract. A notifier without a socket, or with the variables of another process, sends nothing.
+// Child processes do not inherit the variables.
 func TestNotifier(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no unixgram")
@@ -106,7 +106,7 @@ func TestWatchdog(t *testing.T) {
 		defer close(reported)
 		d.report(ctx)
 	}()
-	for m.next(t, 10*every) != "" { // until it is silent, which it must become
+	for m.next(t, 10*every) != "" { // until the node is silent
 	}
 	close(answer)
 	for range 20 {

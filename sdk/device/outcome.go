@@ -20,9 +20,9 @@ type Outcome struct {
 	Done       bool    `json:"done"`
 	NonPrivate bool    `json:"non_private"`
 	Queries    int64   `json:"queries"`    // a multiple of the samples: must stay on this device
-	BytesSent  int64   `json:"bytes_sent"` // of encoded frames
+	BytesSent  int64   `json:"bytes_sent"` // total size of encoded frames
 	Seconds    float64 `json:"seconds"`
-	Model      string  `json:"model_sha256"` // of the model as float32, little endian
+	Model      string  `json:"model_sha256"` // hash of the model as little-endian float32
 	Local      *Local  `json:"local_display"`
 	// LocalErrors replaces Local if the model predicts a number.
 	LocalErrors *LocalErrors   `json:"local_errors,omitempty"`
@@ -35,7 +35,7 @@ type Outcome struct {
 	// EndedAfter is the last round with data if the run ended early. Stops has the early-stop requests.
 	EndedAfter int        `json:"ended_after_round,omitempty"`
 	Stops      []sdk.Wish `json:"stops,omitempty"`
-	// Suspects are the neighbors with indications against them, and the indications.
+	// Suspects are the neighbors whose releases are suspicious, each with the reason.
 	Suspects []string `json:"suspects,omitempty"`
 	// Quarantined are the neighbors that the run excluded, each with the time and the reason.
 	Quarantined []string `json:"quarantined,omitempty"`
@@ -53,8 +53,8 @@ type LocalErrors struct {
 
 // Local comes directly from this node's data: no privacy guarantee covers it.
 type Local struct {
-	Accuracy float64 `json:"accuracy"` // in percent, on test samples
-	Majority float64 `json:"majority"` // likewise, of always predicting the most frequent class
+	Accuracy float64 `json:"accuracy"` // accuracy on test samples, in percent
+	Majority float64 `json:"majority"` // accuracy of always predicting the most frequent class, in percent
 	Samples  int     `json:"test_samples"`
 	Covered  bool    `json:"covered_by_privacy"` // false
 }

@@ -89,7 +89,7 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	}
 	unlink, err := d.openControl(func() { stop(ErrStopped) })
 	if err != nil {
-		d.say("control: %v; the node goes on without, and can be stopped with a signal", err)
+		d.say("control: %v; the node runs without a control socket, use a signal to stop it", err)
 	}
 	if d.manager.socket != "" {
 		work.Go(func() { d.report(ctx) })
@@ -143,7 +143,7 @@ func Activity(s *monitor.Status) string {
 	case phase != monitor.Querying:
 		return cmp.Or(activities[phase], string(phase))
 	case s.Stalled > 10:
-		return "asking the oracle, which has not answered for a while"
+		return "waiting for the oracle, which has not answered for a while"
 	case s.Round%(1+s.Mixing) > 0:
 		return "mixing"
 	}
@@ -154,8 +154,8 @@ var activities = map[monitor.Phase]string{
 	monitor.Cooling:  "cooling down",
 	monitor.Serving:  "done, serving neighbors",
 	monitor.Ended:    "done",
-	monitor.Fresh:    "not running; nothing was ever released",
-	monitor.Stopped:  "not running; it would go on from here",
+	monitor.Fresh:    "not running; it has released nothing",
+	monitor.Stopped:  "not running; it can continue from here",
 	monitor.Finished: "not running; its run is done",
 	monitor.Damaged:  "not running; its state is damaged",
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// refusals is how often a neighbor must refuse, or be refused, without a connection in between: a single hello may
-// have been sent while a file was being changed. Through a broker one refusal suffices: it rests on a signed message
-// that this node has read.
+// refusals is the number of refused hellos, by either side and without a connection in between, after which a neighbor
+// counts as having a different fleet. A single hello may have been sent while a file was being changed. Through a
+// broker one refusal suffices, because this node has read a signed message of the neighbor.
 const refusals = 3
 
-// watch ends the run when every neighbor has another fleet: most likely this node's file is wrong.
+// watch ends the run when every neighbor has a different fleet: most likely this node's file is wrong.
 func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCauseFunc) {
 	type count struct {
 		last  error
@@ -60,10 +60,10 @@ func (d *Device) reloadOn(hangup chan os.Signal) (stop func()) {
 	work.Go(func() {
 		for range hangup {
 			if err := d.reload(); err != nil {
-				d.say("the fleet file is not taken over, everything stays as it was: %v", err)
+				d.say("the fleet file was not reloaded, nothing has changed: %v", err)
 				continue
 			}
-			d.say("the fleet file is read again: keys and addresses are those of %s now", d.File.Fleet)
+			d.say("the fleet file was reloaded: keys and addresses now come from %s", d.File.Fleet)
 		}
 	})
 	return func() {
@@ -80,7 +80,7 @@ func (d *Device) reload() error {
 		return err
 	}
 	if file.Fleet.Hash() != d.fleet.Hash() {
-		// The error is that of a member that meets another fleet: it names the section that differs.
+		// This check runs when two members connect. Its error names the section that differs.
 		err := d.fleet.CheckHello("this node")("its file", file.Fleet.Hello("its file")("this node"))
 		return fmt.Errorf("only keys and addresses may change during a run: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// From two keys to a file that both members have, and back to the parts that a node needs.
+// Two keys become a fleet file that both members have. A node reads it and gets its own parts.
 func Example() {
 	dir, err := os.MkdirTemp("", "fleetfile")
 	if err != nil {
@@ -24,7 +24,7 @@ func Example() {
 		Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.9, Delta: 1e-5, EpsilonLimit: 8},
 	}
 	file := &fleetfile.File{Fleet: fleet}
-	for _, name := range fleet.Members { // on two devices: only the public keys leave them
+	for _, name := range fleet.Members { // on two devices, which only the public keys leave
 		key, err := fleetfile.CreateKey(filepath.Join(dir, name+".key"))
 		if err != nil {
 			fmt.Println(err)

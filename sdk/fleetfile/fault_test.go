@@ -85,13 +85,13 @@ func TestFleetFaults(t *testing.T) {
 		one(`"version": 1,`, "", "version is missing, want 1"),
 		// run and dim
 		one(`"run": "ward-study <2>"`, `"run": ""`,
-			`run is "", want 1..64 bytes of UTF-8, all printable`),
+			`run is "", want 1..64 bytes of printable UTF-8`),
 		one(`"run": "ward-study <2>"`, `"run": "`+strings.Repeat("x", 65)+`"`,
-			`run is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", want 1..64 bytes of UTF-8, all pri`),
+			`run is "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", want 1..64 bytes of printable UTF-8`),
 		one(`"run": "ward-study <2>"`, `"run": 7`,
 			`run: found number, want a string`),
 		one(`"run": "ward-study <2>",`, "",
-			`run is "", want 1..64 bytes of UTF-8, all printable`),
+			`run is "", want 1..64 bytes of printable UTF-8`),
 		one(`"dim": 3`, `"dim": 0`, "dim is 0, want a whole number, 1..268435456"),
 		one(`"dim": 3`, `"dim": 3.0`,
 			`dim: found number 3.0, want a whole number`),
@@ -105,12 +105,12 @@ func TestFleetFaults(t *testing.T) {
 		one(`"x0": {`, `"x1": {`,
 			`unknown field "x1"`),
 		one(`"file": "start/x0.bin"`, `"zeros": true`,
-			`x0 has zeros, want file and sha256 left out: the start is zeros`),
+			`x0 has zeros, want neither file nor sha256: the start is zeros`),
 		one(`"file": "start/x0.bin"`, `"file": "/etc/passwd"`,
-			`x0.file is "/etc/passwd", want the name of a file in the folder of this one, or below`),
+			`x0.file is "/etc/passwd", want a file in the fleet file's folder or below`),
 		one(`"file": "start/x0.bin"`, `"file": "../x0.bin"`, `x0.file is "../x0.bin", want`),
 		one(`"file": "start/x0.bin",`, ``,
-			`x0.file is "", want the name of a file in the folder of this one, or below, or "zeros": true`),
+			`x0.file is "", want a file in the fleet file's folder or below, or "zeros": true`),
 		one(`"sha256": "2f`, `"sha256": "3f`,
 			`x0.sha256 is 3f7a46bea9a7ba438316dab7dc47da3ef15691ecfc5b5911197e3ee2a9d30dad, but "start/x0.bin" has 2f7a46be`),
 		one(`"sha256": "2f`, `"sha256": "2`, "x0.sha256 is").mend("want 64 hexadecimal digits"),
@@ -119,10 +119,10 @@ func TestFleetFaults(t *testing.T) {
 		one(`"edges": [`, `"edges": [["a", "z"],`,
 			`edges[0][1] is "z", want the name of a member`),
 		one(`["b", "a"]`, `["b"]`,
-			`graph.edges[0] has 1 names, want a pair of two members' names`).
+			`graph.edges[0] has 1 names, want the names of two members`).
 			and(`edges: graph: not connected: no path leads from node 0 to node 1 (1 of 3 nodes are within reach of node 0)`),
 		one(`["b", "a"]`, `["b", "a", "c"]`,
-			`graph.edges[0] has 3 names, want a pair of two members' names`).
+			`graph.edges[0] has 3 names, want the names of two members`).
 			and(`edges: graph: not connected: no path leads from node 0 to node 1 (1 of 3 nodes are within reach of node 0)`),
 		one(`["b", "a"]`, `"b-a"`,
 			`graph.edges: found string, want an array`),
@@ -131,7 +131,7 @@ func TestFleetFaults(t *testing.T) {
 		one(`["b", "a"]`, `["b", "b"]`,
 			`edges: graph: edge 0: found (1, 1), a self loop; wanted two different nodes`),
 		one(`["b", "a"]`, `["b", "a"], ["a", "b"]`,
-			`edges: graph: edge 1: found (0, 1) again, it is edge 0 already; wanted each edge once`),
+			`edges: graph: edge 1: found (0, 1) again, the same as edge 0; wanted each edge once`),
 		one(`["b", "a"],`, ``, "not connected"),
 		one(`"edges": [`, `"ring": true, "edges": [`,
 			`unknown field "ring"`),
@@ -155,10 +155,10 @@ func TestFleetFaults(t *testing.T) {
 		one(members, `"members": ["a", "b", "c"],`,
 			`members: found string, want an object`),
 		one(`{"name": "a"`, `{"name": "b"`,
-			`members[1] is "b", want another name than members[0] has`).
+			`members[1] is "b", want a name other than that of members[0]`).
 			and(`edges[0][1] is "a", want the name of a member`),
 		one(`{"name": "a"`, `{"name": ""`,
-			`members[0] is "", want 1..64 bytes of UTF-8, all printable`).
+			`members[0] is "", want 1..64 bytes of printable UTF-8`).
 			and(`edges[0][1] is "a", want the name of a member`),
 		one(`{"name": "a", `, `{"name": "a", "role": "boss", `,
 			`unknown field "role"`),
@@ -175,7 +175,7 @@ func TestFleetFaults(t *testing.T) {
 			"members[2].retired[1] is "+pin("a")+", which is members[0].keys[0] already").and("retired[2] is " + pin("d") +
 			", which is members[2].retired[0] already"),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": [`+`"`+strings.Join(pinsOf(9), `", "`)+`"`+`]`,
-			`members[2].retired has 9 keys, want at most 8: those that may not connect any more, and whose past signatures `),
+			`members[2].retired has 9 keys, want at most 8: those that may no longer connect, but whose past signatures `),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": "`+pin("d")+`"`,
 			`members.retired: found string, want an array`),
 		one(`["`+pin("c")+`"]`, `["`+pin("c")+`"], "retired": ["`+strings.TrimPrefix(pin("d"), "ed25519:")+`"]`,
@@ -183,14 +183,14 @@ func TestFleetFaults(t *testing.T) {
 		one(`["`+pin("c")+`"]`, `"`+pin("c")+`"`,
 			`members.keys: found string, want an array`),
 		one(`["`+pin("c")+`"]`, `[null]`,
-			`line 18 has null, want a value, or the field left out`),
+			`line 18 has null, want a value, or the field omitted`),
 		one(`"wss://c.example/"`, `"ws://c.example/"`,
 			`members[2].addresses[0]: address "ws://c.example/": want wss://host:port/path`),
 		one(`"wss://c.example/"`, `"wss://c.example:70000/"`, "port is 70000, want 1 to 65535"),
 		one(`"wss://c.example/"`, `8`,
 			`members.addresses: found number, want a string`),
 		one(`, "addresses": ["wss://b.example:7443/spade", "wss://[::1]:7443"]`, ``,
-			`members[1].addresses is empty, and so is members[0].addresses, want an address of one of them: "a" and "b" are`),
+			`members[1].addresses and members[0].addresses are empty, want an address of one of them: "a" and "b" are`),
 		// method
 		one(`"rounds": 4`, `"rounds": 0`,
 			`method.rounds is 0, want a whole number, 1..2147483647`).
@@ -202,11 +202,11 @@ func TestFleetFaults(t *testing.T) {
 		one(`"tau": 2`, `"tau": 2, "tau": 2`,
 			`field tau is given twice`),
 		one(`"tau": 2`, `"Tau": 2`,
-			`unknown field "Tau", want a name of small letters`),
+			`unknown field "Tau", want a name in lower case`),
 		one(`"tau": 2`, `"tau": 1e1`,
 			`method.tau: found number 1e1, want a whole number`),
 		one(`"batch": 8`, `"batch": null`,
-			`line 24 has null, want a value, or the field left out`),
+			`line 24 has null, want a value, or the field omitted`),
 		one(`"rho": 1.5`, `"rho": 0`,
 			`method.rho is 0, want 1e-9..1e9`),
 		one(`"rho": 1.5`, `"rho": 1e999`,
@@ -216,13 +216,13 @@ func TestFleetFaults(t *testing.T) {
 		one(`"gain": 0.75`, `"gain": "NaN"`,
 			`method.gain: found string, want a number`),
 		one(`[0.4, 0.3, 0.2, 0.1]`, `[0.4, 0, 0.2, "x"]`,
-			`eta or mu is not a number, nor an array of one number for each round`),
+			`eta and mu must be a number, or an array with one number per round`),
 		one(`[0.4, 0.3, 0.2, 0.1]`, `[]`,
 			`method.eta is a list of 0 values, want one number, or one for each of 4 rounds`),
 		one(`"mu": [0.5]`, `"mu": 1e39`,
 			`method.mu is 1e+39, want 1.2e-38..3.4e38`),
 		one(`"mu": [0.5]`, `"mu": {"from": 1}`,
-			`eta or mu is not a number, nor an array of one number for each round`),
+			`eta and mu must be a number, or an array with one number per round`),
 		one(`"estimator": "centered"`, `"estimator": "best"`,
 			`zoest: estimator "best", want paper, centered or tracking`),
 		one(`"directions": "walsh"`, `"directions": "cube"`,
@@ -256,8 +256,8 @@ func TestFleetFaults(t *testing.T) {
 		one(privacy, `"privacy": {},`,
 			`privacy is {}, want clip, sigma and delta, or non_private`),
 		one(privacy, `"privacy": {"non_private": true, "clip": 0.1},`,
-			`privacy.non_private is true, want false, or no other setting of privacy: choose one of {NonPrivate:true Clip:0`).
-			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise for a grid to hide in`),
+			`privacy.non_private is true, want false, or no other privacy setting; found {NonPrivate:true Clip:0`).
+			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise that would hide the rounding`),
 		one(privacy, `"privacy": {"non_private": false},`,
 			`privacy is {}, want clip, sigma and delta, or non_private`),
 		// wire
@@ -307,27 +307,27 @@ func TestSharingFaults(t *testing.T) {
 		one(`"pair_sigma": 1.5`, `"pair_sigma": 1536`,
 			"shared sigma is 1536, want sigma (0.75) times a power of two, 2^-4..2^10"),
 		one(shared, "",
-			`privacy.effective_sigma is 1, want 0, as pair_sigma is 0: it is for noise that neighbors share`).
-			and(`privacy.colluders is 1, want 0, as pair_sigma is 0: it is for noise that neighbors share`).
-			and(`privacy.epsilon_limit_all is 40, want 0, as pair_sigma is 0: it is for noise that neighbors share`),
-		one("    \"effective_sigma\": 1,\n", "", "privacy.effective_sigma is 0, want sigma (0.75) or more, and at most 1.006"),
-		one(`"effective_sigma": 1`, `"effective_sigma": 1.01`, "privacy.effective_sigma is 1.01, want sigma (0.75) or more, and at "+
+			`privacy.effective_sigma is 1, want 0, as pair_sigma is 0 and members share no noise`).
+			and(`privacy.colluders is 1, want 0, as pair_sigma is 0 and members share no noise`).
+			and(`privacy.epsilon_limit_all is 40, want 0, as pair_sigma is 0 and members share no noise`),
+		one("    \"effective_sigma\": 1,\n", "", "privacy.effective_sigma is 0, want at least sigma (0.75), and at most 1.006"),
+		one(`"effective_sigma": 1`, `"effective_sigma": 1.01`, "privacy.effective_sigma is 1.01, want at least sigma (0.75), and at "+
 			"most 1.006"),
-		one(`"effective_sigma": 1`, `"effective_sigma": 0.7`, "privacy.effective_sigma is 0.7, want sigma (0.75) or more"),
+		one(`"effective_sigma": 1`, `"effective_sigma": 0.7`, "privacy.effective_sigma is 0.7, want at least sigma (0.75)"),
 		one(`"effective_sigma": 1`, `"effective_sigma": "1"`,
 			`privacy.effective_sigma: found string, want a number`),
-		one(`"colluders": 1`, `"colluders": 2`, "left to whoever sees all releases, together with any 2 members"),
+		one(`"colluders": 1`, `"colluders": 2`, "remains against whoever sees all releases, together with any 2 members"),
 		one(`"colluders": 1`, `"colluders": -1`, "privacy.colluders is -1, want a whole number, 0..2147483647"),
 		one(`"epsilon_limit_all": 40`, `"epsilon_limit_all": 1e7`,
 			`privacy.epsilon_limit_all is 1e+07, want 0 (no limit), or more than 0 and at most 1e6`),
 		one(`"epsilon_limit_all": 40`, `"epsilon_limit_all": 7`,
-			"privacy.epsilon_limit_all is 7, want 0 (no limit), or at least epsilon_limit (8), which is needed with it"),
+			"privacy.epsilon_limit_all is 7, want 0 (no limit), or at least epsilon_limit (8), which must be set too"),
 		one("    \"epsilon_limit\": 8,\n", "", "privacy.epsilon_limit_all is 40, want 0 (no limit), or at least epsilon_limit (0)"),
 		one(`"clip": 0.1`, `"clip": 0.1, "non_private": true`,
-			`privacy.non_private is true, want false, or no other setting of privacy: choose one of {NonPrivate:true Clip:0`).
-			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise for a grid to hide in`),
+			`privacy.non_private is true, want false, or no other privacy setting; found {NonPrivate:true Clip:0`).
+			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise that would hide the rounding`),
 		one(`"sigma": 0.75`, `"sigma": 0`,
-			`privacy.sigma is 0, want more than 0`), // consequences are not reported
+			`privacy.sigma is 0, want more than 0`), // errors that follow from this one are not reported
 		one(`["a", "c"]`, `["a", "z"]`,
 			`edges[2][1] is "z", want the name of a member`),
 	} {
@@ -348,8 +348,8 @@ func (c change) mend(want string) change {
 	return c
 }
 
-// Errors of all sections are reported together, in the order of the format, with the name of the file. Of very many,
-// the first fifty are reported and the rest is counted.
+// Errors of all sections are reported together, in the order of the format, with the name of the file. Of more
+// than fifty errors, the first fifty are reported and the rest is counted.
 func TestManyFaults(t *testing.T) {
 	text, err := sample().Marshal()
 	if err != nil {

@@ -48,7 +48,7 @@ func create(path string, data []byte, mode os.FileMode) error {
 		err = file.Sync()
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
-		_ = os.Remove(path) // this call created it, and it is incomplete
+		_ = os.Remove(path) // this call created the file, which is incomplete
 		return fmt.Errorf("fleetfile: %w", err)
 	}
 	return nil
@@ -85,7 +85,7 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	}
 	block, rest := pem.Decode([]byte(text))
 	if block == nil || block.Type != pemType || len(rest) > 0 {
-		return nil, fmt.Errorf("fleetfile: key file %s is not one PEM block %q, want what keygen or openssl genpkey writes",
+		return nil, fmt.Errorf("fleetfile: key file %s is not one PEM block %q, want the output of keygen or openssl genpkey",
 			path, pemType)
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
@@ -110,7 +110,7 @@ func ReadSecret(path, kind string) (string, error) {
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" {
 		return "", fmt.Errorf("fleetfile: %s %s has mode %04o, want 0600: others can reach it; "+
-			"chmod 600 %[2]s, or replace what is in it if somebody may have seen it", kind, path, mode)
+			"run chmod 600 %[2]s, and replace its content if anyone may have read it", kind, path, mode)
 	}
 	return strings.TrimSpace(string(data)), nil
 }

@@ -105,7 +105,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 	}
 	for i, e := range form.Graph.Edges {
 		if len(e) != 2 {
-			errs.when(true, "graph.edges[%d] has %d names, want a pair of two members' names", i, len(e))
+			errs.when(true, "graph.edges[%d] has %d names, want the names of two members", i, len(e))
 			continue
 		}
 		fleet.Edges = append(fleet.Edges, [2]string(e))
@@ -125,21 +125,21 @@ func parse(data []byte, name string, load loader) (*File, error) {
 	return f, nil
 }
 
-// load reads the start of a model of dim parameters, nil for zeros.
+// load reads the start of a model of dim parameters; it returns nil for zeros.
 func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	if s.Zeros {
 		if s.File+s.SHA256 != "" {
-			return nil, errors.New("x0 has zeros, want file and sha256 left out: the start is zeros")
+			return nil, errors.New("x0 has zeros, want neither file nor sha256: the start is zeros")
 		}
 		return nil, nil
 	}
 	var errs faults
 	errs.when(!filepath.IsLocal(filepath.FromSlash(s.File)),
-		`x0.file is %q, want the name of a file in the folder of this one, or below, or "zeros": true`, s.File)
+		`x0.file is %q, want a file in the fleet file's folder or below, or "zeros": true`, s.File)
 	sum, err := hex.DecodeString(s.SHA256)
 	errs.when(err != nil || len(sum) != sha256.Size, "x0.sha256 is %.60q, want 64 hexadecimal digits, the SHA-256 of the file",
 		s.SHA256)
-	if len(errs) > 0 || dim < 1 || dim > wire.MaxDim { // a wrong dim is reported with the fleet
+	if len(errs) > 0 || dim < 1 || dim > wire.MaxDim { // Fleet.Validate reports a wrong dim
 		return nil, errors.Join(errs...)
 	}
 	data, err := load(s.File, 4*int64(dim))
@@ -159,13 +159,13 @@ func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 // File. It refuses what Parse would refuse. The text does not contain the start vector, see [File.Write].
 func (f *File) Marshal() ([]byte, error) {
 	if f.Fleet == nil {
-		return nil, errors.New("fleetfile: no fleet")
+		return nil, errors.New("fleetfile: Fleet is nil, want a fleet")
 	}
 	if !slices.EqualFunc(f.Members, f.Fleet.Members, func(m Member, name string) bool { return m.Name == name }) {
-		return nil, fmt.Errorf("fleetfile: Members does not have the fleet's members in their order, %q", f.Fleet.Members)
+		return nil, fmt.Errorf("fleetfile: Members differs from Fleet.Members, want the names %q in this order", f.Fleet.Members)
 	}
 	if moves(f.Fleet.X0) && f.X0File == "" {
-		return nil, errors.New("fleetfile: X0File is empty, want a name for the file of a start that is not zero")
+		return nil, errors.New("fleetfile: X0File is empty, want a file name: the start is not zero")
 	}
 	if err := f.Fleet.Validate(); err != nil {
 		return nil, In("", err)
@@ -180,7 +180,7 @@ func (f *File) Marshal() ([]byte, error) {
 	return text, nil
 }
 
-// text is Marshal without the checks.
+// text is Marshal without its checks.
 func (f *File) text() ([]byte, error) {
 	fleet := f.Fleet
 	form := fleetForm[json.RawMessage, json.RawMessage, Member]{Version: version, Run: fleet.Run, Dim: fleet.Dim,

@@ -54,8 +54,8 @@ func sample() *File {
 	}
 }
 
-// sharing is sample on a triangle, with pairwise noise and mixing rounds. One edge stays hidden from an adversary who
-// has the knowledge of one member: 0.75*sqrt(1+4/5) = 1.006, of which 1 is claimed.
+// sharing is sample on a triangle, with pairwise noise and mixing rounds. An adversary who knows the secrets of one
+// member does not know the noise of one edge: 0.75*sqrt(1+4/5) = 1.006, of which 1 is claimed.
 func sharing() *File {
 	f := sample()
 	f.Fleet.Edges = append(f.Fleet.Edges, [2]string{"a", "c"})
@@ -112,13 +112,13 @@ func TestGoldenFleet(t *testing.T) {
 	if !reflect.DeepEqual(f, sample()) {
 		t.Errorf("read %+v, want %+v", f, sample())
 	}
-	const hash = "b62e6818950d5e79ab2a5e96c307b33923f197e12327be61773d967e9ab923cd"
+	const hash = "eb8fa5b15230611fe91a4d2d6fbaa7154d9fe86a7e435e077049caae77b40c99"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}
 }
 
-// The same for a fleet with pairwise noise.
+// The text and the hash of a fleet with pairwise noise never change either.
 func TestGoldenSharing(t *testing.T) {
 	path := filepath.Join("testdata", "golden", "sharing.json")
 	got, err := sharing().Marshal()
@@ -138,7 +138,7 @@ func TestGoldenSharing(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(f, sharing()) {
 		t.Fatalf("read %+v, %v, want %+v", f, err, sharing())
 	}
-	const hash = "74515b5941ae65a081b616a288b4a20e8f700053392f6efda782527c5a81c711"
+	const hash = "2a4611983fd4cd2ba5d72432539d585289595b4c325d89cec831e700387ae5c8"
 	if h := f.Fleet.Hash(); hex.EncodeToString(h[:]) != hash {
 		t.Errorf("hash %x, want %s", h, hash)
 	}
@@ -163,18 +163,18 @@ func TestRoundTrip(t *testing.T) {
 
 func TestMarshalRefuses(t *testing.T) {
 	for want, change := range map[string]func(f *File){
-		"no fleet":                              func(f *File) { f.Fleet = nil },
-		"Members does not have the fleet's":     func(f *File) { f.Members = f.Members[:2] },
-		`their order, ["a" "b" "c"]`:            func(f *File) { f.Members[0].Name = "z" },
-		"X0File is empty":                       func(f *File) { f.X0File = "" },
-		"method.gain is NaN, want":              func(f *File) { f.Fleet.Method.Gain = math.NaN() },
-		"method.tau is 0, want":                 func(f *File) { f.Fleet.Method.Tau = 0 },
-		"members[2].keys has 0 keys":            func(f *File) { f.Members[2].Keys = nil },
-		"members[1].addresses is empty, and so": func(f *File) { f.Members[1].Addresses = nil },
-		`x0.file is "../x0", want the name`:     func(f *File) { f.X0File = "../x0" },
-		"method.eta is a list of 0 values":      func(f *File) { f.Fleet.Method.Eta = nil },
-		`estimator is "7", want`:                func(f *File) { f.Fleet.Method.Estimator = 7 },
-		"choose one of {NonPrivate":             func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
+		"Fleet is nil":                               func(f *File) { f.Fleet = nil },
+		"Members differs from Fleet.Members":         func(f *File) { f.Members = f.Members[:2] },
+		`want the names ["a" "b" "c"] in this order`: func(f *File) { f.Members[0].Name = "z" },
+		"X0File is empty":                            func(f *File) { f.X0File = "" },
+		"method.gain is NaN, want":                   func(f *File) { f.Fleet.Method.Gain = math.NaN() },
+		"method.tau is 0, want":                      func(f *File) { f.Fleet.Method.Tau = 0 },
+		"members[2].keys has 0 keys":                 func(f *File) { f.Members[2].Keys = nil },
+		"members[1].addresses and members[0].":       func(f *File) { f.Members[1].Addresses = nil },
+		`x0.file is "../x0", want a file`:            func(f *File) { f.X0File = "../x0" },
+		"method.eta is a list of 0 values":           func(f *File) { f.Fleet.Method.Eta = nil },
+		`estimator is "7", want`:                     func(f *File) { f.Fleet.Method.Estimator = 7 },
+		"found {NonPrivate":                          func(f *File) { f.Fleet.Privacy.NonPrivate, f.Fleet.Wire = true, sdk.Wire{} },
 	} {
 		f := sample()
 		change(f)
@@ -184,8 +184,8 @@ func TestMarshalRefuses(t *testing.T) {
 	}
 }
 
-// Write replaces neither the file nor the start vector. A start vector that does not fit and a missing one have
-// different errors.
+// Write replaces neither an existing fleet file nor an existing start vector. A missing start vector and one of another
+// size have different errors.
 func TestWriteAndRead(t *testing.T) {
 	dir := t.TempDir()
 	f := sample()
@@ -312,7 +312,7 @@ func TestHash(t *testing.T) {
 		f := sharing()
 		change(f)
 		if f.Fleet.Hash() == sharing().Fleet.Hash() {
-			t.Errorf("%s of shared noise is not in the hash", name)
+			t.Errorf("%s of pairwise noise is not in the hash", name)
 		}
 	}
 	moved := sample()
@@ -436,7 +436,7 @@ func TestWhoListens(t *testing.T) {
 		{"a", true, false, false, "", ""},
 		{"b", true, true, false, "", `listen is missing, want host:port: "a" has no address, so it dials "b"`},
 		{"c", true, true, false, "", `listen is missing, want host:port: "b" dials "c", which has an address`},
-		{"b", false, true, true, `"a" and "b" are neighbors, and neither can be dialed`, ""},
+		{"b", false, true, true, `want an address of one of them: "a" and "b" are neighbors`, ""},
 		{"c", false, false, true, "", ""}, // through a broker
 	} {
 		f := sample()

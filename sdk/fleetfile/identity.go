@@ -27,8 +27,8 @@ func (f *File) Peers(self string) []transport.Peer {
 	return peers
 }
 
-// SigningKeys returns the keys whose signatures on a member's releases count, the current ones followed by the retired
-// ones; nil for an unknown member.
+// SigningKeys returns the keys that verify a member's releases: the current ones followed by the retired ones; nil for
+// an unknown member.
 func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	for _, m := range f.Members {
 		if m.Name == member {
@@ -68,14 +68,14 @@ func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 	for _, p := range f.Peers(n.Name) {
 		const missing = "fleetfile: listen is missing, want host:port: "
 		switch {
-		case len(p.Addresses)+len(f.Members[i].Addresses) == 0: // the fleet connects through a broker
-			return fmt.Errorf("fleetfile: %q and %q are neighbors, and neither can be dialed: want an address of one of them, "+
+		case len(p.Addresses)+len(f.Members[i].Addresses) == 0: // only a fleet that connects through a broker may have such neighbors
+			return fmt.Errorf("fleetfile: %q and %q are neighbors, but neither has an address: want an address of one of them, "+
 				"or a broker in transport", n.Name, p.Name)
 		case n.Listen != "":
 		case len(p.Addresses) == 0:
 			return fmt.Errorf(missing+"%q has no address, so it dials %q", p.Name, n.Name)
 		case p.Name < n.Name && len(f.Members[i].Addresses) > 0: // only the node with the lower name dials
-			return fmt.Errorf(missing+"%q dials %q, which has an address in the fleet file; without one it only dials out",
+			return fmt.Errorf(missing+"%q dials %q, which has an address in the fleet file; a member without one only dials out",
 				p.Name, n.Name)
 		}
 	}

@@ -68,8 +68,8 @@ func Each(err error) (all []error) {
 	return all
 }
 
-// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. It refuses any version but
-// versions, unless versions is 0.
+// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. The version of the
+// file must be versions, unless versions is 0.
 func Decode(data []byte, limit, versions int, form any) error {
 	if len(data) > limit {
 		return fmt.Errorf("the file has %d bytes, want at most %d", len(data), limit)
@@ -94,13 +94,13 @@ func decodeOwn(data []byte, form any) error {
 	return NoNull(data)
 }
 
-// NoNull refuses null in valid JSON text: package json treats it as a missing field.
+// NoNull returns an error if valid JSON text has a null, which package json would treat as a missing field.
 func NoNull(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	for token, err := dec.Token(); err == nil; token, err = dec.Token() {
 		if token == nil {
 			line := 1 + bytes.Count(data[:dec.InputOffset()], []byte("\n"))
-			return fmt.Errorf("line %d has null, want a value, or the field left out", line)
+			return fmt.Errorf("line %d has null, want a value, or the field omitted", line)
 		}
 	}
 	return nil
@@ -155,7 +155,7 @@ func layOut(to *bytes.Buffer, compact []byte, indent string) {
 // oneLine writes a compact JSON value with a space after commas and colons. JSON escapes line feeds in strings.
 func oneLine(to *bytes.Buffer, compact []byte) {
 	var text bytes.Buffer
-	_ = json.Indent(&text, compact, "", "") // it is well formed
+	_ = json.Indent(&text, compact, "", "") // the text is well formed
 	spaced := bytes.ReplaceAll(text.Bytes(), []byte(",\n"), []byte(", "))
 	to.Write(bytes.ReplaceAll(spaced, []byte("\n"), nil))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// kinds are the kinds of a section of a node file. The name of a field in the section selects the kind.
+// kinds are the registered kinds of a section of a node file. The name of a field in the section selects the kind.
 type kinds[T any] struct {
 	section string
 	parse   map[string]func(section json.RawMessage, dir string) (T, error)

@@ -44,7 +44,7 @@ func (m memberForm) member(place string, owner map[string]string) (Member, error
 	var errs faults
 	errs.when(len(m.Keys) < 1 || len(m.Keys) > 2,
 		"%s.keys has %d keys, want 1 or 2: the current one and, while it is being replaced, the next", place, len(m.Keys))
-	errs.when(len(m.Retired) > 8, "%s.retired has %d keys, want at most 8: those that may not connect any more, and whose "+
+	errs.when(len(m.Retired) > 8, "%s.retired has %d keys, want at most 8: those that may no longer connect, but whose "+
 		"past signatures count", place, len(m.Retired))
 	keys := func(place string, texts []string) (keys []ed25519.PublicKey) {
 		for i, text := range texts {
@@ -81,8 +81,8 @@ func (f *File) checkAddresses() (errs faults) {
 	for _, e := range f.Fleet.Edges {
 		i, j := number[min(e[0], e[1])], number[max(e[0], e[1])]
 		errs.when(!some(f.Members[i]) && !some(f.Members[j]),
-			"members[%d].addresses is empty, and so is members[%d].addresses, want an address of one of them: "+
-				"%q and %q are neighbors, and neither can be dialed (a fleet without any address meets at a broker)",
+			"members[%d].addresses and members[%d].addresses are empty, want an address of one of them: "+
+				"%q and %q are neighbors (only a fleet that connects through a broker has no addresses)",
 			j, i, f.Members[i].Name, f.Members[j].Name)
 	}
 	return errs

@@ -31,8 +31,8 @@ func (m *Metrics) validate(dir string) (errs faults) {
 	case (m.Certificate == "") != (m.CertificateKey == ""):
 		errs.when(true, "metrics has one of certificate_file and certificate_key_file, want both or none")
 	case m.Certificate == "" && (!loopback(m.Listen) || m.ClientCA != ""):
-		errs.when(true, "metrics has no certificate_file, want one with certificate_key_file: without TLS a token can be read "+
-			"on the way, and a collector has no certificate")
+		errs.when(true, "metrics has no certificate_file, want one with certificate_key_file: without TLS, others can read the "+
+			"token, and a collector cannot present a certificate")
 	}
 	return errs
 }
@@ -50,7 +50,7 @@ func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.Certificate == "" {
 		return token, nil, nil
 	}
-	key, err := ReadSecret(m.CertificateKey, "a key file") // with the permission check of secrets
+	key, err := ReadSecret(m.CertificateKey, "a key file") // ReadSecret checks the permissions
 	if err != nil {
 		return "", nil, err
 	}

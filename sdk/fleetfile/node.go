@@ -26,11 +26,11 @@ type Node struct {
 	Listen string `json:"listen"` // host:port; empty if this node only dials out
 	State  string `json:"state"`  // path of the node's state folder
 	Ledger string `json:"ledger"` // path of the lifetime ledger of its data set; empty in a run that is not private
-	Oracle Oracle `json:"-"`      // of a registered kind, see [RegisterOracle]
+	Oracle Oracle `json:"-"`      // an oracle of a registered kind, see [RegisterOracle]
 	HTTP   string `json:"http"`   // host:port on loopback; empty for none
 	// Metrics configures metrics for a collector on another machine; nil for none.
 	Metrics   *Metrics `json:"metrics"`
-	Transport any      `json:"-"` // of a registered kind, see [RegisterTransport]; nil for websockets
+	Transport any      `json:"-"` // a transport of a registered kind, see [RegisterTransport]; nil for websockets
 	// Proxy is the URL, http://host:port or https://host:port, of the proxy through which the node dials; empty for
 	// the proxy of the environment. ProxyCredentials is the path of a file with user:password for it; empty for none.
 	Proxy            string `json:"proxy"`
@@ -99,7 +99,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		var err error
 		n.Transport, err = transports.read(form.Transport, dir)
 		errs = append(errs, Each(err)...)
-		errs.when(n.Listen != "", "listen is %q, want it left out: only nodes with websockets are dialed",
+		errs.when(n.Listen != "", "listen is %q, want it omitted: only nodes with websockets are dialed",
 			n.Listen)
 	}
 	errs.when(n.Listen != "" && !hostPort(n.Listen), "listen is %q, want host:port", n.Listen)
@@ -112,7 +112,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 		_, err := parseProxy(n.Proxy)
 		errs.when(err != nil, "proxy %w", err)
 	}
-	errs.when(n.Proxy == "" && n.ProxyCredentials != "", "proxy_credentials is %q, want it left out: there is no proxy",
+	errs.when(n.Proxy == "" && n.ProxyCredentials != "", "proxy_credentials is %q, want it omitted: there is no proxy",
 		n.ProxyCredentials)
 	errs.when(!slices.Contains([]string{"", "dense", "seeded"}, form.Table), "table is %q, want dense or seeded", form.Table)
 	n.SeededTable = form.Table == "seeded"
@@ -134,7 +134,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 	return n, nil
 }
 
-// ErrNoLedger is wrapped by the error of [Node.Load] if the fleet is private and the node file names no ledger.
+// ErrNoLedger is wrapped by the error of [Node.Load] if the fleet is private and the node file has no ledger.
 var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, " +
 	"since the fleet is private")
 
@@ -157,8 +157,8 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	case private && n.Ledger == "":
 		errs = append(errs, ErrNoLedger)
 	case !private && n.Ledger != "":
-		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want it left out: "+
-			"the fleet is not private, and a ledger cannot count what it spends", n.Ledger))
+		errs = append(errs, fmt.Errorf("fleetfile: ledger is %q, want it omitted: "+
+			"the fleet is not private, and a ledger cannot count a run without noise", n.Ledger))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
@@ -218,7 +218,7 @@ func parseProxy(text string) (*url.URL, error) {
 	case err != nil:
 		return nil, errors.New("is not a URL, want http://host:port")
 	case u.User != nil:
-		return nil, errors.New("has a user in it, want that in the file that proxy_credentials names")
+		return nil, errors.New("has a user in it, want the user in the file that proxy_credentials names")
 	}
 	if err := transport.CheckProxy(u); err != nil {
 		return nil, fmt.Errorf("is not the URL of a proxy: %w", err)

@@ -14,10 +14,10 @@ import (
 
 // Oracle is the source of a node's losses.
 type Oracle interface {
-	// Open loads and prepares data, or starts a program and reads its hello. ctx only bounds that. The caller must
-	// close the source once.
+	// Open loads and prepares data, or starts a program and reads its hello. ctx bounds only this step. The caller
+	// must close the source once.
 	Open(ctx context.Context, fleet *File) (*Source, error)
-	String() string // for people
+	String() string // a description for people
 }
 
 func init() { RegisterOracle("stream", parseStream) }
@@ -55,7 +55,7 @@ func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 
 // String names the program and the number of its processes.
 func (s *Stream) String() string {
-	return fmt.Sprintf("%d running side by side: %s", s.Workers, strings.Join(s.Command, " "))
+	return fmt.Sprintf("%d in parallel: %s", s.Workers, strings.Join(s.Command, " "))
 }
 
 // Open starts the program, see [Oracle].
@@ -80,7 +80,7 @@ type Source struct {
 	// Window is the number of concurrent queries; 0 leaves it to the SDK.
 	Window int
 
-	// Test judges models on held-back samples; nil if there are none, or the losses come from a program.
+	// Test evaluates models on held-back samples; nil if there are none, or the losses come from a program.
 	Test Judge
 	// Asked returns the mean loss of the queries since its last call, NaN if there were none; nil if Test gives more
 	// information. It comes directly from the data.
@@ -96,13 +96,13 @@ type Source struct {
 	Close         func() error // closes the oracle and ends its processes; never nil
 }
 
-// Judge judges models on held-back samples.
+// Judge evaluates models on held-back samples.
 type Judge interface {
 	Len() int // number of samples
 	MeanLoss(x []float32) float64
-	Accuracy(x []float32) float64                // NaN where a number is predicted
+	Accuracy(x []float32) float64                // NaN if the model predicts a number
 	Majority() float64                           // the accuracy of always predicting the most frequent class
-	Deviations(x []float32) (*Deviations, error) // fails where a class is predicted
+	Deviations(x []float32) (*Deviations, error) // fails if the model predicts a class
 }
 
 // Deviations are the errors of a predicted number, and those of always predicting the samples' mean.
@@ -114,9 +114,9 @@ type Deviations struct {
 	Samples  int     `json:"test_samples"`
 }
 
-// ErrMismatch is wrapped by errors of [Oracle].Open if node file, fleet file and data do not fit together. Other
+// ErrMismatch is wrapped by errors of [Oracle].Open if node file, fleet file and data do not match. Other
 // errors of Open are about unreadable data or a program that does not start.
-var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not fit together")
+var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not match")
 
 type mismatch struct{ error }
 
@@ -126,18 +126,18 @@ func (m mismatch) Unwrap() error        { return m.error }
 // Mismatchf returns an [ErrMismatch] with a specific text.
 func Mismatchf(format string, args ...any) error { return mismatch{fmt.Errorf(format, args...)} }
 
-// External is a source whose losses come from an external program. Its Close does nothing.
+// External returns a source whose losses come from an external program. Its Close does nothing.
 func External(program zoest.BatchOracle, samples int) *Source {
 	meter := &scorer.Meter{BatchOracle: program}
 	return &Source{
 		Oracle: meter, Asked: meter.Mean, Samples: samples, Close: func() error { return nil },
 		ConditionalOn: []string{
-			"the losses come from an external program; what else that does with the data is outside the guarantee",
+			"the losses come from an external program; the guarantee does not cover what else the program does with the data",
 		},
 	}
 }
 
-// ofProgram is a source whose losses come from the program that a node file names.
+// ofProgram returns a source whose losses come from the program that a node file names.
 func ofProgram(program *scorer.Oracle, workers int) *Source {
 	s := External(program, program.Samples())
 	s.Failure, s.Close = program.LastFailure, program.Close

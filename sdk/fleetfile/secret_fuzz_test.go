@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Reading any credentials file, key file or keygen line yields its content, or an error that contains nothing of a
+// Reading any credentials file, key file or keygen line yields its content, or an error that contains no part of a
 // secret.
 func FuzzSecrets(f *testing.F) {
 	dir := f.TempDir()

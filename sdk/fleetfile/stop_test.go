@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// One line of the file says how many members can end a run early, and the hash covers it. An invalid value is refused
-// with its location.
+// One line of the file says how many members can end a run early, and the hash covers it. The error for an invalid
+// value has its location.
 func TestStop(t *testing.T) {
 	f := sample()
 	before := f.Fleet.Hash()

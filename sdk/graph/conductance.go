@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// Conductance is the worst case of the noise that remains after neighbors cancel theirs.
+// Conductance states how much noise remains in the worst case, after pairwise noise cancels.
 type Conductance struct {
 	Least   float64 // minimum conductance of a node to ground, at least 1; rounded down, never above the true one
 	Node    int     // node with the minimum, if Exact
 	Without []int   // nodes removed for the minimum, ascending; owned by the Graph, must not be changed
-	Exact   bool    // Least is at most a share of 1e-4 below the true value; otherwise it is a lower bound
+	Exact   bool    // Least is below the true value by a share of at most 1e-4; otherwise it is only a lower bound
 }
 
 // Limits of Conductance.
@@ -34,9 +34,9 @@ type weakestOf struct {
 //
 // The result is a lower bound with the same bits on every processor. By Rayleigh's law (Doyle and Snell, "Random walks
 // and electric networks", 1984) removing a part of the network never raises a conductance, so the maximum number of
-// colluders is the worst case. If trying all choices takes about a second, the result is Exact: for 1 colluder in
-// sparse graphs of up to 1024 nodes and in dense ones of up to 300, for 2 in graphs of up to 150, for 3 in graphs of up
-// to 50. Otherwise it is the better of two bounds: that of the spectrum, which is tight if every node has many
+// colluders is the worst case. If trying all choices takes at most about a second, the result is Exact: for 1 colluder
+// in sparse graphs of up to 1024 nodes and in dense ones of up to 300, for 2 in graphs of up to 150, for 3 in graphs of
+// up to 50. Otherwise it is the better of two bounds: that of the spectrum, which is tight if every node has many
 // neighbors, and that of a tree. sdk/DEFAULTS.md has the cost of a bound.
 func (g *Graph) Conductance(ratio float64, colluders int) (Conductance, error) {
 	if !(ratio > 0 && ratio <= maxRatio) || colluders < 0 {
@@ -89,13 +89,14 @@ func (g *Graph) weakest(w float64, colluders int) Conductance {
 }
 
 // spectral returns a lower bound of every node's conductance in a graph of m nodes and edges of weight w, whose second
-// eigenvalue is at least lambda2; 0 unless that is positive. The resistance of node i is entry (i, i) of the inverse of
-// I + w*L. In an orthonormal basis of eigenvectors q_k of L that is the sum of q_k(i)^2/(1 + w*lambda_k). The squares
-// add up to 1, the eigenvector of eigenvalue 0 has 1/m at every node, and all other eigenvalues are at least lambda2:
+// eigenvalue is at least lambda2; 0 unless lambda2 is positive. The resistance of node i is entry (i, i) of the inverse
+// of I + w*L. In an orthonormal basis of eigenvectors q_k of L this entry is the sum of q_k(i)^2/(1 + w*lambda_k). The
+// squares add up to 1, the square for eigenvalue 0 is 1/m at every node, and all other eigenvalues are at least
+// lambda2:
 //
 //	resistance <= 1/m + (1 - 1/m)/(1 + w*lambda2)
 //
-// A complete graph, whose other eigenvalues are m, attains it.
+// A complete graph, whose other eigenvalues are m, attains this bound.
 //
 // If c members leave a graph with second eigenvalue lambda, the rest has a second eigenvalue of at least lambda - c:
 // for a vector x on the rest with sum zero, x'*L*x, the sum of (x_u-x_v)^2 over all edges, is at least lambda*|x|^2,
@@ -138,7 +139,7 @@ func (g *Graph) surely(lambda float64) float64 {
 	return lambda - float64(trace*float64(n+2)*0x1p-51)
 }
 
-// choicesWork estimates how many numbers exactly reads.
+// choicesWork estimates how many numbers the function exactly reads.
 func (g *Graph) choicesWork(colluders int) float64 {
 	n := float64(g.N())
 	if g.N() > maxDense {

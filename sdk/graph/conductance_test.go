@@ -155,7 +155,7 @@ func TestConductanceBounds(t *testing.T) {
 			t.Errorf("%v: an eigenvalue of surely %v, want %v", g.Edges(), lambda2, want)
 		}
 		if above := g.surely(g.Lambda2() * (1 + 1e-6)); above > 0 {
-			t.Errorf("%v: an eigenvalue of %v is taken for more", g.Edges(), lambda2)
+			t.Errorf("%v: an eigenvalue of %v is taken for a larger one", g.Edges(), lambda2)
 		}
 		for gone := range 4 {
 			least := n
@@ -251,7 +251,7 @@ func TestConductanceIsMonotone(t *testing.T) {
 	for k := range graphs(40) {
 		n := 5 + r.IntN(13)
 		if k%10 == 0 {
-			n = 40 // with 4 or 5 colluders or more not exact
+			n = 40 // not exact from 4 or 5 colluders on
 		}
 		g := random(t, r, n, 0.2+r.Float64()/2)
 		ratio := math.Ldexp(1, r.IntN(6)-2)
@@ -294,7 +294,7 @@ func TestConductanceRefuses(t *testing.T) {
 // Large graphs get a bound in bounded time.
 func TestConductanceOfLargeGraphs(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
-		t.Skip("SPADE_LONG=1 runs it")
+		t.Skip("needs SPADE_LONG=1")
 	}
 	g := mustParse(t, "er:0.01", 1500, 1)
 	if c := conductance(t, g, 4, 1); !(c.Least >= 1) || c.Exact && c.Least > 1 {

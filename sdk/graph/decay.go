@@ -15,13 +15,13 @@ func MixingTime(contraction float64) int {
 
 // Schedule is the sequence of a run's rounds.
 type Schedule struct {
-	Rounds   int // of learning, each with noise
-	Mixing   int // after each of them
+	Rounds   int // rounds of learning, each with noise
+	Mixing   int // rounds of mixing after each round of learning
 	Cooldown int
 	Shared   float64 // standard deviation of the noise of a pair of neighbors, in units of a node's local noise
-	Partners *Graph  // its edges share noise; nil for the network itself
+	Partners *Graph  // graph whose edges share noise; nil for the network itself
 
-	Chebyshev *Chebyshev // for mixing and cool-down; nil for the method's own steps
+	Chebyshev *Chebyshev // steps of mixing and cool-down; nil for the method's own steps
 }
 
 // rate returns the coefficients of the t-th round, from 0, of cool-down or of mixing after a round of learning; zeros
@@ -38,10 +38,10 @@ func (s Schedule) rate(t int, cooldown bool) (carry, weight float64) {
 
 // Decay describes the effect of noise on a network, and how much of it remains after a cool-down.
 type Decay struct {
-	// Step is the standard deviation of a coordinate of the difference between two successive releases, in units of the
-	// noise's: the geometric mean over the rounds, because code lengths depend on the logarithm.
+	// Step is the standard deviation of a coordinate of the difference between two successive releases, divided by that
+	// of the noise: the geometric mean over the rounds, because code lengths depend on the logarithm.
 	Step float64
-	// Mix[j] is the same for the j-th release without noise after one with noise.
+	// Mix[j] is Step for the j-th release without noise after a release with noise.
 	Mix []float64
 	// Left[c] is the share of the last noise's disagreement that remains after the mixing and c rounds of cool-down.
 	Left   []float64
@@ -51,18 +51,18 @@ type Decay struct {
 // decayWork bounds how many numbers Decay reads: a fraction of a second on all but huge networks.
 const decayWork = 3e7
 
-// noisyNetwork is a network of models that learn nothing: what moves them is noise and their neighbors.
+// noisyNetwork is a network of models that learn nothing: only noise and their neighbors move them.
 type noisyNetwork struct {
 	g, partners    *Graph
 	width          int // numbers of a model
 	a, rho, shared float64
-	x, dual, flow  []float64 // of each node: its model, dual, and sum of flows
-	lap, pair      []float64 // of the round: L*x, and pairwise noise
+	x, dual, flow  []float64 // model, dual and sum of flows of each node
+	lap, pair      []float64 // L*x and pairwise noise of the round
 	noise          rng.Stream
 }
 
-// round makes one round, with noise if it is one of learning, and returns the mean square of the models' steps. With a
-// positive weight it is one of Chebyshev's.
+// round makes one round and returns the mean square of the models' steps. The models get noise if noisy is set, as in a
+// round of learning. With a positive weight the round is a Chebyshev step.
 func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 	clear(n.lap)
 	clear(n.pair)
@@ -147,7 +147,8 @@ func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uin
 		if !(s.Left[c] < share) {
 			above = c
 		}
-		// Modes oscillate as they shrink: a share that stayed below for as long again is assumed to stay there.
+		// Modes oscillate as they shrink. Assume that the share stays small once it was small for as many rounds as it
+		// took to get there.
 		if c >= 2*above+8 {
 			s.Needed = above + 1
 			if c >= schedule.Cooldown {

@@ -3,8 +3,8 @@ package graph
 import "slices"
 
 // exactly tries all choices of colluders. For all colluders but the last it inverts a matrix, whose diagonal has the
-// resistances, and it removes the last by a low-rank update. It rounds each resistance up by more than its error. The
-// result is Exact if that is at most a share negligible.
+// resistances, and it removes the last colluder by a low-rank update. It rounds each resistance up by more than its
+// error. The result is Exact if no resistance rose by more than a share of negligible.
 func (g *Graph) exactly(w float64, colluders int) Conductance {
 	n := g.N()
 	var c Conductance
@@ -56,10 +56,10 @@ func (g *Graph) exactly(w float64, colluders int) Conductance {
 // links of an eliminated node become links between its neighbors and from them to ground, as a star of resistors
 // becomes a mesh.
 //
-// Number (x, y) is off by at most error*sqrt(a_xx*a_yy). All numbers are positive, and nothing is subtracted. Rounding
+// Entry (x, y) is off by at most error*sqrt(a_xx*a_yy). All numbers are positive, and nothing is subtracted. Rounding
 // in a step of the elimination acts as a change of conductors by a few units in the last place, and by Rayleigh's law
-// the whole form changes by no larger share. The sums of products add to a row a share of two units plus as many as it
-// has links.
+// the whole form changes by no larger share. The sums of products add a relative error to a row: two units, and one for
+// each of its links.
 func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	n := g.N()
 	a = square(n)
@@ -69,7 +69,7 @@ func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 			a[e[0]][e[1]] = w
 		}
 	}
-	links := make([][]int, n) // of a node to later ones, when it is eliminated
+	links := make([][]int, n) // links of each node to later nodes at its elimination
 	for k, row := range a {
 		sum := ground[k]
 		for j := k + 1; j < n; j++ {
@@ -111,10 +111,11 @@ func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	return a, error * 0x1p-53
 }
 
-// release returns the diagonal of the inverse when node v is removed too, for the result a of inverse, and a bound of
-// the error as a share. First v is wired to ground, so that its potential is zero: b = a - a_v*a_v'/a_vv. Each neighbor
-// then still has a conductance of w to ground through v. These conductances are removed one by one (Sherman and
-// Morrison, 1950), which is an elimination of S = I - w*b on the neighbors: the result is b_ii + w*b_i'*inverse(S)*b_i.
+// release takes the result a of inverse, removes node v too, and returns the diagonal of the new inverse with a bound
+// on its relative error. First v is wired to ground, so that its potential is zero: b = a - a_v*a_v'/a_vv. Each
+// neighbor then still has a conductance of w to ground through v. These conductances are removed one by one (Sherman
+// and Morrison, 1950), which is an elimination of S = I - w*b on the neighbors: the result is b_ii +
+// w*b_i'*inverse(S)*b_i.
 //
 // Error. With m the largest number of a, a number of b is off by at most e = 4*error*m. Row x of S is diagonally
 // dominant, with an excess of the sum of all b_xz, the share of a current at x that reaches ground other than through

@@ -43,7 +43,7 @@ func ExampleContraction() {
 	}
 	a := g.Gain(0.75, 1)
 	slowest := g.Contraction(a, 1)
-	fmt.Printf("by %.4f a round, tenfold in %.0f rounds\n", slowest, math.Ceil(math.Log(10)/-math.Log(slowest)))
+	fmt.Printf("by %.4f a round, to a tenth in %.0f rounds\n", slowest, math.Ceil(math.Log(10)/-math.Log(slowest)))
 	// Output:
-	// by 0.9239 a round, tenfold in 30 rounds
+	// by 0.9239 a round, to a tenth in 30 rounds
 }

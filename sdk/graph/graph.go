@@ -31,8 +31,8 @@ type Graph struct {
 	kept    map[weakestOf]Conductance
 }
 
-// recent caches the latest graphs while they are in use. Each check of a fleet builds the fleet's graphs, of messages
-// and of pairwise noise, again: all checks share one of each, and so its spectrum.
+// recent caches the latest graphs while they are in use. Each check of a fleet builds the fleet's two graphs, of
+// messages and of pairwise noise. With this cache all checks share one copy of each, and so compute its spectrum once.
 var recent struct {
 	sync.Mutex
 	graphs [2]weak.Pointer[Graph]
@@ -59,7 +59,7 @@ func (g *Graph) Edges() [][2]int { return g.edges }
 // be changed.
 func (g *Graph) Neighbors(i int) []int { return g.neighbors[i] }
 
-// build is New with names for edges, such as a line of a file; name returns the name of the k-th.
+// build is New with names for edges, such as a line of a file; name returns the name of the k-th edge.
 func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	if name == nil {
 		name = func(k int) string { return fmt.Sprintf("edge %d", k) }
@@ -93,7 +93,7 @@ func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	for x, k := range order {
 		i, j := ends(edges[k])
 		if last := len(g.edges) - 1; last >= 0 && g.edges[last] == [2]int{i, j} && len(faults) < maxFaults {
-			fault("%s: found (%d, %d) again, it is %s already; wanted each edge once",
+			fault("%s: found (%d, %d) again, the same as %s; wanted each edge once",
 				name(int(k)), edges[k][0], edges[k][1], name(int(order[x-1])))
 			continue
 		}

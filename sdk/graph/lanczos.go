@@ -9,7 +9,7 @@ import (
 // Limits of the eigenvalue iterations. An eigenvalue's error is of the order of the residual's square over the gap to
 // the next one, far below tolerance unless eigenvalues are crowded.
 const (
-	maxSteps  = 300   // of a complete run; minimum of a run without a basis
+	maxSteps  = 300   // maximum steps of a complete run; minimum of a run without a basis
 	tolerance = 1e-5  // residual, as a share of the largest eigenvalue, that ends the iteration
 	settled   = 1e-12 // residual below which further steps have no effect
 	runWork   = 1e9   // numbers read in a run, a second or two
@@ -95,8 +95,8 @@ func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 // approach is extreme for large graphs: Lanczos's method without reorthogonalization, whose steps take time
 // proportional to the graph. Rounding then only adds copies of eigenvalues, and the residual from the last element of
 // the matrix's eigenvector remains valid (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear Algebra
-// Appl. 34, 1980). It ends at a residual of a share enough of the eigenvalue after at least maxSteps, at settled, or at
-// its limit of work.
+// Appl. 34, 1980). It stops after maxSteps or more at a residual of enough times the eigenvalue, at a residual of
+// settled, or at its limit of work.
 func (g *Graph) approach(top bool, enough float64) (theta, residual float64) {
 	bound := g.bound()
 	most := max(maxSteps, int(runWork)/(2*len(g.edges)+8*g.N()))

@@ -192,7 +192,7 @@ func readEdges(r io.Reader, file string, n int) (*Graph, error) {
 			continue
 		}
 		if len(edges) == maxEdges {
-			return nil, fmt.Errorf("%s:%d: found an edge too many, wanted at most %d", file, line, maxEdges)
+			return nil, fmt.Errorf("%s:%d: found too many edges, wanted at most %d", file, line, maxEdges)
 		}
 		i, errI := strconv.Atoi(fields[0])
 		j, errJ := strconv.Atoi(fields[len(fields)-1])

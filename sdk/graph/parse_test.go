@@ -76,10 +76,10 @@ func TestErdosRenyiSeeds(t *testing.T) {
 	checkShape(t, a)
 	checkShape(t, c)
 	if !slices.Equal(a.Edges(), b.Edges()) {
-		t.Error("one seed, two graphs")
+		t.Error("the same seed gave two graphs")
 	}
 	if slices.Equal(a.Edges(), c.Edges()) {
-		t.Error("two seeds, one graph")
+		t.Error("two seeds gave the same graph")
 	}
 	// These edges are the same on every processor and in every version.
 	want := [][2]int{{0, 3}, {1, 3}, {1, 4}, {1, 5}, {2, 3}, {2, 4}, {2, 5}, {3, 4}, {3, 5}}
@@ -89,8 +89,8 @@ func TestErdosRenyiSeeds(t *testing.T) {
 }
 
 // A regular graph has the same degree everywhere, is a function of its seed, and has no eigenvalue near that of the
-// constant vector: Friedman's theorem puts the second one of nearly all of them at k - 2*sqrt(k-1) or above, minus a
-// little.
+// constant vector. By Friedman's theorem the second eigenvalue of nearly all regular graphs is at least k -
+// 2*sqrt(k-1), minus a little.
 func TestRegular(t *testing.T) {
 	for _, c := range [][2]int{{4, 2}, {5, 2}, {4, 3}, {12, 4}, {12, 7}, {12, 10}, {31, 8}, {100, 3}, {101, 16}, {100, 78}, {500, 6}} {
 		n, k := c[0], c[1]
@@ -116,8 +116,8 @@ func TestRegular(t *testing.T) {
 	}
 }
 
-// All regular graphs of few nodes are about equally frequent: on six nodes with three neighbors each there are 10
-// complete bipartite graphs, with one of which the walk begins, and 60 prisms.
+// All regular graphs of few nodes are about equally frequent. On six nodes with three neighbors each there are 60
+// prisms and 10 complete bipartite graphs, one of which is the start of the walk.
 func TestRegularFrequencies(t *testing.T) {
 	seen := map[string]int{}
 	const draws = 14000
@@ -134,7 +134,7 @@ func TestRegularFrequencies(t *testing.T) {
 	}
 }
 
-// At a P where most draws are disconnected, the redraws find a connected one, and it is not always the first.
+// With a P for which most draws are disconnected, Parse draws again until it finds a connected graph.
 func TestErdosRenyiRedraws(t *testing.T) {
 	later := 0
 	for seed := range uint64(20) {
@@ -147,12 +147,12 @@ func TestErdosRenyiRedraws(t *testing.T) {
 		}
 	}
 	if later == 0 {
-		t.Error("no seed out of 20 needed a second draw; this test shows nothing")
+		t.Error("no seed out of 20 needed a second draw; the test has no power")
 	}
 }
 
-// Every pair is an edge equally often, independent of its position in the walk over the pairs: 40,000 draws put six
-// standard deviations at 0.014 around P = 0.3, and all 45 pairs inside.
+// Every pair is an edge equally often, independent of its position in the walk over the pairs: in 40,000 draws the
+// frequencies of all 45 pairs are within six standard deviations, 0.014, of P = 0.3.
 func TestErdosRenyiFrequencies(t *testing.T) {
 	const n, draws, p = 10, 40_000, 0.3
 	var count [n][n]int
@@ -208,7 +208,7 @@ func TestReadEdgesRefuses(t *testing.T) {
 		{"self loop", "# x\n1 1\n0 1", []string{"f:2: found (1, 1), a self loop"}},
 		{"out of range", "0 1\n0 3", []string{"f:2: found (0, 3), wanted nodes in 0..2"}},
 		{"negative", "0 -1", []string{"f:1: found (0, -1)"}},
-		{"again", "0 1\n1 2\n1 0", []string{"f:3: found (1, 0) again, it is f:1 already"}},
+		{"again", "0 1\n1 2\n1 0", []string{"f:3: found (1, 0) again, the same as f:1"}},
 		{"apart", "0 1", []string{"no path leads from node 0 to node 2"}},
 		{"empty", "", []string{"not connected"}},
 		{"long line", "0 1\n" + strings.Repeat("0", 1<<17), []string{"f:2: ", "too long"}},

@@ -186,19 +186,19 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 	return all
 }
 
-// Every route to the two eigenvalues against a complete iteration: the largest is never too low, the second never too
-// high, and both are close.
+// Every route to the two eigenvalues agrees with a complete iteration: the largest is never too low, the second never
+// too high, and both are close.
 func TestSpectrumRoutes(t *testing.T) {
 	for _, n := range []int{48, 150, 330}[:min(3, graphs(8))] {
 		for name, g := range hostile(t, n) {
 			t.Run(fmt.Sprintf("%s/%d", name, n), func(t *testing.T) {
 				top, _ := g.extreme(true)
 				second, _ := g.extreme(false)
-				if n == 48 { // and against an independent solver
+				if n == 48 { // compare with an independent solver too
 					values := jacobi(g)
 					top, second = values[g.N()-1], values[1]
 				}
-				rounding := 1e-13 * top // of those two
+				rounding := 1e-13 * top // rounding error of those two
 				if theta, residual := g.approach(true, tolerance); theta > top+rounding || theta+residual < top-rounding ||
 					theta+residual > top*(1+2*tolerance) {
 					t.Errorf("largest: %.17g and %.3g, want %.17g", theta, residual, top)
@@ -215,10 +215,10 @@ func TestSpectrumRoutes(t *testing.T) {
 	}
 }
 
-// Large graphs: bounds on either side of the second eigenvalue.
+// The second eigenvalue of a large graph lies between two independent bounds.
 func TestSpectrumLarge(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
-		t.Skip("SPADE_LONG=1 runs it")
+		t.Skip("needs SPADE_LONG=1")
 	}
 	for name, g := range hostile(t, 500+graphs(1000)) {
 		got := g.Lambda2()
@@ -230,7 +230,7 @@ func TestSpectrumLarge(t *testing.T) {
 		if want := wave(g.N() / 2); name == "ladder" && (got > want || got < want*(1-1e-5)) {
 			t.Errorf("ladder: %v, want %v", got, want)
 		}
-		// Rayleigh's principle, for the vector that the inverse makes of a random one.
+		// Rayleigh's principle gives an upper bound for the vector that the inverse makes of a random one.
 		inverse, _ := g.inverse(1e6, make([]bool, g.N()))
 		x, y := start(g.N()), make([]float64, g.N())
 		for range 20 {
@@ -281,9 +281,10 @@ func belowInTree(g *Graph, x float64) (count int) {
 	return count
 }
 
-// Families with known spectra, renumbered so that known does not recognize them.
+// The iteration finds the known spectra of graphs that are renumbered, so that the function known does not recognize
+// them.
 func TestSpectrumFamilies(t *testing.T) {
-	wave := func(k, n int) float64 { return 4 * math.Pow(math.Sin(math.Pi*float64(k)/float64(n)), 2) } // of a ring
+	wave := func(k, n int) float64 { return 4 * math.Pow(math.Sin(math.Pi*float64(k)/float64(n)), 2) } // the eigenvalues of a ring
 	check := func(name string, n int, top, second float64, draw func(b *sketch)) {
 		t.Helper()
 		var b sketch

@@ -41,22 +41,23 @@ func (g *Graph) Contraction(a, rho float64) float64 {
 	return max(Contraction(a, rho, g.Lambda2()), Contraction(a, rho, g.LambdaMax()))
 }
 
-// LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. Up to rounding, it is not below the
-// eigenvalue, so that an error favors stability. For N <= 301 it is above by less than 1e-9 of it. On larger graphs it
-// is exact for the five kinds that [Graph.Lambda2] names. Otherwise it is above by at most 1e-5, or a multiple of that
-// if eigenvalues are crowded, and never above the largest sum of degrees over an edge. It is computed once.
+// LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. Up to rounding, the result is never
+// too low, so that an error favors stability. For N <= 301 it is too high by a share of less than 1e-9. On larger
+// graphs it is exact for the five kinds that [Graph.Lambda2] names. Otherwise it is too high by a share of at most
+// 1e-5, or a multiple of that if eigenvalues are crowded, and never above the largest sum of degrees over an edge. It
+// is computed once.
 //
-// Up to N = 301 the bits, and those of [Graph.Gain], are the same in every version, so that one version can continue
-// the run of another. On larger graphs the last digits may change.
+// Up to N = 301 the bits of the result and of [Graph.Gain] are the same in every version, so that one version can
+// continue the run of another. On larger graphs the last digits may change.
 func (g *Graph) LambdaMax() float64 { return g.lambdaMax() }
 
 // Lambda2 returns the smallest eigenvalue of the Laplacian above zero, the algebraic connectivity; 0 for a single node.
-// Up to rounding, it is not above the eigenvalue. It is computed once.
+// Up to rounding, the result is never too high. It is computed once.
 //
 // Rings, paths, stars and complete graphs in any numbering, and grids numbered by rows, have closed forms. On other
-// graphs of up to 301 nodes the error is below 1e-9 of it unless it is tiny. On the rest the result is below by a
-// millionth, or by more if eigenvalues are crowded. That it is not above is then very likely but not proved: an
-// iteration with a fixed random start could miss a mode that is nearly absent in that start.
+// graphs of up to 301 nodes the relative error is below 1e-9 unless the eigenvalue is tiny. On the rest the result is
+// too low by a millionth, or by more if eigenvalues are crowded. That it is not too high is then very likely but not
+// proved: an iteration with a fixed random start could miss a mode that is nearly absent in that start.
 func (g *Graph) Lambda2() float64 { return g.lambda2() }
 
 const below = 1e-6 // share by which [Graph.Lambda2] stays below the result of an iteration

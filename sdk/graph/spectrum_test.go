@@ -36,7 +36,7 @@ func closedForms() map[string][3]float64 { // "kind/n" to {n, max, second}
 		add(fmt.Sprintf("grid:%dx%d", s[0], s[1]), s[0]*s[1],
 			path(s[0], s[0]-1)+path(s[1], s[1]-1), path(max(s[0], s[1]), 1))
 	}
-	// Above the size of a complete run.
+	// This graph is too large for a complete run.
 	add("star", 500, 500, 1)
 	add("complete", 320, 320, 320)
 	return forms
@@ -68,7 +68,7 @@ func checkSpectrum(t *testing.T, g *Graph, top, second float64) {
 	}
 }
 
-// Random graphs against an independent solver.
+// The eigenvalues of random graphs agree with an independent solver.
 func TestSpectrumRandom(t *testing.T) {
 	for _, c := range []struct {
 		p string
@@ -82,8 +82,8 @@ func TestSpectrumRandom(t *testing.T) {
 	}
 }
 
-// Graphs that mislead an eigenvalue iteration: the largest eigenvalue is concentrated in one small corner, close to
-// another one far away.
+// The largest eigenvalue is right on graphs that mislead an iteration: its vector is concentrated in one small corner,
+// and a nearly equal eigenvalue belongs to another corner far away.
 func TestSpectrumCorners(t *testing.T) {
 	// Two stars of a and b leaves at the ends of a long path.
 	barbell := func(a, b, length int) *Graph {
@@ -110,15 +110,16 @@ func TestSpectrumCorners(t *testing.T) {
 	want := jacobi(small)
 	checkSpectrum(t, small, want[small.N()-1], want[1])
 
-	// The same corner at the end of a path too long for a complete run. Nothing of the mode is left far away, so both
-	// graphs have the same eigenvalue to more digits than are compared.
+	// The same corner is at the end of a path that is too long for a complete run. The mode vanishes far from the
+	// corner, so both graphs have the same eigenvalue to more digits than are compared.
 	long := barbell(12, 11, 400)
 	if got, want := long.LambdaMax(), want[small.N()-1]; got < want*(1-1e-12) || got > want*(1+1e-4) {
 		t.Errorf("LambdaMax of the long graph = %.17g, want %.17g", got, want)
 	}
 }
 
-// The parts of the iteration on a matrix with known eigenvalues and vectors: 2 on the diagonal, -1 next to it.
+// The parts of the iteration are right for a matrix with known eigenvalues and vectors: 2 on the diagonal, -1 next to
+// it.
 func TestTridiagonal(t *testing.T) {
 	const m = 25
 	a, b := make([]float64, m), make([]float64, m-1)
@@ -178,7 +179,7 @@ func TestStabilityLimit(t *testing.T) {
 	}
 }
 
-// spectralRadius of [[1-a*rho*lambda, -a], [rho*lambda/2, 1]].
+// spectralRadius returns the spectral radius of [[1-a*rho*lambda, -a], [rho*lambda/2, 1]].
 func spectralRadius(a, rho, lambda float64) float64 {
 	tr := 2 - a*rho*lambda
 	det := 1 - a*rho*lambda + a*rho*lambda/2
@@ -254,15 +255,15 @@ func BenchmarkLambdaMax(b *testing.B) {
 	}
 }
 
-// Contraction against the matrix itself: the size of M^n grows like the n-th power of the spectral radius. If M has
-// one eigenvalue twice (g = 2), both are zero, and so is M^2.
+// Contraction agrees with the matrix itself: the size of M^n grows like the n-th power of the spectral radius. If M has
+// one eigenvalue twice (g = 2), the eigenvalue is zero, and so is M^2.
 func TestContractionOfMatrix(t *testing.T) {
 	for _, c := range []struct{ a, rho float64 }{{1, 1}, {0.3, 2}, {1e-3, 50}} {
 		for _, g := range []float64{-0.5, 0.01, 0.5, 1, 1.9, 2.1, 2.6, 8.0 / 3, 2.7, 4} {
 			lambda := g / (c.a * c.rho)
 			// M is scaled so that its entries do not depend on a alone: diag(1, a) M diag(1, 1/a).
 			m := [2][2]float64{{1 - g, -1}, {g / 2, 1}}
-			var logs float64 // of the factors taken out
+			var logs float64 // sum of the logarithms of the factors taken out
 			for range 12 {   // M to the power 4096, by squaring
 				m = [2][2]float64{
 					{m[0][0]*m[0][0] + m[0][1]*m[1][0], m[0][0]*m[0][1] + m[0][1]*m[1][1]},
@@ -281,8 +282,8 @@ func TestContractionOfMatrix(t *testing.T) {
 	}
 }
 
-// Known values: the contraction is 1 without gain and at the limit, and 0 at g = 2, where the mode vanishes after two
-// rounds. In between it falls and then rises.
+// The contraction is 1 without gain and at the limit, and 0 at g = 2, where the mode vanishes after two rounds. It
+// falls up to g = 2 and then rises.
 func TestContractionShape(t *testing.T) {
 	for g, want := range map[float64]float64{0: 1, 1.5: 0.5, 2: 0, 8.0 / 3: 1, 3: 0.5 + math.Sqrt(0.75)} {
 		if got := Contraction(g, 1, 1); math.Abs(got-want) > 1e-15 {

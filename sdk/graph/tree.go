@@ -7,9 +7,9 @@ import (
 
 const treeWork = 5e8 // edges that the trees of all nodes together may read
 
-// treeBound returns a lower bound of every node's conductance after any gone nodes are removed, where gone is below the
-// least degree: that of a tree rooted at the node, without the gone best of its branches. Removing a node cuts off at
-// most one branch, and by Rayleigh's law the tree conducts no more than the graph.
+// treeBound returns a lower bound of every node's conductance after any gone nodes are removed; gone must be below the
+// least degree. The bound is the conductance of a tree rooted at the node, without the gone branches that conduct best:
+// removing a node cuts off at most one branch, and by Rayleigh's law the tree conducts no more than the graph.
 //
 // A tree grows by levels, and a node joins the smallest branch that it can. All numbers are positive, so the rounding
 // error is below 6 units in the last place for each node.
@@ -38,7 +38,7 @@ func (g *Graph) treeBound(w float64, gone int) float64 {
 					}
 					size[branch[v]]++
 					order = append(order, v)
-				case level[v] == level[u]+1 && u != root && size[branch[u]]+1 < size[branch[v]]: // it changes branches
+				case level[v] == level[u]+1 && u != root && size[branch[u]]+1 < size[branch[v]]: // v changes branches
 					size[branch[v]]--
 					size[branch[u]]++
 					parent[v], branch[v] = u, branch[u]

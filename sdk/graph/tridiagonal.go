@@ -8,8 +8,8 @@ import (
 const tiny = 1e-100 // replaces a pivot of zero
 
 // pivots returns the pivots of the factorization of the symmetric tridiagonal matrix with diagonal a and off-diagonal
-// b, minus x on the diagonal. As many are negative as there are eigenvalues below x (Sturm; Golub and Van Loan, "Matrix
-// Computations", 8.4). A negligible number replaces a zero pivot.
+// b, minus x on the diagonal. The number of negative pivots is the number of eigenvalues below x (Sturm; Golub and Van
+// Loan, "Matrix Computations", 8.4). A negligible number replaces a zero pivot.
 func pivots(a, b []float64, x float64) []float64 {
 	d := make([]float64, len(a))
 	for i, ai := range a {

@@ -25,7 +25,7 @@ type Trend struct {
 
 const (
 	eighths    = 8
-	leastTrend = 3 * eighths // in rounds; below, an eighth has no meaningful spread
+	leastTrend = 3 * eighths // in rounds; with fewer, an eighth has no meaningful spread
 	mostMeans  = 512
 	leastFall  = 0.01
 )
@@ -33,11 +33,11 @@ const (
 // Curve stores the mean losses of rounds in bounded memory: at most 512 means, each of one round, then of two, four and
 // so on. The zero value is ready to use. A Curve is not safe for concurrent use.
 type Curve struct {
-	means []float64 // of width rounds each, oldest first
+	means []float64 // means of width rounds each, oldest first
 	width int
 	last  float64 // sum of the means of the latest rounds, fewer than width
 	open  int
-	sum   float64 // of the losses of the round in progress
+	sum   float64 // sum of the losses of the round in progress
 	count int
 }
 

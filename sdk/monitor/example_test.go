@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// A program queries the page of a node.
+// A program reads the metrics of a node from its page.
 func Example() {
 	fleet := &sdk.Fleet{
 		Run: "solo", Dim: 2, Members: []string{"me"},

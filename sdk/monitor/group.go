@@ -19,14 +19,14 @@ type Group struct {
 	with []compared
 }
 
-// compared is an accuracy to compare the nodes' accuracy with.
+// compared is a reference for the accuracy of the nodes.
 type compared struct {
 	Name     string `json:"name"`
 	Accuracy Value  `json:"accuracy"` // share in [0, 1]
 }
 
 type groupReply struct {
-	Version    int         `json:"version"` // of this format: 1
+	Version    int         `json:"version"` // version of this format: 1
 	Run        string      `json:"run"`
 	NonPrivate bool        `json:"non_private"`
 	Edges      [][2]string `json:"edges"` // never null
@@ -41,8 +41,8 @@ func NewGroup(fleet *sdk.Fleet, scored string, nodes ...*Monitor) *Group {
 	return &Group{fleet: fleet, nodes: slices.Clone(nodes), data: scored}
 }
 
-// Add records the state of the network after a round; rounds come in ascending order. It ignores releases that are yet
-// to be mixed.
+// Add records the state of the network after a round; rounds come in ascending order. It ignores releases that
+// mixing rounds follow.
 func (g *Group) Add(p Point) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 )
 
 type source interface {
-	statuses() []Status // of every node
-	reply() any         // for /status
-	history() history   // for /history
+	statuses() []Status // status of every node
+	reply() any         // content of /status
+	history() history   // content of /history
 }
 
 const metricsType = "text/plain; version=0.0.4; charset=utf-8"
@@ -28,12 +28,12 @@ var paths = []string{"/", "/status", "/history", "/metrics", "/healthz", "/ready
 func handler(s source) http.Handler {
 	return Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !slices.Contains(paths, r.URL.Path) {
-			http.Error(w, "there are "+strings.Join(paths, ", "), http.StatusNotFound)
+			http.Error(w, "no such path, want one of "+strings.Join(paths, ", "), http.StatusNotFound)
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "nothing can be changed here: GET and HEAD only", http.StatusMethodNotAllowed)
+			http.Error(w, "only GET and HEAD are allowed", http.StatusMethodNotAllowed)
 			return
 		}
 		kind, code := "text/plain; charset=utf-8", http.StatusOK
@@ -124,9 +124,9 @@ func (m *Monitor) Remote(token string) http.Handler {
 		switch {
 		case token != "" && (subtle.ConstantTimeCompare(got[:], want[:]) == 0 || !bearer):
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "the token is missing, or another", http.StatusUnauthorized)
+			http.Error(w, "the token is missing or wrong", http.StatusUnauthorized)
 		case r.URL.Path != "/metrics" || r.Method != http.MethodGet:
-			http.Error(w, "there is GET /metrics alone", http.StatusNotFound)
+			http.Error(w, "want GET /metrics", http.StatusNotFound)
 		default:
 			w.Header().Set("Content-Type", metricsType)
 			_, _ = w.Write(Metrics(m.Status())) // the client may be gone

@@ -9,11 +9,11 @@ import (
 // Point is the record of one round. A value that was not measured is unknown, null in JSON.
 type Point struct {
 	Round          int     `json:"round"`
-	Seconds        float64 `json:"seconds"` // since New
+	Seconds        float64 `json:"seconds"` // time since New
 	Epsilon        Value   `json:"epsilon"` // spent up to this round
 	ConsensusError Value   `json:"consensus_error"`
 	Loss           Value   `json:"loss"`     // not covered by the guarantee of a private run
-	Accuracy       Value   `json:"accuracy"` // likewise; share in [0, 1]
+	Accuracy       Value   `json:"accuracy"` // share in [0, 1]; not covered by the guarantee either
 }
 
 const maxPoints = 512
@@ -32,7 +32,7 @@ func (h *history) add(p Point) {
 		if p.Round <= h.Points[n-1].Round {
 			return
 		}
-		if h.Points[n-1].Round%h.Stride != 0 { // it was kept only as the last one
+		if h.Points[n-1].Round%h.Stride != 0 { // it was there only as the newest round
 			h.Points = h.Points[:n-1]
 		}
 	}
@@ -55,8 +55,7 @@ func (h *history) snapshot() history {
 	return history{max(h.Stride, 1), append([]Point{}, h.Points...)}
 }
 
-// mixed reports whether no mixing rounds follow a release, so that the method continues with the members' vectors
-// after it.
+// mixed reports whether a release is the last of its mixing rounds or belongs to the cool-down.
 func mixed(f *sdk.Fleet, release int) bool {
 	return release > f.Method.Learning() || release%(1+f.Method.Mixing) == 0
 }

@@ -16,37 +16,37 @@ type sampler func(name, help string, v Value, labels ...string)
 
 // samples passes the samples of a status to put, metric by metric.
 func (s *Status) samples(put sampler) {
-	put("info", "Always 1; whether the run is private.", 1, "private", strconv.FormatBool(!s.NonPrivate))
+	put("info", "Always 1; the label private says whether the run is private.", 1, "private", strconv.FormatBool(!s.NonPrivate))
 	put("ready", "1 if the node takes part in its run, as /readyz says, else 0.", truth(s.Ready))
 	for _, p := range []Phase{Starting, Querying, Waiting, Cooling, Serving, Ended, Failed} {
-		put("phase", "1 for what the node is doing, 0 for what it is not.", truth(p == s.Phase), "phase", string(p))
+		put("phase", "1 for the current phase of the node, 0 for the others.", truth(p == s.Phase), "phase", string(p))
 	}
 	if s.NonPrivate || s.Phase != Querying {
-		put("phase_seconds", "For how long the node has been doing that, in this round; not while a private run asks its oracle.",
+		put("phase_seconds", "Time in the current phase of this round; absent while a private run queries its oracle.",
 			Value(s.Seconds))
 	}
 	stalled := Value(s.Stalled)
-	if !s.NonPrivate { // too coarse to reveal the time of a query
+	if !s.NonPrivate { // whole tens are too coarse to reveal the duration of a query
 		stalled = Value(10 * math.Floor(s.Stalled/10))
 	}
-	put("stalled_seconds", "For how long the node has done nothing although it was its turn; whole tens in a private run.", stalled)
-	put("uptime_seconds", "Since the process began to watch the node.", Value(s.Uptime))
+	put("stalled_seconds", "Time without progress while no neighbor's message is missing; rounded down to tens in a private run.", stalled)
+	put("uptime_seconds", "Time since the process began to watch the node.", Value(s.Uptime))
 	put("round", "Releases made so far, cool-down rounds included.", Value(s.Round))
 	put("rounds", "Releases of the whole run, cool-down rounds included.", Value(s.Rounds+s.Cooldown))
 	if s.Mixing > 0 {
 		put("mixing", "Rounds of pure consensus after each round of learning.", Value(s.Mixing))
 	}
 	if s.Stop != nil {
-		put("stop_asked", "Members that have asked for an early end of the run.", Value(len(s.Stop.Asked)))
-		put("stop_round", "The last round with data if the run ends early, 0 before enough members have asked.",
+		put("stop_asked", "Members that have requested an early end of the run.", Value(len(s.Stop.Asked)))
+		put("stop_round", "The last round with data if the run ends early, 0 until enough members have requested it.",
 			Value(s.Stop.Round))
 	}
-	put("frame_sent_bytes_total", "Encoded frames handed to the transport.", Value(s.FrameBytes))
-	put("refused_frames_total", "Frames from neighbors that could not be right.", Value(s.RefusedFrames))
+	put("frame_sent_bytes_total", "Bytes of encoded frames handed to the transport.", Value(s.FrameBytes))
+	put("refused_frames_total", "Invalid frames from neighbors.", Value(s.RefusedFrames))
 	put("evidence", "Pieces of evidence that a member's key has signed two different releases of one round.",
 		Value(len(s.Evidence)))
 	put("consensus_error",
-		"Mean squared distance between this node's release and its neighbors'; absent where that is not known.",
+		"Mean squared distance between this node's release and its neighbors'; absent if unknown.",
 		s.ConsensusError)
 	for i := range s.Neighbors {
 		n := &s.Neighbors[i]
@@ -55,34 +55,34 @@ func (s *Status) samples(put sampler) {
 	if s.Privacy != nil {
 		s.Privacy.samples(put)
 	}
-	if s.NonPrivate { // functions of the number of samples reveal data
-		put("queries_total", "Losses asked for, over all lives of the node in this run; never in a private run.",
+	if s.NonPrivate { // the number of queries reveals the number of samples
+		put("queries_total", "Losses requested in this run, before restarts too; never in a private run.",
 			Value(s.Queries))
 	}
 	if l := s.Local; l != nil && s.NonPrivate { // never in a private run
-		put("loss", "On the device's own data; never in a private run.", l.Loss)
-		put("accuracy_ratio", "On the device's own data; never in a private run.", l.Accuracy)
-		put("majority_ratio", "Accuracy of always saying the most frequent class; never in a private run.", l.Majority)
-		put("failed_queries_total", "Losses that could not be had; never in a private run.", Value(l.FailedQueries))
+		put("loss", "Loss on the device's own data; never in a private run.", l.Loss)
+		put("accuracy_ratio", "Accuracy on the device's own data; never in a private run.", l.Accuracy)
+		put("majority_ratio", "Accuracy of always predicting the most frequent class; never in a private run.", l.Majority)
+		put("failed_queries_total", "Losses that could not be obtained; never in a private run.", Value(l.FailedQueries))
 	}
 }
 
 // samples passes the samples of a neighbor to put, with names without "neighbor_".
 func (n *Neighbor) samples(put sampler) {
 	put("round", "The neighbor's last release that has arrived.", Value(n.Round))
-	put("behind_rounds", "How many rounds behind this node's own that is; -1 if it is one ahead.", Value(n.Behind))
-	put("missing", "1 if the neighbor's message holds the round up, else 0.", truth(n.Missing))
+	put("behind_rounds", "Rounds that the neighbor is behind this node; -1 if it is one ahead.", Value(n.Behind))
+	put("missing", "1 if the round waits for the neighbor's message, else 0.", truth(n.Missing))
 	if n.Refused > 0 {
-		put("refused_frames_total", "Frames of the neighbor that could not be right.", Value(n.Refused))
+		put("refused_frames_total", "Invalid frames from the neighbor.", Value(n.Refused))
 	}
 	if n.Quarantine != nil {
-		put("quarantined", "1 if the run goes on without the neighbor, which has sent what cannot be right.", 1)
+		put("quarantined", "1 if this node has excluded the neighbor because it violated the protocol.", 1)
 	}
 	if in := n.Influence; in != nil {
-		put("clipped_total", "Rounds in which the neighbor would have moved the node too far.", Value(in.Clipped))
-		put("distance", "From the median of the neighbors, of what it has moved the node in all.", Value(in.Distance))
-		put("bound", "What that distance may be.", Value(in.Bound))
-		put("suspect", "1 if the neighbor is set aside, or was where no noise takes a member, else 0.",
+		put("clipped_total", "Rounds in which the neighbor's influence on the node was clipped.", Value(in.Clipped))
+		put("distance", "Distance of the neighbor's total influence from the median of all neighbors' influences.", Value(in.Distance))
+		put("bound", "The largest distance that is not clipped.", Value(in.Bound))
+		put("suspect", "1 if the neighbor is excluded, or sent a release that noise does not explain, else 0.",
 			truth(in.Suspicion != ""))
 	}
 	if l := n.Link; l != nil {
@@ -90,31 +90,31 @@ func (n *Neighbor) samples(put sampler) {
 		put("refused", "1 if one end refuses the other, as with different fleet files, else 0.",
 			truth(l.Refusal != ""))
 		put("lost_total", "Connections with the neighbor that have ended.", Value(l.Lost))
-		put("sent_bytes_total", "Handed to TCP for the neighbor, TLS included.", Value(l.Sent))
-		put("received_bytes_total", "Read from TCP from the neighbor, TLS included.", Value(l.Received))
+		put("sent_bytes_total", "Bytes sent to the neighbor over TCP, TLS included.", Value(l.Sent))
+		put("received_bytes_total", "Bytes received from the neighbor over TCP, TLS included.", Value(l.Received))
 	}
 }
 
 // samples passes each figure to put, with its adversary.
 func (p *Privacy) samples(put sampler) {
 	of := func(unit sdk.Unit, labels ...string) sampler {
-		if unit == sdk.UnitRecord { // client-level figures keep their original labels
+		if unit == sdk.UnitRecord { // client-level figures have no label unit
 			labels = append(labels, "unit", unit.String())
 		}
 		return func(name, help string, v Value, _ ...string) { put(name, help, v, labels...) }
 	}
 	run := func(put sampler, a *Against) {
-		put("epsilon", "Spent in this run, at delta, against an adversary.", a.Epsilon)
-		put("epsilon_limit", "What this run may spend; absent if it is limited by its rounds alone.", a.Limit)
-		put("epsilon_planned", "What all rounds of this run cost together.", a.Planned)
-		put("zcdp_rho", "Spent in this run, as zero-concentrated differential privacy.", Value(a.Rho))
+		put("epsilon", "Epsilon spent in this run, at delta, against an adversary.", a.Epsilon)
+		put("epsilon_limit", "Epsilon that this run may spend; absent if only its rounds limit it.", a.Limit)
+		put("epsilon_planned", "Epsilon of all rounds of this run together.", a.Planned)
+		put("zcdp_rho", "Rho of zero-concentrated differential privacy (zCDP) spent in this run.", Value(a.Rho))
 	}
 	run(of(p.Unit, "adversary", p.Adversary), &p.Against)
 	if p.AgainstAll != nil {
 		run(of(p.Unit, "adversary", dpmech.AllOthers), p.AgainstAll)
 	}
-	of(p.Unit)("delta", "At which every epsilon here holds.", Value(p.Delta))
-	const life = "Spent by all runs on the data set, as its ledger has it, against an adversary."
+	of(p.Unit)("delta", "Delta at which every epsilon here holds.", Value(p.Delta))
+	const life = "Epsilon spent by all runs on the data set, according to its ledger, against an adversary."
 	if l := p.Lifetime; l != nil {
 		of(l.Unit, "adversary", l.Adversary)("lifetime_epsilon", life, l.Epsilon)
 		if a := l.AgainstAll; a != nil {
@@ -132,10 +132,10 @@ func truth(b bool) Value {
 
 // Metrics returns the metrics of nodes in the Prometheus text format 0.0.4, each sample with the labels run and node.
 // They may leave the device: in a private run they contain nothing that comes directly from the data or depends on the
-// number of samples, such as a count of queries or the duration of a round of them.
+// number of samples, such as the number or the duration of queries.
 func Metrics(nodes ...Status) []byte {
 	var names []string
-	text := make(map[string]string) // by name
+	text := make(map[string]string) // text of each metric, by name
 	for i := range nodes {
 		s := &nodes[i]
 		s.samples(func(name, help string, v Value, labels ...string) {
@@ -165,4 +165,4 @@ func Metrics(nodes ...Status) []byte {
 	return all
 }
 
-var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`) // in the value of a label
+var escapes = strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`) // escapes the value of a label

@@ -9,7 +9,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the golden test finds into its file")
 
-// The complete text: a private node and one that is not, each with a neighbor, and names that need escaping.
+// The complete text of the metrics of a private node and a non-private one, with names that need escaping.
 func TestMetricsGolden(t *testing.T) {
 	private := Status{
 		Version: 1, Run: "ward \"study\"\\\n1", Name: "a", Running: true, Ready: true, Phase: Waiting, Seconds: 12.5,
@@ -20,7 +20,7 @@ func TestMetricsGolden(t *testing.T) {
 			{Name: "b", Round: 11, Behind: 1, Missing: true, Link: &Link{Sent: 1000, Received: 2000,
 				Refusal: "another fleet"}},
 			{Name: "c", Round: 13, Behind: -1, Refused: 2, Influence: &Influence{Clipped: 5, Distance: 1.5, Bound: 0.5,
-				Aside: true, Suspicion: "set aside"}},
+				Aside: true, Suspicion: "excluded"}},
 		},
 		Privacy: &Privacy{Adversary: "everybody", Delta: 1e-5, Against: Against{Rho: 0.125, Epsilon: 2.5, Limit: 8, Planned: 7.5},
 			Lifetime: &Lifetime{Adversary: "no member", LifetimeAgainst: LifetimeAgainst{3, Unknown()}}},

@@ -20,7 +20,7 @@ type Config struct {
 	Name  string     // the member that the node runs
 
 	// Score, if not nil, returns a model's mean loss on the device's data and the share of samples in [0, 1] that it
-	// gets right; NaN for unknown values, as after a panic. Score owns x. The monitor's goroutine calls it for the
+	// gets right, or NaN for an unknown value. Score owns x. The monitor's goroutine calls it for the
 	// newest release, for at most a tenth of the time: it does not score every release.
 	Score func(x []float32) (loss, accuracy float64)
 
@@ -38,7 +38,7 @@ type Config struct {
 	// Links, if not nil, returns the state of the connections. Several goroutines call it, often.
 	Links func() []Link
 
-	// Ledger, if not nil, returns the cost of all runs on the data. The monitor reads it once a round.
+	// Ledger, if not nil, has the cost of all runs on the data. The monitor reads it once a round.
 	Ledger *state.Ledger
 }
 
@@ -54,16 +54,16 @@ type Monitor struct {
 	mu         sync.Mutex // guards the fields below
 	node       *sdk.Node
 	ended      bool
-	err        error      // of the run
-	links      []Link     // at the end of the run
-	last       sdk.Status // as last seen
+	err        error      // error of the run
+	links      []Link     // links at the end of the run
+	last       sdk.Status // latest status of the node
 	phase      Phase
 	since      time.Time // start of phase
-	progressed time.Time // when the node last worked, or waited with good reason
+	progressed time.Time // when the node last made progress or had to wait for others
 	hist       history
 	compared   int   // the last round after mixing whose consensus error is known
-	consensus  Value // of round compared
-	local      Local // of the newest scored release
+	consensus  Value // consensus error of round compared
+	local      Local // values of the newest scored release
 	asked      Value // the mean of the answers since the last point of hist
 	lifetime   *dpmech.Lifetime
 	ledgerAt   int // the round of the last ledger read, plus 1
@@ -74,7 +74,7 @@ type scored struct {
 	x     []float32
 }
 
-// New returns the monitor of a node that is about to be made.
+// New returns the monitor of a node. Call it before [sdk.New], whose configuration needs [Monitor.Observer].
 func New(cfg Config) (*Monitor, error) {
 	if cfg.Fleet == nil {
 		return nil, errors.New("monitor: Fleet is nil")
@@ -125,7 +125,7 @@ func (m *Monitor) Begin(node *sdk.Node) {
 	}
 }
 
-// End reports that the node's Run has returned err; a cancelled run has not failed. From then on the monitor shows the
+// End reports that the node's Run has returned err; a canceled run has not failed. From then on the monitor shows the
 // node's last state.
 func (m *Monitor) End(err error) {
 	links := m.askLinks()
@@ -176,7 +176,7 @@ func (m *Monitor) refresh() {
 		return
 	}
 	st := m.node.Status()
-	if st.Compared > m.compared && mixed(m.cfg.Fleet, st.Compared) { // known after the round
+	if st.Compared > m.compared && mixed(m.cfg.Fleet, st.Compared) { // it becomes known after the round
 		m.compared, m.consensus = st.Compared, Value(st.ConsensusError)
 		m.hist.set(st.Compared, func(p *Point) { p.ConsensusError = m.consensus })
 	}
@@ -212,7 +212,7 @@ func (m *Monitor) released(round int, x []float32) {
 		}
 	}
 	defer m.refresh()
-	if !mixed(m.cfg.Fleet, round) { // a noisy release that is yet to be mixed: neither drawn nor scored
+	if !mixed(m.cfg.Fleet, round) { // mixing rounds follow this noisy release: neither draw nor score it
 		return
 	}
 	m.hist.add(Point{
@@ -332,7 +332,7 @@ func (m *Monitor) Status() Status {
 // privacy returns the privacy budget spent. The caller holds m.mu.
 func (m *Monitor) privacy() *Privacy {
 	var spent dpmech.Total
-	var levels []dpmech.Level // slow to compute, and the node has them
+	var levels []dpmech.Level // slow to compute; the node keeps them
 	if m.node != nil {
 		spent, levels = m.node.Spend(), m.node.Levels()
 	}
@@ -351,7 +351,7 @@ func (m *Monitor) history() history {
 }
 
 // obstacle returns what keeps the node from taking part: its run has not begun or is over, or all its neighbors are
-// known to be disconnected. It is empty if nothing does. The caller holds m.mu.
+// known to be disconnected. It returns "" if nothing does. The caller holds m.mu.
 func (m *Monitor) obstacle(neighbors []Neighbor) string {
 	connected := func(n Neighbor) bool { return n.Link != nil && n.Link.Connected }
 	switch {

@@ -151,8 +151,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Two nodes of a fleet that sends messages do not know the distance between their releases; one that is not private
-// has no epsilon.
+// Nodes of a fleet with the payload message do not know the distance between their releases, and nodes of a fleet that
+// is not private have no epsilon.
 func TestNotPrivate(t *testing.T) {
 	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil, nil)
 	if err := w.run(t.Context()); err != nil {
@@ -307,7 +307,7 @@ func TestEvidence(t *testing.T) {
 		!strings.HasSuffix(string(text), `"evidence":[{"member":"b","round":3},{"member":"b","round":4}]}`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	if want := `"b" has signed two different releases of round 3: its device has a copy, or was set back`; len(st.Evidence) < 1 || st.Evidence[0].String() != want {
+	if want := `"b" has signed two different releases of round 3: its device was copied or rolled back`; len(st.Evidence) < 1 || st.Evidence[0].String() != want {
 		t.Errorf("evidence is %v, want %s", st.Evidence, want)
 	}
 	if st.Fault != "" {
@@ -318,11 +318,11 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// Indications against a neighbor are reported if the fleet bounds influence, and are not an error of the node.
+// A suspicious neighbor is reported if the fleet bounds influence, and is not an error of the node.
 func TestSuspicion(t *testing.T) {
 	for q, want := range map[float64]string{0: `"link":null,"refused_frames":3}]`, 2: `"link":null,"influence":{"clipped":4,` +
 		`"clipped_round":9,"distance":2.5,"bound":0.5,"set_aside":true,"outside_round":0,` +
-		`"suspicion":"set aside, for it does not give way: cut back in 4 rounds"},"refused_frames":3}]`} {
+		`"suspicion":"excluded: it keeps exceeding its bound, and was clipped in 4 rounds"},"refused_frames":3}]`} {
 		f := pair(nil)
 		f.Method.Robust = q
 		w := newWorld(t, f, nil, nil)

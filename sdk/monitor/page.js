@@ -10,7 +10,7 @@
   };
   const el = (tag, attrs, ...children) => make("", tag, attrs, children);
   const svg = (tag, attrs, ...children) => make(SVG, tag, attrs, children);
-  // Text is only touched when it changes: a screen reader need not hear it again.
+  // Text is set only if it differs, so that a screen reader does not repeat it.
   const say = (e, text) => { if (e.textContent !== text) e.textContent = text; };
 
   // Numbers for people.
@@ -34,7 +34,7 @@
   const plural = (n, one) => count(n) + " " + one + (n === 1 ? "" : "s");
 
   const phaseName = { starting: "starting", querying: "learning", waiting: "waiting", cooling: "cooling down", serving: "done, serving neighbors", ended: "done", failed: "failed" };
-  // With rounds of mixing, a round of learning has several releases: the one in progress mixes, or where the last one stands.
+  // With mixing rounds, a learning round has several releases: does the next one mix, and where is the last one?
   const mixes = s => s.mixing > 0 && s.round % (1 + s.mixing) > 0;
   const progress = (s, made) => {
     const total = s.rounds + s.cooldown;
@@ -43,38 +43,38 @@
     return "Release " + made + " of " + total + (made < 1 ? "" : made > s.rounds ? ", cooling down" :
       ", learning round " + Math.ceil(made / turn) + " of " + s.rounds / turn + (at ? " (mixing " + at + " of " + s.mixing + ")" : ""));
   };
-  // Waiting for a moment is what every round ends with.
+  // Every round ends with a short wait.
   const phaseOf = s => s.phase !== "waiting" || s.phase_seconds >= 2 ? s.phase : s.round < s.rounds ? "querying" : "cooling";
   const doing = s => {
     switch (phaseOf(s)) {
     case "starting": return "Starting";
-    case "querying": return s.stalled_seconds > 10 ? "Asking the oracle, which has not answered for a while" : mixes(s) ? "Mixing: models come together, nothing is spent" : "Learning: asking the oracle for losses";
+    case "querying": return s.stalled_seconds > 10 ? "Waiting for the oracle, which has not answered for a while" : mixes(s) ? "Mixing: models converge, no privacy budget is spent" : "Learning: asking the oracle for losses";
     case "waiting": return "Waiting for " + list(s.waiting_for);
-    case "cooling": return "Cooling down: models come together, nothing is spent";
-    case "serving": return "Done: the model is final; neighbors may still need its last word";
+    case "cooling": return "Cooling down: models converge, no privacy budget is spent";
+    case "serving": return "Done: the model is final; neighbors may still need its last message";
     case "ended": return "Done: the run is over";
     case "failed": return "Failed: " + (s.fault || "");
     }
     return s.phase;
   };
 
-  // What somebody can do now.
+  // What the operator can do now.
   const advice = s => {
     const phase = phaseOf(s), refused = s.neighbors.filter(n => n.link && n.link.refusal), held = s.neighbors.filter(n => n.missing);
     const away = held.filter(n => n.link && !n.link.connected);
-    if (phase === "failed") return "“spade-edge help troubleshooting” has the cure of each message. Then run it again: it goes on where it was.";
-    if (phase === "ended" && s.round < s.rounds + s.cooldown) return "Stopped before its end: run it again, and it goes on.";
-    if (phase === "ended" || phase === "serving") return "The model is final. “spade-edge export” writes it to a file" + (s.non_private ? "." : "; the certificate says what it has cost.");
-    if (refused.length) return "Compare fleet files and keys with " + list(refused.map(n => n.name)) + ": the two do not fit together.";
+    if (phase === "failed") return "“spade-edge help troubleshooting” explains every message. Then run the node again: it continues where it was.";
+    if (phase === "ended" && s.round < s.rounds + s.cooldown) return "Stopped before the end of the run: run the node again to continue.";
+    if (phase === "ended" || phase === "serving") return "The model is final. “spade-edge export” writes it to a file" + (s.non_private ? "." : "; the certificate states its privacy cost.");
+    if (refused.length) return "Compare fleet files and keys with " + list(refused.map(n => n.name)) + ": the two sides do not match.";
     if (phase === "waiting" && away.length) return "Start " + list(away.map(n => n.name)) + ", or check address and firewall. If it is gone for good, stop this node and run it again with -without.";
-    if (phase === "waiting") return "Nothing to do here: " + list(s.waiting_for) + " is still at work. Its own page says on what.";
-    if (s.stalled_seconds > 10) return "Look at the program that computes the losses, or at the disk: the node goes on when it answers.";
-    return "Nothing to do: it goes on by itself, and after a power cut where it was.";
+    if (phase === "waiting") return "Nothing to do here: " + list(s.waiting_for) + " is still working. Its own page shows on what.";
+    if (s.stalled_seconds > 10) return "Check the program that computes the losses, and the disk: the node continues when they respond.";
+    return "Nothing to do: the node continues by itself, even after a power cut.";
   };
 
   const since = s => phaseOf(s) === "waiting" ? ", for " + span(s.phase_seconds) : s.stalled_seconds > 10 ? ", " + span(s.stalled_seconds) : "";
 
-  // The tiles, made once, so that nothing jumps.
+  // The tiles are created once, so that nothing moves.
   const tiles = byId("tiles");
   const tile = title => {
     const value = el("dd"), more = el("dd", { class: "more" });
@@ -84,7 +84,7 @@
       say(more, m);
     };
   };
-  const tileTime = tile("Time left"), tilePeers = tile("Connected"), tileBytes = tile("Sent"), tileIn = tile("Received"), tileQueries = tile("Losses asked");
+  const tileTime = tile("Time left"), tilePeers = tile("Connected"), tileBytes = tile("Sent"), tileIn = tile("Received"), tileQueries = tile("Losses queried");
 
   // A chart: a curve over the rounds, drawn by hand.
   const nice = (lo, hi, n) => {
@@ -126,7 +126,7 @@
     const log = c.options.log, points = s.points.filter(p => known(p[c.key]) && (!log || p[c.key] > 0));
     const last = points[points.length - 1], made = s.points.length;
     say(c.value, last ? c.show(last[c.key]) : "–");
-    // A chart that has nothing to show, now or ever, is not there. What comes after the first rounds has its place.
+    // A chart without data is hidden, except in the first rounds, when data may still come.
     c.card.hidden = !last && (c.none || made < 1 || made > 3);
     charts.hidden = byId("table-card").hidden = all.every(c => c.card.hidden);
     c.drawn = null;
@@ -152,7 +152,7 @@
       y = v => bottom - (bottom - top) * (Math.log10(v) - lo) / (hi - lo);
     } else {
       if (c.options.zero) lo = 0;
-      const least = Math.abs(hi) * .04 || .1; // below that, numbers beside it would look the same
+      const least = Math.abs(hi) * .04 || .1; // with a smaller range, all labels of the axis would look the same
       if (hi - lo < least) { lo -= least / 2; hi += least / 2; }
       if (c.options.most) hi = Math.min(c.options.most, hi + (hi - lo) * .08);
       ticks = nice(lo, hi, 4);
@@ -171,7 +171,7 @@
     const marks = nice(0, total, W < 420 ? 3 : 6).filter(t => t === Math.round(t));
     for (const t of marks) out.append(svg("text", { x: x(t), y: H - 21, "text-anchor": t === 0 ? "start" : t === total ? "end" : "middle" }, String(t)));
     out.append(svg("text", { class: "axis", x: (left + W - right) / 2, y: H - 5, "text-anchor": "middle" }, word));
-    // What the curve is compared with; names stand clear of each other.
+    // Lines to compare the curve with; their names do not overlap.
     let free = Infinity;
     const at = lines.map(l => free = Math.min(y(l.accuracy) + 4, free - 13));
     free = top - 4;
@@ -205,7 +205,7 @@
     byId("rounds").tBodies[0].replaceChildren(...rows);
   };
 
-  // A body of rows that is kept and filled anew, so that a selection or a scroll position survives.
+  // Rows are updated in place, so that a selection or a scroll position survives.
   const rows = (head, items, cells) => {
     const t = byId("peers");
     if (!t.tHead.rows.length) t.tHead.append(el("tr", {}, ...head.map(h => el("th", { scope: "col" }, h))));
@@ -230,8 +230,8 @@
   const lag = n => n.behind > 0 ? plural(n.behind, "round") + " behind" : n.behind < 0 ? "1 round ahead" : "in step";
   const how = l => (l.how ? ", " + l.how + " " + (l.address || "") : l.address ? ", at " + l.address : "") + (l.proxy ? " through " + l.proxy : "");
   const losses = l => l.lost ? ", lost " + (l.lost > 1 ? l.lost + " times" : "once") + (l.lost_by ? ": " + l.lost_by : "") : "";
-  // what a neighbor has sent that it should not have
-  const conduct = n => (n.influence && n.influence.clipped ? "; cut back in " + plural(n.influence.clipped, "round") + ", at " + figures(n.influence.distance, 2) + " of " + figures(n.influence.bound, 2) : "") +
+  // Violations of the protocol by a neighbor.
+  const conduct = n => (n.influence && n.influence.clipped ? "; clipped in " + plural(n.influence.clipped, "round") + ", at " + figures(n.influence.distance, 2) + " of " + figures(n.influence.bound, 2) : "") +
     (n.refused_frames ? "; " + plural(n.refused_frames, "frame") + " refused" : "");
   const linkState = (n, total) => {
     const l = n.link, own = conduct(n);
@@ -287,8 +287,8 @@
       meter.firstChild.style.width = 100 * Math.min(1, b.epsilon / b.epsilon_planned) + "%";
       meter.classList.toggle("full", known(p.epsilon_limit) && p.epsilon_planned > p.epsilon_limit * (1 + 1e-9));
     });
-    say(byId("unit"), !p ? "NOT PRIVATE: nothing limits what leaks." : "Spent, of what all rounds will cost, for each " + (p.unit || "client’s data set") + ", at δ " + figures(p.delta, 2) +
-      "; and how often in 100 the best guess about a " + what + " would be right, at most. By guessing, 50.");
+    say(byId("unit"), !p ? "NOT PRIVATE: nothing limits what leaks." : "Epsilon so far, of the epsilon of all rounds, for each " + (p.unit || "client’s data set") + ", at δ " + figures(p.delta, 2) +
+      "; and an upper bound on how often in 100 an adversary's best guess about a " + what + " is right (50 by chance).");
   };
   const timeLeft = (s, left) => {
     const phase = phaseOf(s);
@@ -319,7 +319,7 @@
     const suspects = nodes.flatMap(n => n.neighbors.filter(v => (v.influence || {}).suspicion).map(v => (group ? n.name + " of " : "") + v.name + ": " + v.influence.suspicion + "."))
       .concat(nodes.flatMap(n => n.neighbors.filter(v => v.quarantine).map(v => (group ? n.name + " of " : "") + v.name + " is in quarantine from release " + v.quarantine.release + " on: " + v.quarantine.reason + ".")));
     byId("evidence").hidden = !found.size && !suspects.length;
-    say(byId("evidence"), (found.size ? ["Evidence: " + [...found].join("; ") + ". It has a double, or was set back."] : []).concat(suspects).join(" "));
+    say(byId("evidence"), (found.size ? ["Evidence: " + [...found].join("; ") + ". Its device was cloned, or its state was restored from a copy."] : []).concat(suspects).join(" "));
     const bar = byId("bar");
     bar.setAttribute("aria-valuemax", total);
     bar.setAttribute("aria-valuenow", least);
@@ -377,7 +377,7 @@
     cEpsilon.none = !p;
     const each = q => q.text.replace(/^epsilon /, "") + (q.unit ? ", for each " + q.unit : "");
     say(byId("fine"), s.non_private ? "NOT PRIVATE: what the nodes of this run send may reveal their data." : "Epsilon covers everything this run sends. It is " + each(p) +
-      (p.lifetime ? "; over " + plural(p.lifetime.runs, "run") + " on these data, " + each(p.lifetime) : "") + ". It does not cover when something is sent" + (group ? "." : ", nor what this page shows of the device's own data."));
+      (p.lifetime ? "; over " + plural(p.lifetime.runs, "run") + " on these data, " + each(p.lifetime) : "") + ". It does not cover the times of messages" + (group ? "." : ", nor what this page shows of the device's own data."));
     return { learning: head.rounds, cooldown: head.cooldown, total, mixing: head.mixing };
   };
 
@@ -415,7 +415,7 @@
       document.body.classList.remove("lost");
     } catch (e) {
       if (++misses >= 2) {
-        say(byId("gone"), "No answer since " + heard.toLocaleTimeString() + ": the node has ended, or it cannot be reached. This is how it stood.");
+        say(byId("gone"), "No answer since " + heard.toLocaleTimeString() + ": the node has ended, or it cannot be reached. This is its last state.");
         byId("gone").hidden = false;
         document.body.classList.add("lost");
       }

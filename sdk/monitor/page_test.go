@@ -22,7 +22,7 @@ func request(h http.Handler, path string, change func(r *http.Request)) *httptes
 	return w
 }
 
-// The answers to allowed and to refused requests.
+// Allowed and refused requests get the expected answers.
 func TestHandler(t *testing.T) {
 	w := newWorld(t, pair(nil), func(c *Config) {
 		c.Score = func(x []float32) (float64, float64) { return 0.5, 0.75 }
@@ -45,16 +45,16 @@ func TestHandler(t *testing.T) {
 		{"metrics", "/metrics", 200, "spade_edge_round{", nil},
 		{"health", "/healthz", 200, "ok\n", nil},
 		{"readiness", "/readyz", 503, "the run is over\n", nil},
-		{"another path", "/debug/pprof/", 404, "there are /,", nil},
+		{"another path", "/debug/pprof/", 404, "want one of /,", nil},
 		{"a path above", "/..//status", 404, "", nil},
 		{"IPv6", "/healthz", 200, "ok", func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:4", "[::1]:8080" }},
 		{"a bare IPv6 host", "/healthz", 200, "ok", func(r *http.Request) { r.Host = "[::1]" }},
 		{"localhost", "/healthz", 200, "ok", func(r *http.Request) { r.Host = "localhost:8080" }},
 		{"localhost without a port", "/healthz", 200, "ok", func(r *http.Request) { r.Host = "localhost" }},
 		{"HEAD", "/status", 200, "", func(r *http.Request) { r.Method = http.MethodHead }},
-		{"POST", "/status", 405, "GET and HEAD only", func(r *http.Request) { r.Method = http.MethodPost }},
-		{"DELETE", "/", 405, "GET and HEAD only", func(r *http.Request) { r.Method = http.MethodDelete }},
-		{"OPTIONS", "/metrics", 405, "GET and HEAD only", func(r *http.Request) { r.Method = http.MethodOptions }},
+		{"POST", "/status", 405, "only GET and HEAD", func(r *http.Request) { r.Method = http.MethodPost }},
+		{"DELETE", "/", 405, "only GET and HEAD", func(r *http.Request) { r.Method = http.MethodDelete }},
+		{"OPTIONS", "/metrics", 405, "only GET and HEAD", func(r *http.Request) { r.Method = http.MethodOptions }},
 		{"a rebound name", "/status", 403, "the Host of the request",
 			func(r *http.Request) { r.Host = "evil.example:8080" }},
 		{"a name like localhost", "/status", 403, "the Host of the request",

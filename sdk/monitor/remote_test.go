@@ -109,8 +109,7 @@ func TestRemoteTLS(t *testing.T) {
 	}
 }
 
-// In a private run a collector learns nothing about the number of samples, neither from counts of queries nor from
-// their duration.
+// In a private run a collector learns nothing about the number of samples from the count or the duration of queries.
 func TestRemoteHidesSamples(t *testing.T) {
 	of := func(private bool, samples int) string {
 		st := NewStatus(pair(nil), "a")

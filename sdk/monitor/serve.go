@@ -19,17 +19,17 @@ const (
 	maxConns    = 32               // open connections; a further one closes the oldest
 	maxRequest  = 16 << 10         // bytes of a request's header, and of its body
 	requestTime = 10 * time.Second // to receive the header, and again to receive the body
-	answerTime  = time.Minute      // from then until the client has the answer
+	answerTime  = time.Minute      // to send the answer, counted from the end of the header
 )
 
-// Serve answers requests until ctx ends, when it closes the listener and every connection, or until the listener is
-// closed, when open connections finish. It returns when all are closed. A connection has one request, of bounded
-// length and duration.
+// Serve answers requests until ctx ends or the listener is closed. When ctx ends, it closes the listener and every
+// connection; when the listener is closed, open connections may finish. Serve returns when all connections are closed.
+// A connection has one request, of bounded length and duration.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 	var open conns
 	server := newServer(h, open.changed)
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	_ = server.Serve(l) // until one of the two is closed
+	_ = server.Serve(l) // until the listener or the server is closed
 	open.wait.Wait()
 }
 
@@ -53,8 +53,8 @@ func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Ser
 	return s
 }
 
-// conns are the open connections, oldest first. Their number is bounded, so that clients that do not read block no
-// others.
+// conns are the open connections, oldest first. Their number is bounded, so that clients that do not read cannot
+// block others.
 type conns struct {
 	wait sync.WaitGroup
 	mu   sync.Mutex
@@ -71,7 +71,7 @@ func (s *conns) changed(c net.Conn, state http.ConnState) {
 		if s.all = append(s.all, c); len(s.all) > maxConns {
 			oldest := s.all[0]
 			s.all = slices.Delete(s.all, 0, 1)
-			go func() { _ = oldest.Close() }() // it can take seconds with TLS
+			go func() { _ = oldest.Close() }() // closing can take seconds with TLS
 		}
 	case http.StateClosed, http.StateHijacked:
 		s.all = slices.DeleteFunc(s.all, func(o net.Conn) bool { return o == c })
@@ -79,8 +79,8 @@ func (s *conns) changed(c net.Conn, state http.ConnState) {
 	}
 }
 
-// CheckAddress returns why [Listen] refuses an address, or nil. An address must be "host:port" with a loopback host,
-// "localhost" or a number such as 127.0.0.1 or [::1].
+// CheckAddress returns the error with which [Listen] refuses an address, or nil. An address must be "host:port" with a
+// loopback host, "localhost" or a number such as 127.0.0.1 or [::1].
 func CheckAddress(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !isLoopback(host) {
@@ -106,7 +106,7 @@ func Listen(addr string) (net.Listener, error) {
 	}
 	// A name such as localhost may resolve to any address.
 	if tcp, ok := l.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
-		return nil, errors.Join(fmt.Errorf("monitor: %q is %v, want loopback", addr, l.Addr()), l.Close())
+		return nil, errors.Join(fmt.Errorf("monitor: %q resolves to %v, want a loopback address", addr, l.Addr()), l.Close())
 	}
 	return l, nil
 }
@@ -132,7 +132,7 @@ func Guard(h http.Handler) http.Handler {
 	})
 }
 
-// foreign returns why a request is not from this machine; empty if it is.
+// foreign returns the reason why a request is not from this machine, or "" if it is.
 func foreign(r *http.Request) string {
 	if host, _, err := net.SplitHostPort(r.RemoteAddr); err != nil || !isLoopback(host) || host == "localhost" {
 		return "only this machine is served: the request comes from elsewhere"

@@ -155,8 +155,7 @@ func TestServeNothing(t *testing.T) {
 	}
 }
 
-// A slow client cannot hold a connection, neither by sending nor by reading. The test checks the deadlines without
-// waiting for them.
+// A client that sends or reads slowly cannot hold a connection. The test checks the deadlines without waiting for them.
 func TestServeDeadlines(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -254,12 +253,12 @@ func TestServeBound(t *testing.T) {
 	if got, err := io.ReadAll(dial(t, address, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")); err != nil || !strings.HasSuffix(string(got), "here") {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, _ := io.ReadAll(conns[0]); strings.HasSuffix(string(got), "here") { // it ends, while the others stay
+	if got, _ := io.ReadAll(conns[0]); strings.HasSuffix(string(got), "here") { // only the oldest ends
 		t.Errorf("the oldest connection has %q", got)
 	}
 	stop()
 	for _, c := range conns[1:] {
-		got, err := io.ReadAll(c) // the remaining ones have a head, and no more
+		got, err := io.ReadAll(c) // the others have a head and no body
 		if !strings.HasPrefix(string(got), "HTTP/1.1 200 OK\r\n") || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -279,7 +278,7 @@ func TestServeListener(t *testing.T) {
 	go func() {
 		defer close(over)
 		Serve(t.Context(), l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			close(l.conns) // the listener is closed while this one is open
+			close(l.conns) // the listener closes while this connection is open
 			<-release
 			_, _ = io.WriteString(w, "here")
 		}))

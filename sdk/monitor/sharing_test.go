@@ -60,7 +60,7 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	object, err = json.Marshal(st)
 	if text := string(Metrics(st)) + string(object); err != nil || strings.Contains(text, "against_all") ||
 		strings.Contains(text, "mixing") || st.Privacy.Adversary != "everybody else together" {
-		t.Errorf("without shared noise: %s", text)
+		t.Errorf("without pairwise noise: %s", text)
 	}
 }
 

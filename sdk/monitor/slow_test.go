@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Clients that send nothing, or do not read a long answer, block no others.
+// Clients that send nothing, or do not read a long answer, do not block others.
 func TestSlowClients(t *testing.T) {
 	l, err := Listen("127.0.0.1:0")
 	if err != nil {
@@ -18,7 +18,7 @@ func TestSlowClients(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})
-	long := make([]byte, 16<<20) // more than the system buffers
+	long := make([]byte, 16<<20) // longer than the buffers of the system
 	go func() {
 		defer close(over)
 		Serve(ctx, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -27,15 +27,15 @@ const (
 	Failed   Phase = "failed"   // its run ended with an error
 )
 
-// The phases of a node that does not run, read from disk.
+// The phases of a node that is not running, read from disk.
 const (
 	Fresh    Phase = "fresh"    // it has made no release
-	Stopped  Phase = "stopped"  // it would continue if it were run
+	Stopped  Phase = "stopped"  // it can continue
 	Finished Phase = "finished" // its last release is made
 	Damaged  Phase = "damaged"  // it would refuse to continue, see Status.Fault
 )
 
-// Value is a number that may be unknown, which is NaN: null in JSON.
+// Value is a number, or NaN if it is unknown. The JSON form of NaN is null.
 type Value float64
 
 // Unknown returns the unknown value.
@@ -60,7 +60,7 @@ func (v *Value) UnmarshalJSON(text []byte) error {
 
 // Status is the state of a node: the content of /status, and the output of "spade-edge status -json".
 type Status struct {
-	Version    int    `json:"version"` // of this format: 1
+	Version    int    `json:"version"` // version of this format: 1
 	Run        string `json:"run"`
 	Name       string `json:"name"`
 	NonPrivate bool   `json:"non_private"`
@@ -68,25 +68,25 @@ type Status struct {
 	Running bool    `json:"running"` // the rest comes from the node, not from disk
 	Ready   bool    `json:"ready"`   // as in /readyz
 	Phase   Phase   `json:"phase"`
-	Seconds float64 `json:"phase_seconds"` // for how long; 0 if unknown
-	// Stalled is how long the node has made no progress although it was its turn: its oracle does not answer, or its
-	// disk does not store a release. It is 0 while the node waits for a neighbor, and without a run.
+	Seconds float64 `json:"phase_seconds"` // time in this phase; 0 if unknown
+	// Stalled is the time without progress while no neighbor's message is missing: the oracle does not answer, or the
+	// disk does not store a release. It is 0 while the node waits for a neighbor or is not running.
 	Stalled float64  `json:"stalled_seconds"`
-	Uptime  float64  `json:"uptime_seconds"`  // since New
+	Uptime  float64  `json:"uptime_seconds"`  // time since New
 	Waiting []string `json:"waiting_for"`     // neighbors whose messages the round waits for; never null
 	Fault   string   `json:"fault,omitempty"` // why the run failed, or how the state is damaged
 
 	Round    int `json:"round"`            // releases made, cool-down included
-	Rounds   int `json:"rounds"`           // of learning, mixing included
+	Rounds   int `json:"rounds"`           // learning rounds, mixing included
 	Cooldown int `json:"cooldown"`         // C, additional rounds
 	Mixing   int `json:"mixing,omitempty"` // rounds of pure consensus after each round of learning
 
 	Queries       int64 `json:"queries"`          // losses requested: a multiple of the samples, so it must stay on this device
-	FrameBytes    int64 `json:"frame_bytes_sent"` // of encoded frames handed to the transport, since the process began
+	FrameBytes    int64 `json:"frame_bytes_sent"` // bytes of encoded frames handed to the transport since the process began
 	RefusedFrames int64 `json:"refused_frames"`   // invalid frames that neighbors sent
 
 	// ConsensusError is the mean, over the neighbors, of the squared distance between the neighbor's release and this
-	// node's, in round Compared, which is one after mixing; unknown where the payload is "message", see [sdk.Status].
+	// node's, in round Compared, the last one after mixing; unknown if the payload is "message", see [sdk.Status].
 	ConsensusError Value `json:"consensus_error"`
 	Compared       int   `json:"consensus_error_round"`
 
@@ -100,7 +100,7 @@ type Status struct {
 	obstacle string // why it is not ready, or empty
 }
 
-// NewStatus returns the status of a member of which only the fleet is known.
+// NewStatus returns the status of a member that is not running and has no files.
 func NewStatus(f *sdk.Fleet, name string) Status {
 	return Status{
 		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: []string{},
@@ -168,11 +168,11 @@ type Quarantine struct {
 type Influence struct {
 	Clipped   int     `json:"clipped"`             // rounds in which its influence was clipped
 	Last      int     `json:"clipped_round"`       // the last of them; 0 for none
-	Distance  float64 `json:"distance"`            // from the median of the neighbors, in the last round
+	Distance  float64 `json:"distance"`            // distance from the median of the neighbors, in the last round
 	Bound     float64 `json:"bound"`               // the maximum Distance that is not clipped
 	Aside     bool    `json:"set_aside"`           // excluded: it violates the method
-	Outside   int     `json:"outside_round"`       // of a release that no member's noise explains; 0 for none
-	Suspicion string  `json:"suspicion,omitempty"` // indications against the neighbor, for people
+	Outside   int     `json:"outside_round"`       // round of a release that no member's noise explains; 0 for none
+	Suspicion string  `json:"suspicion,omitempty"` // why the neighbor is suspicious, for people
 }
 
 // Link is the state of the connection with a neighbor.
@@ -180,13 +180,13 @@ type Link struct {
 	Name      string  `json:"-"`
 	Connected bool    `json:"connected"`
 	Seconds   float64 `json:"seconds"`           // since Connected last changed, or since the start
-	Sent      int64   `json:"bytes_sent"`        // over all connections since the start, with all overhead
-	Received  int64   `json:"bytes_received"`    // likewise
+	Sent      int64   `json:"bytes_sent"`        // sent over all connections since the start, with all overhead
+	Received  int64   `json:"bytes_received"`    // received over all connections since the start, with all overhead
 	Fault     string  `json:"fault,omitempty"`   // why the last connection ended or failed, see [InWords]
 	Refusal   string  `json:"refusal,omitempty"` // why one end permanently refuses the other
 	How       string  `json:"how,omitempty"`     // if connected: "dialed" by this node, or "accepted"; unknown with a broker
-	Address   string  `json:"address,omitempty"` // of the other end, or of the broker, if connected
-	Proxy     string  `json:"proxy,omitempty"`   // through which this node dialed
+	Address   string  `json:"address,omitempty"` // address of the other end or of the broker, if connected
+	Proxy     string  `json:"proxy,omitempty"`   // proxy through which this node dialed
 	Lost      int     `json:"lost"`              // connections that ended since the start
 	LostBy    string  `json:"lost_by,omitempty"` // why the last of them ended
 }
@@ -194,9 +194,9 @@ type Link struct {
 // Privacy is the privacy budget that a run has spent and may spend, against the adversary that the fleet names, and,
 // with pairwise noise, against all other members together.
 type Privacy struct {
-	Adversary string   `json:"adversary"`        // of the figures of Against
+	Adversary string   `json:"adversary"`        // adversary of the figures in Against
 	Unit      sdk.Unit `json:"unit,omitzero"`    // what is protected: record, or omitted for client
-	Places    int      `json:"places,omitempty"` // of a person, if the record is a person
+	Places    int      `json:"places,omitempty"` // number of rows of a person, if the record is a person
 	Against
 	Delta      float64   `json:"delta"`
 	Accounting string    `json:"accounting"`
@@ -216,8 +216,8 @@ type Bar struct {
 
 // Against is what a run has spent, and may spend, against one adversary; see [Privacy].
 type Against struct {
-	Rho     float64 `json:"rho"`             // zCDP
-	Epsilon Value   `json:"epsilon"`         // of the releases made, at Delta, as Accounting defines
+	Rho     float64 `json:"rho"`             // privacy loss in zCDP
+	Epsilon Value   `json:"epsilon"`         // epsilon of the releases made, at Delta, as Accounting defines
 	Limit   Value   `json:"epsilon_limit"`   // the budget of this run; unknown if only its rounds limit it
 	Planned Value   `json:"epsilon_planned"` // what all its rounds cost
 }
@@ -228,7 +228,7 @@ type Lifetime struct {
 	Dataset   string   `json:"dataset"`
 	Unit      sdk.Unit `json:"unit,omitzero"` // what Epsilon protects: record if any run protects only records
 	Runs      int      `json:"runs"`
-	Adversary string   `json:"adversary"` // of Epsilon
+	Adversary string   `json:"adversary"` // adversary of Epsilon
 	LifetimeAgainst
 	AgainstAll *LifetimeAgainst `json:"against_all,omitempty"` // against all other members together; nil without pairwise noise
 	Text       string           `json:"text"`                  // both figures, for people
@@ -236,8 +236,8 @@ type Lifetime struct {
 
 // LifetimeAgainst is what all runs have spent against one adversary; see [Lifetime].
 type LifetimeAgainst struct {
-	Epsilon Value `json:"epsilon"`       // at Privacy.Delta, as Privacy.Accounting defines
-	Limit   Value `json:"epsilon_limit"` // with its own delta and accounting; unknown without a limit
+	Epsilon Value `json:"epsilon"`       // epsilon at Privacy.Delta, as Privacy.Accounting defines
+	Limit   Value `json:"epsilon_limit"` // limit with its own delta and accounting; unknown without one
 }
 
 // NewPrivacy returns what a run of a private fleet has spent. levels are those of [sdk.Fleet.Levels]; life is the
@@ -258,7 +258,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 	planned, curve := total.Figures(), p.Curve(spent, levels)
 	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Delta: p.Delta,
 		Accounting: p.Accounting.String(), Text: curve.Text(), TextPlanned: p.Curve(total, levels).Text(), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
-	for i, bar := range p.Curve(total, levels).Bars() { // before the first release all adversaries are one
+	for i, bar := range p.Curve(total, levels).Bars() { // before the first release the curve has one point
 		now := curve.Points[min(i, len(curve.Points)-1)]
 		bar.Guess = dpmech.Guess(now.Rho)
 		planned := Value(bar.Epsilon)
@@ -289,7 +289,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 // of a private run, which leave the device, do not contain it.
 type Local struct {
 	Covered       bool   `json:"covered_by_privacy"` // false
-	Round         int    `json:"round"`              // of the release that Loss and Accuracy describe; 0 for none yet
+	Round         int    `json:"round"`              // round of the release that Loss and Accuracy describe; 0 for none yet
 	Loss          Value  `json:"loss"`
 	Accuracy      Value  `json:"accuracy"`               // share in [0, 1]
 	Majority      Value  `json:"majority"`               // the accuracy of always predicting the most frequent class
@@ -320,13 +320,13 @@ func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 	switch {
 	case end > 0:
 		s.Rounds = f.Method.EndedAt(end).Learning()
-		s.Stop.Text = fmt.Sprintf("after round %d of %d, as asked by %s", end, f.Method.Rounds, names)
+		s.Stop.Text = fmt.Sprintf("after round %d of %d, requested by %s", end, f.Method.Rounds, names)
 	case len(asked) < f.Stop.Members:
-		s.Stop.Text = fmt.Sprintf("asked for by %s: %d of the %d that it takes", names, len(asked), f.Stop.Members)
+		s.Stop.Text = fmt.Sprintf("requested by %s: %d of %d required requests", names, len(asked), f.Stop.Members)
 	case s.Round >= s.Rounds:
-		s.Stop.Text = fmt.Sprintf("asked for too late by %s", names)
+		s.Stop.Text = fmt.Sprintf("requested too late by %s", names)
 	default: // the node will notice soon
-		s.Stop.Text = fmt.Sprintf("after round %d of %d, as asked by %s", asked[f.Stop.Members-1].Last, f.Method.Rounds, names)
+		s.Stop.Text = fmt.Sprintf("after round %d of %d, requested by %s", asked[f.Stop.Members-1].Last, f.Method.Rounds, names)
 	}
 }
 

@@ -9,18 +9,18 @@ import (
 // loopback only, like [Local]. The costs are public: they follow from the fleet.
 type Trend struct {
 	Covered bool    `json:"covered_by_privacy"` // false: neither the losses nor a decision based on them
-	Rounds  int     `json:"rounds"`             // see [losses.Trend], as for the next three
+	Rounds  int     `json:"rounds"`             // this field and the next four are those of [losses.Trend]
 	Falling bool    `json:"falling"`
 	Before  float64 `json:"loss_before"`
 	Last    float64 `json:"loss"`
 	Spread  float64 `json:"spread"`
 
 	More    int   `json:"more_rounds"`       // half of the run's rounds
-	Planned Value `json:"epsilon_planned"`   // of all rounds of the run; unknown without privacy
-	Longer  Value `json:"epsilon_with_more"` // of these and More, at the same noise; likewise
+	Planned Value `json:"epsilon_planned"`   // epsilon of all rounds of the run; unknown without privacy
+	Longer  Value `json:"epsilon_with_more"` // epsilon of these rounds and More, at the same noise; unknown without privacy
 }
 
-// NewTrend returns the status form of a trend; nil for nil. f has any early end of the run applied.
+// NewTrend returns the status form of a trend; nil for nil. f.Method includes an early end of the run.
 func NewTrend(f *sdk.Fleet, t *losses.Trend) *Trend {
 	if t == nil {
 		return nil

@@ -6,16 +6,16 @@ import (
 )
 
 const (
-	silent = "nothing answers at ADDRESS (timeout): it is off, or a firewall is in between"
-	broken = "the connection broke: its node or its network went away"
-	ended  = "its node ended the connection: it stopped, or is done"
-	far    = "the network of ADDRESS cannot be reached from here"
+	silent = "nothing answers at ADDRESS (timeout): the host is off, or a firewall blocks the connection"
+	broken = "the connection broke: the other node or its network failed"
+	ended  = "the other node closed the connection: it stopped, or is done"
+	far    = "the network of ADDRESS is unreachable from here"
 )
 
 // reasons are the endings of common connection errors, and their meaning.
 var reasons = [][2]string{
-	{"refused", "nothing listens at ADDRESS (connection refused): its node does not run"}, {"unreachable", far}, {"no route to host", far},
-	{"no such host", "the name in ADDRESS is not known: check it in the fleet file"},
+	{"refused", "nothing listens at ADDRESS (connection refused): the node is not running"}, {"unreachable", far}, {"no route to host", far},
+	{"no such host", "the host name in ADDRESS is unknown: check the fleet file"},
 	{"i/o timeout", silent}, {"deadline exceeded", silent}, {"EOF", broken}, {"reset by peer", broken}, {"broken pipe", broken},
 	{"closed network connection", broken}, {"going away", ended}, {"goodbye", ended},
 }

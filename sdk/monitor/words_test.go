@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// A common error becomes a clause with the address in it; others are unchanged.
+// InWords turns a common error into a clause with the address in it, and leaves others unchanged.
 func TestInWords(t *testing.T) {
 	for fault, want := range map[string]string{
-		"wss://b.example:47654/: dial tcp 192.0.2.17:47654: connect: connection refused":                            "nothing listens at b.example:47654 (connection refused): its node does not run",
-		"wss://b.example:7443/: dial tcp: lookup b.example on 127.0.0.53:53: no such host":                          "the name in b.example:7443 is not known: check it in the fleet file",
-		"wss://[2001:db8::1]:7443/: dial tcp [2001:db8::1]:7443: i/o timeout":                                       "nothing answers at [2001:db8::1]:7443 (timeout): it is off, or a firewall is in between",
-		"dial tcp 192.0.2.17:1: connectex: No connection could be made because the target machine actively refused": "nothing listens at 192.0.2.17:1 (connection refused): its node does not run",
-		"failed to get reader: failed to read frame header: EOF":                                                    "the connection broke: its node or its network went away",
-		"context deadline exceeded":           "nothing answers at its address (timeout): it is off, or a firewall is in between",
+		"wss://b.example:47654/: dial tcp 192.0.2.17:47654: connect: connection refused":                            "nothing listens at b.example:47654 (connection refused): the node is not running",
+		"wss://b.example:7443/: dial tcp: lookup b.example on 127.0.0.53:53: no such host":                          "the host name in b.example:7443 is unknown: check the fleet file",
+		"wss://[2001:db8::1]:7443/: dial tcp [2001:db8::1]:7443: i/o timeout":                                       "nothing answers at [2001:db8::1]:7443 (timeout): the host is off, or a firewall blocks the connection",
+		"dial tcp 192.0.2.17:1: connectex: No connection could be made because the target machine actively refused": "nothing listens at 192.0.2.17:1 (connection refused): the node is not running",
+		"failed to get reader: failed to read frame header: EOF":                                                    "the connection broke: the other node or its network failed",
+		"context deadline exceeded":           "nothing answers at its address (timeout): the host is off, or a firewall blocks the connection",
 		"its certificate is of another fleet": "its certificate is of another fleet",
 		"":                                    "",
 	} {
@@ -34,7 +34,7 @@ func TestInWords(t *testing.T) {
 	address := l.Addr().String()
 	l.Close()
 	_, err = net.DialTimeout("tcp", address, time.Minute)
-	if got := InWords(fmt.Sprintf("wss://%s/: %v", address, err)); got != "nothing listens at "+address+" (connection refused): its node does not run" {
+	if got := InWords(fmt.Sprintf("wss://%s/: %v", address, err)); got != "nothing listens at "+address+" (connection refused): the node is not running" {
 		t.Errorf("%v is %q", err, got)
 	}
 	if got := InWords(errors.Join(context.DeadlineExceeded).Error()); !strings.HasPrefix(got, "nothing answers") {

@@ -54,8 +54,8 @@ func (k *Kept) Add(neighbor string, o signed.Statement) {
 	k.Peers[neighbor] = list[max(0, len(list)-2):]
 }
 
-const lostSecrets = "if nothing was released yet, remove them; else bring them back, or empty the folder and let the device " +
-	"take the place of a lost one"
+const lostSecrets = "if nothing was released yet, remove them; otherwise restore them, or empty the folder and let the " +
+	"device take the place of a lost one"
 
 type keptFields struct {
 	Fleet   []byte                        `json:"fleet"`
@@ -63,7 +63,7 @@ type keptFields struct {
 	Own     signed.Statement              `json:"own"`
 	Private []byte                        `json:"private,omitempty"`
 	Offered map[string][]signed.Statement `json:"offered,omitempty"`
-	Sum     []byte                        `json:"sha256,omitempty"` // of the form without Sum
+	Sum     []byte                        `json:"sha256,omitempty"` // of the encoding without Sum
 }
 
 // Encode returns the canonical JSON form, one line.
@@ -100,7 +100,7 @@ func ParseKept(b []byte) (*Kept, error) {
 	if err == nil {
 		var again []byte
 		if again, err = k.Encode(); err == nil && !bytes.Equal(again, b) {
-			err = errors.New("not as they were written")
+			err = errors.New("they differ from what was written")
 		}
 	}
 	if err != nil {

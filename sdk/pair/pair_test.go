@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// private returns a test's private key for a seed.
+// private returns a private key that depends only on the seed.
 func private(t testing.TB, seed byte) *ecdh.PrivateKey {
 	t.Helper()
 	k, err := ecdh.X25519().NewPrivateKey(bytes.Repeat([]byte{seed}, 32))
@@ -111,7 +111,7 @@ func TestOfferThatCounts(t *testing.T) {
 	}
 	is(9, nil)
 	offer(0, 1, first)
-	is(3, nil) // its own key does not apply yet
+	is(3, nil) // the device's own key does not apply yet
 	is(4, first)
 	offer(1, 8, second)
 	is(7, first)
@@ -120,7 +120,7 @@ func TestOfferThatCounts(t *testing.T) {
 	is(7, first)
 	is(8, third)
 	offer(3, 12, second)
-	is(7, nil) // at most two are kept
+	is(7, nil) // at most two offers are kept
 	is(8, third)
 	is(12, second)
 	if k.Peers["b"][0].Signature != [64]byte{1} {

@@ -10,10 +10,10 @@ import (
 	"fmt"
 )
 
-// Secret is known only to the two ends of an edge.
+// Secret is known only to the two members that share it.
 type Secret [32]byte
 
-// Domain separation of keys and secrets.
+// The tags separate the domains of keys and secrets.
 const (
 	keyTag   = "spade-edge pair noise 1\n"
 	agreeTag = "spade-edge pair secret 1\n"
@@ -42,9 +42,9 @@ func Simulated(seed uint64, i, j int) Secret {
 // NewPrivate returns a fresh private key.
 func NewPrivate() (*ecdh.PrivateKey, error) { return ecdh.X25519().GenerateKey(rand.Reader) }
 
-// Agree returns the secret of an edge, the same at both ends. own is the private key of the member called name, public
-// the neighbor's key. The secret is bound to the fleet's hash, which covers the run, to both names and to both public
-// keys. A public key of low order is an error.
+// Agree returns the secret of an edge, the same at both ends. own is the private key of the member called name, and
+// public is the neighbor's public key. The secret is bound to the fleet's hash, which covers the run, to both names and
+// to both public keys. A public key of low order is an error.
 func Agree(own *ecdh.PrivateKey, name string, public [32]byte, neighbor string, fleet [32]byte) (s Secret, err error) {
 	theirs, err := ecdh.X25519().NewPublicKey(public[:])
 	if err != nil {

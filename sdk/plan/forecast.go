@@ -115,7 +115,7 @@ func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 		return nil, err
 	}
 	if f.Privacy.NonPrivate {
-		return nil, errors.New("plan: forecast: a run without noise has none")
+		return nil, errors.New("plan: forecast: found a run without noise, want a private run")
 	}
 	signal := signalOf(f, samples)
 	r, gains := &Outlook{Signal: signal}, gainsOf(f.Privacy.Unit)

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// A private run with default settings takes few rounds of messages for 50 of learning. With -v the test prints them,
-// next to those of the method's own steps: the table of sdk/DEFAULTS.md.
+// A private run with default settings takes few rounds of messages for 50 rounds of learning. With -v the test prints
+// their number, and that with the method's own steps: the table of sdk/DEFAULTS.md.
 func TestRoundsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		graph         string

@@ -12,13 +12,13 @@ import (
 const (
 	everybody  = 128 // largest fleet in which each member shares noise with all others
 	spare      = 12  // partners beyond twice the number that may collude or be absent
-	nearlyAll  = 0.7 // at this share of all others, choose all of them
+	nearlyAll  = 0.7 // if partners are this share of all others, choose all others
 	worthwhile = 0.9 // largest acceptable noise with partners, relative to that without
 )
 
 // pairUp chooses which members share noise. If most neighbors of a member may collude, little pairwise noise protects
 // it on the communication graph. A random graph whose nodes have a few more than twice as many edges as may be lost
-// keeps nearly all of it, and its proven bound is tight; see sdk/DEFAULTS.md.
+// keeps nearly all of that noise, and its proven bound is tight; see sdk/DEFAULTS.md.
 func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	if k.Graph == nil {
 		return nil

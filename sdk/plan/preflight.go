@@ -61,7 +61,7 @@ func tryOracle(ctx context.Context, oracle sdk.Oracle, f *sdk.Fleet, sample int)
 	go func() {
 		defer func() {
 			if p := recover(); p != nil {
-				done <- fmt.Errorf("it has panicked: %v", p)
+				done <- fmt.Errorf("the oracle panicked: %v", p)
 			}
 		}()
 		loss, err := oracle.Loss(ctx, x, sample)

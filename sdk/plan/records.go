@@ -37,7 +37,7 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 		def(&p.EpsilonLimit, 8)
 	}
 	if k.Columns {
-		choose(k, "method.shrink", &m.Shrink, 0.5) // cheapest for dense models of 0.5, 0.75, 1 and 1.5: DEFAULTS.md
+		choose(k, "method.shrink", &m.Shrink, 0.5) // costs dense models less than 0.75, 1 and 1.5: DEFAULTS.md
 	}
 	mean, radius := admm.NewRecords(k.Samples, 1).Mean/float64(max(1, p.Places)), recordRadius(m.Mu[0], k.Dim)
 	if len(m.Eta) == 0 && err == nil {
@@ -47,7 +47,7 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 			err = spend(&one, m.Rounds, k.noise)
 		}
 		signal := recordSignal(mean, len(k.Samples), k.Dim, m.Rounds, one.Clip/one.Sigma)
-		if free && open && recordFar(signal) > 16 { // 10 steps would be long
+		if free && open && recordFar(signal) > 16 { // the steps of 10 rounds would be too long
 			m.Rounds = 20
 		}
 		m.Eta = admm.Schedule{round3(recordFar(signal) / (radius * float64(m.Rounds)))}

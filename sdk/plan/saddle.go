@@ -16,10 +16,10 @@ const (
 	saddlePatience = 5 * time.Second
 )
 
-// saddle searches for parameters that change a loss if all of them leave zero, but not if only one half does. A smooth
-// model has a zero gradient in them, so a start at zero is a saddle, as in hidden layers, whose weights are multiplied
-// with each other. saddle returns the size of the set, 0 if it found none in time. It depends on the data: keep it on
-// the device.
+// saddle searches for parameters that change a loss if all of them leave zero, but not if only one half does. The
+// gradient of a smooth model in these parameters is zero, so a start at zero is a saddle, as in hidden layers, whose
+// weights are multiplied with each other. saddle returns the size of the set, 0 if it found none in time. The size
+// depends on the data: keep it on the device.
 func saddle(ctx context.Context, oracle sdk.Oracle, dim, samples int) int {
 	ctx, cancel := context.WithTimeout(ctx, saddlePatience)
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// hidden is a network with one hidden layer of tanh units. Its parameters are, for each unit, its weights and, with
-// bias, one more, then for each output the weights of the units and, with bias, one more.
+// hidden is a network with one hidden layer of tanh units. Its parameters are the weights of each unit, then the
+// weights of the units for each output. With bias, a bias follows the weights of each unit and of each output.
 func hidden(in, units, out int, bias bool) (dim int, loss sdk.OracleFunc) {
 	one := 0
 	if bias {

@@ -23,7 +23,8 @@ type Known struct {
 	Columns bool  // each parameter is the weight of a table column, and many columns may be irrelevant
 	Uneven  bool  // features are pixels or principal components: few directions have most of the variance
 
-	// Either sets Rounds, and with Tau open selects the paper's non-private schedule (eq. (nonprivate-schedule)).
+	// Either field sets Rounds and, with Tau open, selects the paper's non-private schedule (eq.
+	// (nonprivate-schedule)).
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // maximum number of oracle queries of a member
 
@@ -77,7 +78,7 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	m, p := k.Method, k.Privacy
 	if k.Dim < 1 || len(k.Samples) == 0 || slices.Min(k.Samples) < 1 {
-		return m, p, fmt.Errorf("plan: suggest: Dim is %d and Samples %v, want a dimension and samples of every member",
+		return m, p, fmt.Errorf("plan: suggest: Dim is %d and Samples is %v, want at least 1 and the samples of every member",
 			k.Dim, k.Samples)
 	}
 	if k.Open {
@@ -88,8 +89,8 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 		k.Method = m
 	}
 	def(&m.Rho, 1)
-	// The fastest mode of disagreement vanishes after two rounds, and all others shrink by sqrt(1-g/2) a round, g =
-	// a*rho*lambda: no share is better for both.
+	// With this share the fastest mode of disagreement vanishes after two rounds, and all others shrink by sqrt(1-g/2)
+	// a round, g = a*rho*lambda. Any other share is worse for one of them.
 	def(&m.Gain, 0.75)
 	choose(k, "method.robust", &m.Robust, k.robust())
 	if !p.NonPrivate {
@@ -111,7 +112,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if err := k.length(&m, p); err != nil {
 		return m, p, err
 	}
-	queries := 0 // in one local step of the whole network
+	queries := 0 // queries of the whole network in one local step
 	for _, samples := range k.Samples {
 		queries += batchOf(m, samples)
 	}
@@ -215,9 +216,9 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 	return nil
 }
 
-// settle chooses the rounds in which pairwise noise cancels: after each release as many of the method's own steps as
-// disagreement takes to fall to a tenth, at most nine, or fewer Chebyshev steps; at the end until a tenth of the mean's
-// noise is left.
+// settle chooses the number of rounds in which pairwise noise cancels. After each release these are as many of the
+// method's own steps as disagreement takes to fall to a tenth, at most nine, or fewer Chebyshev steps. At the end they
+// go on until disagreement is a tenth of the mean's noise.
 func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 	g := k.Graph
 	if g.N() == 1 {
@@ -266,7 +267,7 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 		def(&m.Tau, max(1, int(math.Round(math.Cbrt(float64(k.Steps))))))
 		if m.Tau > k.Steps {
 			return &sdk.FieldError{Package: "plan: suggest", Field: "method.tau", Found: strconv.Itoa(m.Tau),
-				Want: fmt.Sprintf("at most the %d of steps", k.Steps)}
+				Want: fmt.Sprintf("at most %d, the number of steps", k.Steps)}
 		}
 		m.Rounds = k.Steps / m.Tau
 	case k.Queries > 0:
@@ -277,7 +278,7 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 		rounds := pays(int64(m.Tau))
 		if rounds < 1 || rounds > math.MaxInt32/int64(m.Tau) {
 			return &sdk.FieldError{Package: "plan: suggest", Field: "queries",
-				Found: fmt.Sprintf("%d, which is %d rounds of %d", k.Queries, rounds, table+int64(m.Tau)*batch),
+				Found: fmt.Sprintf("%d, enough for %d rounds of %d", k.Queries, rounds, table+int64(m.Tau)*batch),
 				Want:  fmt.Sprintf("at least one round, and at most %d local steps", math.MaxInt32)}
 		}
 		m.Rounds = int(rounds)
@@ -289,7 +290,7 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 		}
 		if m.Rounds == 0 {
 			one := dpmech.FormatEpsilon(p.Accounting.Epsilon(g.Rho(), p.Delta), 4)
-			return fmt.Errorf("plan: not even one release: %w: it costs rho %.6g (epsilon %s), and the limit is epsilon %v (%v) "+
+			return fmt.Errorf("plan: not even one release: %w: it costs rho %.6g (epsilon %s), but the limit is epsilon %v (%v) "+
 				"at delta %v", dpmech.ErrBudget, g.Rho(), one, p.EpsilonLimit, p.Accounting, p.Delta)
 		}
 	}
@@ -298,7 +299,7 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 		def(&m.Tau, int(min(max(4096/batch, 2), 64)))
 	}
 	if m.Estimator == sdk.EstimatorTracking {
-		def(&m.Tau, 3) // as many queries as other estimators with 2
+		def(&m.Tau, 3) // makes as many queries as 2 with other estimators
 	}
 	def(&m.Tau, 2)
 	return errors.Join(setting.Rounds.Check("plan: suggest", "method.rounds", float64(m.Rounds)),

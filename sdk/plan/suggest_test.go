@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Suggest returns the settings that "spade-edge plan" printed before Suggest existed.
+// Suggest returns the same settings in every version.
 func TestSuggest(t *testing.T) {
 	equal := func(members, samples int) []int { return slices.Repeat([]int{samples}, members) }
 	for name, c := range map[string]struct {
@@ -68,8 +68,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// With MostColluders colluders, the mean has at most a tenth more noise than with one. With one more it has more, or a
-// member could be alone among colluders.
+// With MostColluders colluders, the mean has at most a tenth more noise than with one. With a further colluder it has
+// more noise than that, or a member could be alone among colluders.
 func TestMostColluders(t *testing.T) {
 	for kind, want := range map[string]int{"complete": 6, "ring": 6, "er:0.3": 6} {
 		g, err := graph.Parse(kind, 31, 1)
@@ -130,9 +130,9 @@ func TestSuggestRobust(t *testing.T) {
 		"off":                            {members: 12, neighbors: 11, fixed: []string{"method.robust"}},
 		"by name":                        {members: 4, neighbors: 2, method: sdk.Method{Robust: 3}, want: 3},
 		"chebyshev":                      {members: 12, neighbors: 11, method: sdk.Method{Consensus: sdk.ConsensusChebyshev}},
-		"shared noise":                   {members: 12, neighbors: 11, privacy: sdk.Privacy{Colluders: 1}, graph: g},
-		"shared noise, by name":          {members: 12, neighbors: 11, privacy: sdk.Privacy{Colluders: 1}, graph: g, method: sdk.Method{Robust: 2}, want: 2},
-		"records, shared noise":          {members: 12, neighbors: 11, privacy: sdk.Privacy{Unit: sdk.UnitRecord, Colluders: 1}, graph: g},
+		"pairwise noise":                 {members: 12, neighbors: 11, privacy: sdk.Privacy{Colluders: 1}, graph: g},
+		"pairwise noise, by name":        {members: 12, neighbors: 11, privacy: sdk.Privacy{Colluders: 1}, graph: g, method: sdk.Method{Robust: 2}, want: 2},
+		"records, pairwise noise":        {members: 12, neighbors: 11, privacy: sdk.Privacy{Unit: sdk.UnitRecord, Colluders: 1}, graph: g},
 	} {
 		m, _, err := plan.Suggest(plan.Known{Dim: 6, Samples: slices.Repeat([]int{64}, c.members), Neighbors: c.neighbors, Open: true,
 			Method: c.method, Privacy: c.privacy, Graph: c.graph, Fixed: c.fixed})
@@ -273,11 +273,11 @@ func TestSuggestOpen(t *testing.T) {
 func TestSuggestRefuses(t *testing.T) {
 	one := []int{10}
 	for want, k := range map[string]plan.Known{
-		"Dim is 0":      {Samples: one},
-		"Samples []":    {Dim: 1},
-		"Samples [3 0]": {Dim: 1, Samples: []int{3, 0}},
-		"method.tau is 9, want at most the 4 of steps": {Dim: 1, Samples: one, Steps: 4, Method: sdk.Method{Tau: 9}},
-		"queries is 5, which is 0 rounds of 20, want":  {Dim: 1, Samples: one, Queries: 5},
+		"Dim is 0":         {Samples: one},
+		"Samples is []":    {Dim: 1},
+		"Samples is [3 0]": {Dim: 1, Samples: []int{3, 0}},
+		"method.tau is 9, want at most 4, the number of steps": {Dim: 1, Samples: one, Steps: 4, Method: sdk.Method{Tau: 9}},
+		"queries is 5, enough for 0 rounds of 20, want":        {Dim: 1, Samples: one, Queries: 5},
 		"queries is 9223372036854775807": {Dim: 1, Samples: []int{1}, Queries: math.MaxInt64,
 			Method: sdk.Method{Tau: 1}},
 		"method.rounds is -1": {Dim: 1, Samples: one, Method: sdk.Method{Rounds: -1}},

@@ -2,4 +2,4 @@
 
 package regular
 
-const nonblock = 0 // here no pipe has a path in a folder
+const nonblock = 0 // on this system a pipe has no path in a folder

@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// The cost of a query without the program's work: the program here, this test binary, only reads and adds 1,000
-// parameters.
+// The benchmark measures a query without the work of a program: the program, this test binary, only reads and adds
+// 1,000 parameters.
 func BenchmarkStream(b *testing.B) {
 	for _, format := range []scorer.Format{scorer.CBOR, scorer.JSON} {
 		for _, size := range []int{1, 16, 64} {

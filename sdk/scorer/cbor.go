@@ -24,7 +24,7 @@ var strict = func() cbor.DecMode {
 		ExtraReturnErrors: cbor.ExtraDecErrorUnknownField,
 	}.DecMode()
 	if err != nil {
-		panic(err) // constant options, so every test would fail here
+		panic(err) // the options are constant, so every test would fail here
 	}
 	return mode
 }()
@@ -52,14 +52,14 @@ func nextFrame(r *bufio.Reader) ([]byte, int, error) {
 	}
 	size := binary.LittleEndian.Uint32(head)
 	if size < 1 || size > maxMessage-4 {
-		return nil, 0, fmt.Errorf("announces a frame of %d bytes by writing %s, want 1..%d (and nothing but frames on "+
+		return nil, 0, fmt.Errorf("announces a frame of %d bytes by writing %s, want 1..%d (and only frames on "+
 			"standard output)", size, shown(head), maxMessage-4)
 	}
 	frame, err := r.Peek(4 + int(size))
 	if err != nil {
 		return nil, len(frame), err
 	}
-	_, _ = r.Discard(len(frame)) // it is in the buffer
+	_, _ = r.Discard(len(frame)) // the frame is in the buffer
 	return frame[4:], 0, nil
 }
 

@@ -74,7 +74,7 @@ func TestDocumentedFrames(t *testing.T) {
 		}
 		var frame []byte
 		for _, line := range strings.Split(strings.Trim(block, "\n"), "\n") {
-			line = strings.TrimLeft(line[5:], " ") // behind the offset
+			line = strings.TrimLeft(line[5:], " ") // after the offset
 			digits, _, _ := strings.Cut(line, "  ")
 			b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
 			if err != nil {
@@ -181,12 +181,12 @@ func TestJSONAnswers(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		`{"id":1,"loss":null}`:         "has no loss, but null",
-		`{"id":1,"loss":-nan}`:         "has no loss, but -nan",
-		`{"id":1,"loss":NaN}`:          "has no loss, but NaN",
-		`{"loss" : -Infinity ,"id":1}`: "has no loss, but -Infinity",
-		`{"id":1,"loss":"NaN"}`:        "has no loss, but NaN",
-		`{"id":1,"loss":1e999}`:        "has no loss, but +Inf",
+		`{"id":1,"loss":null}`:         "has no loss: the program answered null, want a number",
+		`{"id":1,"loss":-nan}`:         "has no loss: the program answered -nan, want a number",
+		`{"id":1,"loss":NaN}`:          "has no loss: the program answered NaN, want a number",
+		`{"loss" : -Infinity ,"id":1}`: "has no loss: the program answered -Infinity, want a number",
+		`{"id":1,"loss":"NaN"}`:        "has no loss: the program answered NaN, want a number",
+		`{"id":1,"loss":1e999}`:        "has no loss: the program answered +Inf, want a number between -1e30 and 1e30",
 		`{"id":1,"error":"a\n\"b"}`:    `has no loss: "a\n\"b"`,
 	} {
 		if a, err := read(&jsonLines, []byte(line)); err != nil || a.id != 1 || a.why == nil || a.why.Error() != want {
@@ -196,7 +196,7 @@ func TestJSONAnswers(t *testing.T) {
 	for line, want := range map[string]string{
 		``:                           "unexpected end of JSON input",
 		`[]`:                         "found array, want an object",
-		`{}`:                         "an answer without id",
+		`{}`:                         "the answer has no id",
 		`{"id"}`:                     "invalid character '}'",
 		`{"id":`:                     "unexpected end of JSON input",
 		`{"id":1`:                    "unexpected end of JSON input",
@@ -292,7 +292,7 @@ func FuzzCBORAnswer(f *testing.F) {
 	})
 }
 
-// A byte stream is cut into messages, none longer than allowed, and every byte is accounted for.
+// A reader cuts a byte stream into messages, none longer than allowed, and loses no byte.
 func FuzzNext(f *testing.F) {
 	f.Add([]byte("{}\n\n{\n"))
 	f.Add([]byte("\x01\x00\x00\x00\xa0\x02\x00\x00\x00\xa1"))

@@ -34,13 +34,13 @@ type Program struct {
 	// LC_CTYPE, TZ, TMPDIR, TMP, TEMP, SYSTEMROOT and USERPROFILE.
 	Environment []string
 
-	// Timeout limits the time for an answer, counted from the process's previous one; 0 means 30 s.
+	// Timeout is the longest time that a process may take for its next answer; 0 means 30 s.
 	Timeout time.Duration
 	// Backoff is the longest pause before a program that fails repeatedly is restarted; 0 means 30 s.
 	Backoff time.Duration
-	// Apart is for runs that protect each record. A process that fails after its hello then costs only the loss of a
-	// query that it alone held, and does not count towards a broken program. A program that fails at every query then
-	// takes a time limit for each.
+	// Apart is for runs that protect each record. A process that fails after its hello then does not count towards a
+	// broken program, and only a query that it held alone gets no loss. A program that fails at every query then takes
+	// one time limit for each query.
 	Apart bool
 }
 
@@ -75,7 +75,7 @@ func (p Program) faults() (errs []error) {
 	}
 	for i, arg := range p.Command {
 		if strings.ContainsRune(arg, 0) {
-			errs = append(errs, fmt.Errorf("scorer: Command[%d] is %q, want it without a zero byte", i, arg))
+			errs = append(errs, fmt.Errorf("scorer: Command[%d] is %q, want no zero byte", i, arg))
 		}
 	}
 	for i, name := range p.Environment {
@@ -84,7 +84,7 @@ func (p Program) faults() (errs []error) {
 		}
 	}
 	if p.Workers < 0 || p.Workers > maxWorkers {
-		errs = append(errs, fmt.Errorf("scorer: Workers is %d, want 0 (one) to %d", p.Workers, maxWorkers))
+		errs = append(errs, fmt.Errorf("scorer: Workers is %d, want 1 to %d, or 0 for 1", p.Workers, maxWorkers))
 	}
 	return append(errs, notNegative("Timeout", p.Timeout), notNegative("Backoff", p.Backoff))
 }

@@ -12,8 +12,8 @@ func TestValidate(t *testing.T) {
 	bad := scorer.Program{Command: []string{"", "a\x00b"}, Workers: 1025, Timeout: -1, Backoff: -1}
 	common := []string{
 		`scorer: Command is ["" "a\x00b"], want a program and its arguments`,
-		`scorer: Command[1] is "a\x00b", want it without a zero byte`,
-		"scorer: Workers is 1025, want 0 (one) to 1024",
+		`scorer: Command[1] is "a\x00b", want no zero byte`,
+		"scorer: Workers is 1025, want 1 to 1024, or 0 for 1",
 		"scorer: Timeout is -1ns, want 0 (the default) or more",
 		"scorer: Backoff is -1ns, want 0 (the default) or more",
 	}

@@ -9,7 +9,7 @@
 //	program:  {"hello":1,"dim":3,"samples":20}
 //	node:     {"id":1,"sample":7,"x":[0.5,-0.25,0]}
 //	program:  {"id":1,"loss":0.125}
-//	program:  {"id":1,"error":"why there is none"}            instead, if there is none
+//	program:  {"id":1,"error":"the reason"}                   instead, if it has no loss
 //
 // The value of hello is the protocol version, 1; dim is the number of parameters; samples is the number of samples,
 // which are numbered from 0. A program that expands the numbers of an adapter itself adds "adapter", the adapter
@@ -21,7 +21,7 @@
 //
 //	hello     1 version, 1;  2 dim;  3 samples;  4 adapter, text with its JSON
 //	query     1 id;  2 sample;  3 parameters: tag 85 (RFC 8746), a byte string of little-endian float32
-//	answer    1 id;  2 loss, or 3 the reason why there is none, text
+//	answer    1 id;  2 loss, or 3 the reason why it has no loss, text
 //
 // Every query has the same layout, so a program can read it without a CBOR library: examples/scorer/README.md lists
 // every byte.

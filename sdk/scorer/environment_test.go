@@ -42,13 +42,13 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// A daemon that a program started outside of its group, and that init adopted, ends with the program.
+// A daemon that a program started outside its process group, and that init adopted, ends with the program.
 func TestDaemonOfProgram(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("only Linux tells whom a process belongs to")
 	}
 	written := filepath.Join(t.TempDir(), "pid")
-	// Before it has left the group it would end with the group.
+	// Before the daemon leaves the group, it would end with the group.
 	daemon := fmt.Sprintf(`(setsid sh -c 'echo $$ > %[1]s; exec sleep 1000' < /dev/null > /dev/null 2>&1 &)
 		until [ -s %[1]s ]; do sleep 0.01; done`, written)
 	pid := func() string {
@@ -64,7 +64,7 @@ func TestDaemonOfProgram(t *testing.T) {
 	gone := func() {
 		t.Helper()
 		for range 1000 {
-			// A process that has ended and that nobody waits for has no command line.
+			// A zombie has no command line.
 			if line, _ := os.ReadFile("/proc/" + pid() + "/cmdline"); len(line) == 0 {
 				return
 			}

@@ -62,7 +62,7 @@ func unmarshalLine(line []byte, v any) error {
 	return err
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It accepts a string that is one of the words.
+// UnmarshalJSON implements json.Unmarshaler. It also accepts a string with a word that parse reads.
 func (l *loss) UnmarshalJSON(text []byte) error {
 	var word string
 	if text[0] == '"' && json.Unmarshal(text, &word) == nil && l.parse(word) == nil && l.word != "" {

@@ -19,7 +19,7 @@ type codec struct {
 	// call. With io.EOF, rest is the length of an incomplete message.
 	next      func(r *bufio.Reader) (message []byte, rest int, err error)
 	unmarshal func(message []byte, v any) error
-	show      func(message []byte) string // for people
+	show      func(message []byte) string // a readable form
 	// The expected messages, for people.
 	wantHello, wantAnswer string
 }
@@ -43,7 +43,7 @@ func (o *object) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// answer is the answer of a process to a query: a loss, or the reason why there is none.
+// answer is the answer of a process to a query: a loss, or the reason why it has no loss.
 type answer struct {
 	ID    *uint64 `json:"id" cbor:"1,keyasint"`
 	Loss  loss    `json:"loss" cbor:"2,keyasint"`
@@ -79,13 +79,13 @@ func (c *codec) readAnswer(message []byte) (answer, error) {
 	switch {
 	case err != nil:
 	case a.ID == nil:
-		err = errors.New("an answer without id")
+		err = errors.New("the answer has no id")
 	case a.Loss.given == (a.Error != nil):
-		err = errors.New("an answer with neither or both of loss and error, want one")
+		err = errors.New("the answer has both or neither of loss and error, want one")
 	default:
 		return a, nil
 	}
-	return a, fmt.Errorf("says %s, want %s: %w", c.show(message), c.wantAnswer, err)
+	return a, fmt.Errorf("wrote %s, want %s: %w", c.show(message), c.wantAnswer, err)
 }
 
 // Said is the program's text on why it has no loss for a query, such as a traceback of several lines. Error quotes it.
@@ -103,10 +103,10 @@ func (a *answer) why() error {
 
 func (l *loss) why() error {
 	if l.word != "" {
-		return fmt.Errorf("has no loss, but %s", l.word)
+		return fmt.Errorf("has no loss: the program answered %s, want a number", l.word)
 	}
 	if !zoest.Usable(l.value) {
-		return fmt.Errorf("has no loss, but %v", l.value)
+		return fmt.Errorf("has no loss: the program answered %v, want a number between -1e30 and 1e30", l.value)
 	}
 	return nil
 }

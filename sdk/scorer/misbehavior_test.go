@@ -70,7 +70,7 @@ func TestQueriesAreKeptApart(t *testing.T) {
 	}
 }
 
-// Kinds of misbehavior of programs, and their errors.
+// Each kind of misbehavior of a program has its error.
 func TestMisbehavior(t *testing.T) {
 	t.Parallel()
 	both := []scorer.Format{scorer.JSON, scorer.CBOR}
@@ -78,45 +78,45 @@ func TestMisbehavior(t *testing.T) {
 		how     string
 		formats []scorer.Format
 		want    string
-		alive   bool // the process stays
+		alive   bool // the process survives
 	}{
-		{"exits", both, `has ended: exit status 3; standard error: "out of luck" (at work on sample 2)`, false},
+		{"exits", both, `has ended: exit status 3; standard error: "out of luck" (while it computed sample 2)`, false},
 		{"kills itself", both[:1], "has ended: ", false},
-		{"hangs", both, "has not answered within 2s, and holds query 1", false},
-		{"answers a stranger", both, "answered query 999, which it does not hold", false},
-		{"answers query 0", both, "answered query 0, which it does not hold", false},
-		{"talks nonsense", both[:1], `says "\x06\x00\x00\x00debug", want an answer such as {"id":1,"loss":0.5}: column 1: invalid character`, false},
-		{"talks nonsense", both[1:], `says the frame 64656275670a, want an answer`, false},
-		{"closes stdout", both, "has closed its standard output and goes on running", false},
+		{"hangs", both, "has not answered query 1 within 2s", false},
+		{"answers a stranger", both, "answered query 999, which is not open", false},
+		{"answers query 0", both, "answered query 0, which is not open", false},
+		{"talks nonsense", both[:1], `wrote "\x06\x00\x00\x00debug", want an answer such as {"id":1,"loss":0.5}: column 1: invalid character`, false},
+		{"talks nonsense", both[1:], `wrote the frame 64656275670a, want an answer`, false},
+		{"closes stdout", both, "has closed its standard output but is still running", false},
 		{"floods stdout", both[:1], `has written a line of more than 65536 bytes, beginning with "xxx`, false},
 		{"floods stdout", both[1:], `announces a frame of 2021161080 bytes by writing "xxxx", want 1..`, false},
 		{"floods stderr", both, `the end"`, false},
-		{"stops half way and hangs", both, "holds query 1; 7 bytes of an unfinished message have come", false},
-		{"stops half way", both, "has ended: exit status 0; 7 bytes of an unfinished message have come", false},
+		{"stops half way and hangs", both, "query 1 within 2s; it wrote 7 bytes of an unfinished message", false},
+		{"stops half way", both, "has ended: exit status 0; it wrote 7 bytes of an unfinished message", false},
 		{"wrong length", both[1:], `announces a frame of 4294967295 bytes by writing "\xff\xff\xff\xff"`, false},
 		{"length 0", both[1:], `announces a frame of 0 bytes`, false},
-		{"empty line", both[:1], `says "", want an answer`, false},
+		{"empty line", both[:1], `wrote "", want an answer`, false},
 		{"text behind the answer", both[:1], "invalid character '#' after top-level value", false},
 		{"text for a loss", both[:1], `loss is "\"0.5\"", want a number`, false},
 		{"text for a loss", both[1:], `loss is 63302e35, want a number`, false},
-		{"error and loss", both, "an answer with neither or both of loss and error", false},
-		{"neither", both, "an answer with neither or both of loss and error", false},
-		{"no id", both, "an answer without id", false},
+		{"error and loss", both, "the answer has both or neither of loss and error", false},
+		{"neither", both, "the answer has both or neither of loss and error", false},
+		{"no id", both, "the answer has no id", false},
 		{"negative id", both[:1], `id: found number -1, want a whole number`, false},
 		{"negative id", both[1:], `key 1: found negative integer`, false},
-		{"NaN", both[:1], `query 1, sample 2, has no loss, but NaN`, true},
-		{"Infinity", both[:1], `query 1, sample 2, has no loss, but -Infinity`, true},
-		{"CBOR NaN", both[1:], `query 1, sample 2, has no loss, but NaN`, true},
-		{"CBOR Infinity", both[1:], `query 1, sample 2, has no loss, but +Inf`, true},
-		{"null", both, `query 1, sample 2, has no loss, but`, true},
-		{"enormous", both, `query 1, sample 2, has no loss, but 1e+31`, true},
+		{"NaN", both[:1], `query 1, sample 2, has no loss: the program answered NaN`, true},
+		{"Infinity", both[:1], `query 1, sample 2, has no loss: the program answered -Infinity`, true},
+		{"CBOR NaN", both[1:], `query 1, sample 2, has no loss: the program answered NaN`, true},
+		{"CBOR Infinity", both[1:], `query 1, sample 2, has no loss: the program answered +Inf`, true},
+		{"null", both, `query 1, sample 2, has no loss: the program answered`, true},
+		{"enormous", both, `query 1, sample 2, has no loss: the program answered 1e+31`, true},
 		{"error", both, `query 1, sample 2, has no loss: "the instrument is off"`, true},
 	} {
 		for _, format := range c.formats {
 			t.Run(c.how+" "+string(format), func(t *testing.T) {
 				t.Parallel()
 				cfg := config(t, format, c.how)
-				if strings.Contains(c.want, "holds query") {
+				if strings.Contains(c.want, "within 2s") {
 					cfg.Timeout = 2 * time.Second
 				}
 				s := open(t, cfg)
@@ -125,7 +125,7 @@ func TestMisbehavior(t *testing.T) {
 					t.Fatalf("error %v, want scorer: worker 1 (... %s", err, c.want)
 				}
 				works(t, s)
-				if got := strings.Contains(err.Error(), "at work on"); got == c.alive {
+				if got := strings.Contains(err.Error(), "while it computed"); got == c.alive {
 					t.Errorf("the process's end is %v, want %v", got, !c.alive)
 				}
 			})
@@ -137,8 +137,8 @@ func TestMisbehavior(t *testing.T) {
 func TestLateMisbehavior(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
-		"answers twice": "answered query 1, which it does not hold",
-		"closes stdin":  "has closed its standard input and goes on running",
+		"answers twice": "answered query 1, which is not open",
+		"closes stdin":  "has closed its standard input but is still running",
 		"two hellos":    `unknown field "dim"`,
 	} {
 		t.Run(how, func(t *testing.T) {
@@ -152,12 +152,12 @@ func TestLateMisbehavior(t *testing.T) {
 	}
 }
 
-// A program that fails before its hello is an error of OpenStream.
+// OpenStream fails if a program fails before its hello.
 func TestBadStart(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
 		"exit at once":          `has ended: exit status 1; standard error: "cannot read the data"`,
-		"no hello":              "has not said its hello within 300ms",
+		"no hello":              "has not sent its hello within 300ms",
 		"banner":                `begins with "Loading the model, please wait", want a hello such as {"hello":1,"dim":3,"samples":20}`,
 		"hello of version 2":    "begins with a hello of version 2, want 1",
 		"hello without samples": "a hello with samples 0, want 1..",
@@ -170,7 +170,7 @@ func TestBadStart(t *testing.T) {
 			if format == scorer.CBOR {
 				switch how {
 				case "banner":
-					want = `announces a frame of 1684107084 bytes by writing "Load", want 1..65532 (and nothing but frames on standard output)`
+					want = `announces a frame of 1684107084 bytes by writing "Load", want 1..65532 (and only frames on standard output)`
 				case "answer for a hello":
 					want = "key 2: found primitives"
 				}
@@ -215,7 +215,7 @@ func TestOtherSamplesAfterRestart(t *testing.T) {
 		t.Fatal("no error")
 	}
 	works(t, s) // by the third process
-	want := "says that it has dim 3 and samples 6; the first process had dim 3 and samples 5"
+	want := "sent a hello with dim 3 and samples 6, want dim 3 and samples 5 as in the first hello"
 	awaitFailure(t, s, want)
 }
 

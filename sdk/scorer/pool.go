@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	maxDepth = 64        // queries that a process may hold
-	maxGroup = 256 << 10 // total parameters of these, unless there is a single query
+	maxDepth = 64        // maximum number of open queries of a process
+	maxGroup = 256 << 10 // maximum of their parameters in total, unless a single query has more
 )
 
 var errClosed = errors.New("scorer: the oracle is closed")
 
 // Oracle is an oracle whose losses come from a program. It is safe for concurrent use.
 type Oracle struct {
-	cfg          StreamConfig // with defaults
-	name         string       // of the program, as given
+	cfg          StreamConfig // the configuration with defaults filled in
+	name         string       // name of the program, as configured
 	codec        *codec
-	mark         string // beginning of the variable in the environment of all processes that it starts
+	mark         string // prefix of the environment variable that marks its processes
 	dim, samples int
-	ids          atomic.Uint64 // the newest number of a query
+	ids          atomic.Uint64 // number of the latest query
 	opened       chan error    // the result of each worker's first start
 
 	tasks   chan *task
@@ -40,10 +40,10 @@ type Oracle struct {
 
 	mu       sync.Mutex // guards the fields below
 	first    hello      // hello of the first process, which all others must repeat
-	serving  int        // processes that have said hello
+	serving  int        // running processes that have sent their hello
 	failures int        // processes that failed since the last answer
 	last     error      // the latest of these failures
-	retry    time.Time  // when a broken program is tried again
+	retry    time.Time  // time to try a broken program again
 	newest   error      // the latest failure, or why the latest failed query has no loss
 }
 
@@ -64,7 +64,7 @@ func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
 	return o, nil
 }
 
-// Dim returns how many numbers a query has.
+// Dim returns the number of parameters of a query.
 func (o *Oracle) Dim() int { return o.dim }
 
 // Adapter returns the JSON object of the adapter with which the program expands queries; empty if the program gets
@@ -83,13 +83,13 @@ func (o *Oracle) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return loss[0], nil
 }
 
-// Losses queries several losses, see [zoest.BatchOracle]. A loss that cannot be obtained is NaN; if all of them are,
-// Losses fails with the error of the first.
+// Losses queries several losses, see [zoest.BatchOracle]. A loss that cannot be obtained is NaN. If every loss is NaN,
+// Losses fails with the error of the first query.
 func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	if len(queries) != len(losses) {
-		return fmt.Errorf("scorer: %d queries and room for %d losses", len(queries), len(losses))
+		return fmt.Errorf("scorer: %d queries, but room for %d losses", len(queries), len(losses))
 	}
-	either, cancel := context.WithCancel(ctx) // also ends with the oracle
+	either, cancel := context.WithCancel(ctx) // ends with the caller's context or the oracle
 	defer cancel()
 	defer context.AfterFunc(o.ctx, cancel)()
 	all := make([]query, len(queries))
@@ -163,7 +163,7 @@ func (o *Oracle) add(t *task, q *query) {
 	t.left = append(t.left, q)
 }
 
-// share returns how many of n queries a process gets at once, so that all have work.
+// share returns how many of n queries a process gets at once, so that all processes have work.
 func (o *Oracle) share(n int) int {
 	if w := o.cfg.Workers; w > 1 {
 		n = (n + 2*w - 1) / (2 * w)
@@ -201,7 +201,7 @@ func (o *Oracle) answered(err error) {
 	}
 }
 
-// patience is how many failures in a row make a program count as broken: more than one fatal query can cause.
+// patience is the number of failures in a row after which a program counts as broken. One fatal query causes fewer.
 const patience = 8
 
 // broken returns the error of a query while the program counts as broken and it is not time to retry; nil otherwise.
@@ -211,10 +211,10 @@ func (o *Oracle) broken() error {
 	if o.failures < patience || o.serving > 0 || time.Now().After(o.retry) {
 		return nil
 	}
-	return fmt.Errorf("scorer: broken, %d failures and no answer since; the last: %w", o.failures, o.last)
+	return fmt.Errorf("scorer: the program is broken: %d failed processes and no answer since; the last: %w", o.failures, o.last)
 }
 
-// pause returns the pause after so many failures in a row: none after the first, then growing up to Backoff.
+// pause returns the pause after a number of failures in a row: 0 after the first, then doubling up to Backoff.
 func (o *Oracle) pause(failures int) time.Duration {
 	if failures < 2 {
 		return 0
@@ -222,18 +222,18 @@ func (o *Oracle) pause(failures int) time.Duration {
 	return min(o.cfg.Backoff, 10*time.Millisecond<<min(failures-2, 20))
 }
 
-// task is a group of queries for one process. Losses makes it; then a worker owns it.
+// task is a group of queries for one process. Losses creates it; then a worker owns it.
 type task struct {
-	ctx      context.Context // of the caller; also ends with the oracle
+	ctx      context.Context // ends with the caller's context or the oracle
 	messages []byte          // the encoded queries
-	left     []*query        // those without an answer
-	alone    bool            // their process failed; to find the cause, each is asked alone
-	done     chan struct{}   // closed when none is left
+	left     []*query        // the queries without an answer
+	alone    bool            // a process failed; to find the cause, each query is asked alone
+	done     chan struct{}   // closed when left is empty
 }
 
 type query struct {
 	zoest.Query
-	id         uint64 // its number for the program
+	id         uint64 // number of the query in messages
 	start, end int    // bounds of its encoded message
 	loss       float64
 	err        error

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// Time limits for steps that should take no time.
+// Time limits of a process for steps that normally take no time.
 const (
 	grace = time.Second            // to end when asked to, or after it closed its output
-	drain = 500 * time.Millisecond // to read its pipes to the end after it ended
+	drain = 500 * time.Millisecond // until its pipes are read to the end, after it ended
 	limbo = 5 * time.Second        // to disappear after it was killed
 )
 
@@ -26,13 +26,13 @@ type process struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	out    io.ReadCloser
-	err    io.ReadCloser // its standard error, which this package reads
+	err    io.ReadCloser // standard error of the process
 	errors tail
 	read   chan struct{} // closed when the reader of out is done
 	exited chan struct{} // closed when the process has ended
 	killed chan struct{} // closed when this package killed the process
 	over   chan struct{} // closed when the process and its goroutines are gone
-	mark   string        // in its environment, and in that of its children
+	mark   string        // variable in its environment and in that of its children
 
 	unfinished int // bytes of an incomplete message; known when read is closed
 
@@ -41,8 +41,8 @@ type process struct {
 	gone bool       // the process ID may belong to another process by now
 }
 
-// start starts a program with a ready configuration. A dedicated thread starts it and waits for its end: Linux can
-// kill a process with its parent, but the parent is the thread.
+// start starts a program with a ready configuration. A dedicated thread starts it and waits for its end, because Linux
+// kills the process when the thread that started it ends (see ownGroup).
 func start(p Program, mark string) (*process, error) {
 	cmd := exec.Command(p.Command[0], p.Command[1:]...)
 	cmd.Dir = p.Dir
@@ -72,8 +72,8 @@ func start(p Program, mark string) (*process, error) {
 	return out, nil
 }
 
-// wait waits for the end of the process. A process that it leaves behind may hold the pipes open, so wait closes this
-// side.
+// wait waits for the end of the process. A child that outlives the process may hold the pipes open, so wait closes this
+// side of them.
 func (p *process) wait() {
 	heard := make(chan struct{})
 	go func() {
@@ -113,7 +113,7 @@ func (p *process) signal(signal syscall.Signal) {
 // kill kills the process and its group. It may be called again.
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
-	_ = p.cmd.Process.Kill() // where there are no groups
+	_ = p.cmd.Process.Kill() // for systems without process groups
 	p.once.Do(func() { close(p.killed) })
 	p.in.Close()
 }
@@ -139,8 +139,8 @@ func (p *process) exits(within time.Duration) bool {
 	}
 }
 
-// left waits until the process has ended, or was killed, and everything of it is gone. It returns false if the system
-// cannot kill the process, for example while it waits for a disk.
+// left waits until the process has ended, or was killed, and its goroutines have ended. It returns false if the system
+// cannot kill the process, for example while the process waits for a disk.
 func (p *process) left() bool {
 	select {
 	case <-p.exited:
@@ -158,12 +158,12 @@ func (p *process) left() bool {
 	return true
 }
 
-// lost returns why a process no longer reads or writes; what describes one that is alive.
+// lost returns why a process no longer reads or writes. what is the reason if the process is still running.
 func (p *process) lost(what string) error {
 	if p.exits(grace) {
 		return fmt.Errorf("has ended: %v", p.cmd.ProcessState)
 	}
-	return errors.New(what + " and goes on running")
+	return errors.New(what + " but is still running")
 }
 
 func (p *process) lastWords() string {
@@ -180,7 +180,7 @@ func (p *process) lastWords() string {
 type tail struct {
 	mu  sync.Mutex
 	end []byte
-	cut bool // there was more
+	cut bool // earlier output was dropped
 }
 
 func (t *tail) Write(b []byte) (int, error) {

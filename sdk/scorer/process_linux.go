@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ownGroup makes a process the first of a group; the process is killed when this process ends.
+// ownGroup puts a process into its own group. The system kills the process when the thread that started it ends.
 func ownGroup() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

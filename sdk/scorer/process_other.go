@@ -4,7 +4,7 @@ package scorer
 
 import "syscall"
 
-// ownGroup does nothing: on this system only the process is killed, not its children.
+// ownGroup does nothing: on this system, kill ends only the process itself, not its children.
 func ownGroup() *syscall.SysProcAttr { return nil }
 
 func signalGroup(int, syscall.Signal) {}

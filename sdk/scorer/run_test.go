@@ -37,7 +37,7 @@ func node(t *testing.T, privacy sdk.Privacy) *sdk.Node {
 	return n
 }
 
-// A private node whose program is gone takes part to the end: its neighbors learn nothing of it.
+// A private node whose program is gone takes part to the end: its neighbors notice nothing.
 func TestPrivateRunGoesOn(t *testing.T) {
 	t.Parallel()
 	n := node(t, sdk.Privacy{Clip: 0.1, Sigma: 1, Delta: 1e-5})

@@ -14,8 +14,8 @@ import (
 )
 
 // OpenStream starts the program's processes and waits for their hellos; ctx only bounds that wait. After an error
-// nothing is left running. Close of the oracle closes the processes' standard input, sends them SIGTERM after a
-// second, and kills them after another.
+// no process is left running. [Oracle.Close] closes the processes' standard input, sends them SIGTERM after a second,
+// and kills them after another.
 func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 		select {
 		case err = <-o.opened:
 		case <-ctx.Done():
-			err = fmt.Errorf("scorer: %w before every worker has said its hello", context.Cause(ctx))
+			err = fmt.Errorf("scorer: %w before every worker has sent its hello", context.Cause(ctx))
 		}
 		if err != nil {
 			return nil, errors.Join(err, o.Close())
@@ -55,13 +55,13 @@ type worker struct {
 	fails  int   // processes that failed since the last answer
 	task   *task // current task, or nil
 	served bool  // the process that failed last had sent its hello
-	asked  int   // how many of the task's first open queries the process has
+	asked  int   // number of the task's first open queries that the process has
 }
 
 type message struct {
 	hello  hello
 	answer answer
-	err    error // why there is no message and will never be one
+	err    error // why no further message will come
 }
 
 // work runs process after process until the oracle is closed.
@@ -86,19 +86,19 @@ func (w *worker) work() {
 	}
 }
 
-// bury decides about the queries of a failed process.
+// bury decides which queries of a failed process fail; the others are asked again.
 func (w *worker) bury(err error) {
 	if w.task == nil {
 		return
 	}
 	if w.asked == 1 {
-		w.task.settle(0, 0, fmt.Errorf("%w (at work on sample %d)", err, w.task.left[0].Sample))
+		w.task.settle(0, 0, fmt.Errorf("%w (while it computed sample %d)", err, w.task.left[0].Sample))
 	}
 	w.task.alone = true
 	switch broken := w.broken(); {
 	case broken != nil:
 		w.task.fail(broken)
-	case w.fails >= patience || w.task.ctx.Err() != nil: // other workers do better, or nobody waits
+	case w.fails >= patience || w.task.ctx.Err() != nil: // the program works for other workers, or no caller waits
 		w.task.fail(err)
 	}
 	if len(w.task.left) == 0 {
@@ -130,7 +130,7 @@ func (w *worker) rest() {
 	}
 }
 
-// live runs a process to its end and returns the reason; everything of the process is gone then.
+// live runs a process to its end and returns the reason. By then the process and its descendants are gone.
 func (w *worker) live() error {
 	w.asked, w.served = 0, false
 	p, err := start(w.cfg.Program, w.mark+strconv.Itoa(w.number))
@@ -138,7 +138,7 @@ func (w *worker) live() error {
 		return fmt.Errorf("scorer: worker %d (%s): %w", w.number, w.name, err)
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
-	stop := context.AfterFunc(w.ctx, p.end) // gives it time to end by itself
+	stop := context.AfterFunc(w.ctx, p.end) // gives the process time to end by itself
 	heard := make(chan message, maxDepth)
 	var writing sync.WaitGroup
 	go p.listen(ctx, w.codec, heard)
@@ -149,7 +149,7 @@ func (w *worker) live() error {
 	}
 	rest := ""
 	if p.left() && p.unfinished > 0 {
-		rest = fmt.Sprintf("; %d bytes of an unfinished message have come", p.unfinished)
+		rest = fmt.Sprintf("; it wrote %d bytes of an unfinished message", p.unfinished)
 	}
 	sweep(p.mark + "\x00") // children in other sessions or groups
 	writing.Wait()
@@ -180,7 +180,7 @@ func (p *process) listen(ctx context.Context, c *codec, to chan<- message) {
 	_, _ = io.Copy(io.Discard, r) // a process that is about to end must not wait for a reader
 }
 
-// serve takes a hello and then gives the process task after task until something fails.
+// serve waits for the hello and then gives the process one task after another until something fails.
 func (w *worker) serve(p *process, heard <-chan message, writing *sync.WaitGroup) error {
 	late := time.NewTimer(w.cfg.Start)
 	defer late.Stop()
@@ -193,7 +193,7 @@ func (w *worker) serve(p *process, heard <-chan message, writing *sync.WaitGroup
 			return err
 		}
 	case <-late.C:
-		return fmt.Errorf("has not said its hello within %v", w.cfg.Start)
+		return fmt.Errorf("has not sent its hello within %v", w.cfg.Start)
 	case <-w.ctx.Done():
 		return errClosed
 	}
@@ -228,10 +228,10 @@ func (w *worker) greet(h hello) error {
 		w.first, w.dim, w.samples = h, int(h.Dim), int(h.Samples)
 	}
 	if h.Adapter != w.first.Adapter {
-		return fmt.Errorf("says that it has the adapter %.200q; the first process had %.200q", h.Adapter, w.first.Adapter)
+		return fmt.Errorf("sent a hello with the adapter %.200q, want %.200q as in the first hello", h.Adapter, w.first.Adapter)
 	}
 	if h != w.first {
-		return fmt.Errorf("says that it has dim %d and samples %d; the first process had dim %d and samples %d", h.Dim,
+		return fmt.Errorf("sent a hello with dim %d and samples %d, want dim %d and samples %d as in the first hello", h.Dim,
 			h.Samples, w.first.Dim, w.first.Samples)
 	}
 	w.serving++
@@ -244,8 +244,8 @@ func (w *worker) leave() {
 	w.serving--
 }
 
-// ask sends the process the rest of the task, or only its first query if queries are asked alone, and takes the
-// answers.
+// ask sends the process the open queries of the task, or only the first one if they are asked alone, and waits for
+// the answers.
 func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing *sync.WaitGroup) error {
 	t := w.task
 	if w.asked = len(t.left); t.alone {
@@ -274,9 +274,9 @@ func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing
 			late.Reset(w.cfg.Timeout)
 		case <-late.C:
 			if w.asked == 0 {
-				return errors.New("has answered, and does not read the rest")
+				return errors.New("has answered all queries without reading all of them")
 			}
-			return fmt.Errorf("has not answered within %v, and holds query %d", w.cfg.Timeout, t.left[0].id)
+			return fmt.Errorf("has not answered query %d within %v", t.left[0].id, w.cfg.Timeout)
 		case <-w.ctx.Done():
 			return errClosed
 		}
@@ -306,5 +306,5 @@ func (w *worker) settle(p *process, a *answer) error {
 }
 
 func stray(id uint64) error {
-	return fmt.Errorf("answered query %d, which it does not hold: it was never asked, or has answered", id)
+	return fmt.Errorf("answered query %d, which is not open: it was never sent to this process, or was answered before", id)
 }

@@ -142,7 +142,7 @@ func gone(t *testing.T, pid int) {
 	}
 }
 
-// TestMain finds processes that Close left.
+// TestMain finds processes that Close failed to end.
 func TestCloseIsFirm(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.JSON, "ignores SIGTERM"))
@@ -268,15 +268,15 @@ func TestBroken(t *testing.T) {
 	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")
 	cfg := config(t, scorer.JSON, "dies for good", flag)
-	cfg.Backoff = time.Second // the second question below comes before the next retry
+	cfg.Backoff = time.Second // the second query below comes before the next retry
 	s := open(t, cfg)
 	works(t, s)
 	losses := make([]float64, 40)
 	err := s.Losses(t.Context(), mixed(40), losses)
-	if err == nil { // some were answered before the fatal one
+	if err == nil { // some queries were answered before the fatal one
 		err = s.Losses(t.Context(), mixed(5), losses[:5])
 	}
-	if err == nil || !strings.Contains(err.Error(), "scorer: broken, 8 failures and no answer since; the last: scorer: worker 1 (") ||
+	if err == nil || !strings.Contains(err.Error(), "scorer: the program is broken: 8 failed processes and no answer since; the last: scorer: worker 1 (") ||
 		!strings.Contains(err.Error(), "has ended: exit status 7") {
 		t.Fatalf("error %v", err)
 	}

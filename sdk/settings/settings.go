@@ -16,8 +16,8 @@ import (
 type Setting struct {
 	Name    string        // path in a fleet file: "method.gain"
 	Flag    string        // name on a command line; empty if it follows from others
-	Range   setting.Range // of a number
-	Names   []string      // of its values, if it is a choice
+	Range   setting.Range // range of a number
+	Names   []string      // names of the values, if it is a choice
 	Default string        // what plan.Suggest chooses; "chosen" if that follows from others
 	Words   string        // purpose; the word in back quotes stands for its value, as in package flag
 }
@@ -55,13 +55,13 @@ func All() []Setting { return all }
 var all = []Setting{
 	{Name: "method.rounds", Flag: "rounds", Range: setting.Rounds, Default: "50", Words: "rounds of learning, K"},
 	{Name: "method.mixing", Flag: "mixing", Range: setting.Mixing,
-		Words: "rounds of consensus after each round of learning, without privacy cost, in which shared noise cancels"},
+		Words: "rounds of consensus after each round of learning, without privacy cost, in which pairwise noise cancels"},
 	{Name: "method.cooldown", Flag: "cooldown", Range: setting.Cooldown,
 		Words: "rounds of consensus at the end, without privacy cost (30 with noise or with tracking, unless given)"},
 	{Name: "method.tau", Flag: "tau", Range: setting.Tau, Default: "3",
-		Words: "local steps a round (2 with an estimator other than tracking, unless given)"},
+		Words: "local steps per round (2 with an estimator other than tracking, unless given)"},
 	{Name: "method.batch", Flag: "batch", Range: setting.Batch,
-		Words: "queries a local step, at most one for each sample (0 = all samples)"},
+		Words: "queries per local step, at most one for each sample (0 = all samples)"},
 	{Name: "method.rho", Flag: "rho", Range: setting.Rho, Default: "1", Words: "penalty parameter"},
 	{Name: "method.gain", Flag: "gain", Range: setting.Gain, Default: "0.75",
 		Words: "strength of consensus, as a `share` of the limit of stability, " + setting.Gain.String()},
@@ -76,16 +76,16 @@ var all = []Setting{
 	{Name: "method.directions", Flag: "directions", Names: []string{"rademacher", "walsh"}, Default: "walsh",
 		Words: "law of the query directions: walsh, or rademacher (with an estimator other than tracking, unless given)"},
 	{Name: "method.seed", Flag: "seed", Default: "1",
-		Words: "of data split, partition, graph, directions and batches; in a simulation also of the noise"},
+		Words: "seed of data split, partition, graph, directions and batches; in a simulation also of the noise"},
 	{Name: "method.robust", Flag: "robust", Range: setting.Robust,
-		Words: "bound a neighbor's influence over the run: at most so many `times` the median distance of the neighbors from " +
+		Words: "bound a neighbor's influence over the run: at most this many `times` the median distance of the neighbors from " +
 			"their median, such as 1.5, or off (default 1.5 or 2 where members have many neighbors and share no noise, " +
 			"else off)"},
 	{Name: "method.consensus", Flag: "consensus", Names: consensuses.Names,
 		Words: "steps of mixing and cool-down: admm (the method's) or chebyshev (far fewer rounds) (default chebyshev with noise, " +
 			"unless robust is on or payload message is given)"},
 	{Name: "method.shrink", Flag: "shrink", Range: setting.Shrink,
-		Words: "move each parameter of the final model back to its start, but not beyond, by so many standard `deviations` of the " +
+		Words: "move each parameter of the final model back to its start, but not beyond, by this many standard `deviations` of the " +
 			"mean's noise (0.5 for a linear model of a table whose records are protected, unless given)"},
 
 	{Name: "privacy.non_private", Flag: "non-private",
@@ -95,7 +95,7 @@ var all = []Setting{
 	{Name: "privacy.sigma", Flag: "sigma", Range: noise,
 		Words: "standard deviation of the release noise (in place of a budget)"},
 	{Name: "privacy.delta", Flag: "delta", Range: setting.Range{Max: 1, OpenMin: true, OpenMax: true}, Default: "1e-05",
-		Words: "at which epsilon is stated"},
+		Words: "delta at which epsilon is stated"},
 	{Name: "privacy.epsilon_limit", Flag: "epsilon", Range: epsilon, Default: "8",
 		Words: "privacy budget of each client, or each record, for the whole run"},
 	{Name: "privacy.accounting", Flag: "accounting", Names: []string{"gdp", "zcdp", "paper"}, Default: "gdp",
@@ -103,21 +103,21 @@ var all = []Setting{
 	{Name: "privacy.unit", Flag: "unit", Names: []string{"client", "record"}, Default: "client",
 		Words: "what is protected: client (each whole data set: a phone, a sensor) or record (a hospital's patients)"},
 	{Name: "privacy.places", Flag: "places", Range: setting.Range{Min: 2, Max: 1 << 16, Whole: true, Zero: "each record by itself"},
-		Words: "with unit record: how many adjacent samples are places for the records of one `person`"},
+		Words: "with record-level privacy: the number of adjacent samples that hold the records of one `person`"},
 	{Name: "privacy.pair_sigma", Flag: "pair-sigma", Range: unset, Default: "chosen",
-		Words: "standard deviation of shared noise, with sigma and colluders: sigma times a power of two"},
+		Words: "standard deviation of pairwise noise, with sigma and colluders: sigma times a power of two"},
 	{Name: "privacy.effective_sigma", Range: unset, Default: "chosen",
-		Words: "noise that is left against whoever sees all releases and knows what any colluders know"},
+		Words: "noise that remains against anyone who sees all releases and knows what any colluders know"},
 	{Name: "privacy.colluders", Flag: "colluders", Range: setting.Range{Max: math.MaxInt32, Whole: true},
-		Words: "share noise that cancels in the mean: the budget then holds against whoever sees all releases, together with any " +
-			"`c` members, or a share such as 1/3 or half, or auto, as many as add at most a tenth to the mean's noise (default no " +
-			"noise is shared)"},
+		Words: "share noise that cancels in the mean: the budget then holds against anyone who sees all releases and colludes " +
+			"with any `c` members. c may also be a share such as 1/3 or half, or auto: as many as add at most a tenth to the " +
+			"mean's noise (default no noise is shared)"},
 	{Name: "privacy.absent", Flag: "absent", Range: setting.Range{Max: math.MaxInt32, Whole: true},
 		Words: "with colluders: how many members may `vanish` while the others still share noise that cancels (0 = a member that " +
-			"has lost a neighbor shares no more)"},
+			"loses a neighbor shares no more noise)"},
 	{Name: "privacy.partners", Flag: "partners", Range: setting.Range{Min: 2, Max: MaxPartnered - 1, Whole: true, Zero: "neighbors share"},
-		Words: "with colluders: how many `members` each shares noise with; neighbors relay their keys and cannot use them (0 = with " +
-			"its neighbors) (default chosen)"},
+		Words: "with colluders: how many `members` each member shares noise with; neighbors relay the keys but cannot use them " +
+			"(0 = only with its neighbors) (default chosen)"},
 	{Name: "privacy.epsilon_limit_all", Flag: "limit-all", Range: epsilon,
 		Words: "with colluders: limit of epsilon against all other members together (default no limit)"},
 
@@ -125,7 +125,8 @@ var all = []Setting{
 		Words: "what crosses the wire: message (the paper's, one for each neighbor) or release (one for all; same results) (default " +
 			"release, or message in a run that is not private)"},
 	{Name: "wire.grid_bits", Flag: "grid-bits", Range: setting.Range{Min: 2, Max: 8, Whole: true, Zero: "no grid"},
-		Words: "grid of releases, noise/2^`W`, W of 2 to 8: short integers (default 4 with noise, unless the payload is given)"},
+		Words: "send releases as short integers, on a grid of noise/2^`W` with W of 2 to 8 (default 4 with noise, unless the " +
+			"payload is given)"},
 }
 
 // Check returns a [setting.FieldError] for every value of the setting in a fleet that is out of range, joined.

@@ -56,7 +56,7 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	}
 	if e.Kind == Release {
 		if len(b) > text {
-			err = fmt.Errorf("signed: release: found %d bytes behind it, want none", len(b)-text)
+			err = fmt.Errorf("signed: release: found %d bytes after it, want none", len(b)-text)
 		}
 		return e, err
 	}
@@ -70,7 +70,8 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	return e, err
 }
 
-// Spent returns the cost of the data according to a checkpoint, excluding the run of scope but; zero for a release.
+// Spent returns the cost of the data according to a checkpoint, excluding the run whose scope is but; zero for a
+// release.
 func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
 	c, err := dpmech.ParseCheckpoint(e.Text)
 	switch {

@@ -17,7 +17,7 @@ func NewHead(h dpmech.Head) (Head, error) {
 	id, errID := hex.DecodeString(h.ID)
 	sum, errSum := hex.DecodeString(h.Hash)
 	if err := errors.Join(errID, errSum); err != nil {
-		return Head{}, fmt.Errorf("signed: head of the ledger: %w", err)
+		return Head{}, fmt.Errorf("signed: position of the ledger: %w", err)
 	}
 	s := Head{Seq: uint64(h.Seq)}
 	copy(s.ID[:], id)
@@ -25,7 +25,7 @@ func NewHead(h dpmech.Head) (Head, error) {
 	return s, nil
 }
 
-// Ledger converts the head back. A Seq that no ledger can have becomes 2^31-1, which no ledger has either.
+// Ledger is the inverse of [NewHead]. It turns a Seq above the maximum of a ledger into 2^31-1, which no ledger has.
 func (h Head) Ledger() dpmech.Head {
 	seq := int(min(h.Seq, math.MaxInt32))
 	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: seq, Hash: hex.EncodeToString(h.Hash[:])}
@@ -39,8 +39,7 @@ func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Statem
 		return fmt.Errorf("signed: certificate: the key has %d bytes, want %d", len(key), ed25519.PrivateKeySize)
 	}
 	if head == nil && len(held) > 0 {
-		return fmt.Errorf("signed: certificate: there are %d countersignatures, and no release that they could be of",
-			len(held))
+		return fmt.Errorf("signed: certificate: found %d countersignatures but no release", len(held))
 	}
 	c.Head, c.Countersigned, c.Signature = "", nil, ""
 	if head != nil {

@@ -69,15 +69,15 @@ func NewEvidence(member string, first, second *Statement) Evidence {
 
 // String describes the evidence.
 func (e Evidence) String() string {
-	return fmt.Sprintf("%q has signed two different releases of round %d: its device has a copy, or was set back",
+	return fmt.Sprintf("%q has signed two different releases of round %d: its device was copied or rolled back",
 		e.Member, e.Round)
 }
 
 // Check rejects evidence that is not about two releases, or whose first release is not of Round.
 func (e *Evidence) Check() error {
 	if e.First.Kind != Release || e.Second.Kind != Release || e.First.Round != e.Round {
-		return fmt.Errorf("signed: evidence: round is %d, and %v %d was signed, and %v %d", e.Round, e.First.Kind, e.First.Round,
-			e.Second.Kind, e.Second.Round)
+		return fmt.Errorf("signed: evidence: found %v %d and %v %d, want two releases of round %d", e.First.Kind, e.First.Round,
+			e.Second.Kind, e.Second.Round, e.Round)
 	}
 	return nil
 }

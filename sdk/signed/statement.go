@@ -57,7 +57,7 @@ type Statement struct {
 	Round     int      // a release or a round, by kind; 0..MaxInt32
 	Prev      [32]byte // of a release, else zero
 	Value     [32]byte // by kind
-	Ledger    Head     // of a release: the ledger once charged; of a checkpoint: its ledger; else zero
+	Ledger    Head     // of a release: the ledger after the charge; of a checkpoint: its ledger; else zero
 	Signature [ed25519.SignatureSize]byte
 }
 
@@ -175,7 +175,7 @@ func (r *Statement) Sign(key ed25519.PrivateKey, s Scope) {
 }
 
 // ErrSignature is wrapped by errors about signatures that match none of a member's keys.
-var ErrSignature = errors.New("the signature is by none of the member's keys")
+var ErrSignature = errors.New("the signature matches none of the member's keys")
 
 // Verify checks that one of keys signed the statement in a scope. The error wraps [ErrSignature].
 func (r *Statement) Verify(s Scope, keys []ed25519.PublicKey) error {
@@ -189,7 +189,7 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 			return nil
 		}
 	}
-	return fmt.Errorf("signed: "+format+": %w (of %d)", append(args, ErrSignature, len(keys))...)
+	return fmt.Errorf("signed: "+format+": %w (%d known)", append(args, ErrSignature, len(keys))...)
 }
 
 // ID returns the hash that the next release stores as Prev. It does not depend on the key, which may change.
@@ -203,8 +203,8 @@ func (r *Statement) Contradicts(o *Statement) bool {
 	return a.Kind == Release && b.Kind == Release && a.Epoch == b.Epoch && a.Round == b.Round && a.Round > 0 && a != b
 }
 
-// Countersign returns a neighbor's signature which confirms that it holds the release and all earlier ones in the
-// chain. key is the neighbor's, s the scope of the member that made the release.
+// Countersign returns a neighbor's signature, which confirms that the neighbor holds the release and all earlier ones
+// in the chain. key is the neighbor's private key, and s is the scope of the member that made the release.
 func (r *Statement) Countersign(key ed25519.PrivateKey, s Scope) []byte {
 	return ed25519.Sign(key, r.held(s))
 }

@@ -71,7 +71,7 @@ func TestEveryByteIsSigned(t *testing.T) {
 	}
 }
 
-// A signature is valid for one run, fleet, member, key and kind only.
+// A signature is valid only for one run, fleet, member, key and kind.
 func TestSignatureIsOfOneScope(t *testing.T) {
 	key, other := testKey(1), testKey(2)
 	r, s := example()
@@ -116,8 +116,8 @@ func TestSignatureIsOfOneScope(t *testing.T) {
 	}
 }
 
-// Parse accepts each kind only if requested, and only within its range. The signature covers the kind, so none passes
-// for another.
+// Parse accepts each kind only if requested, and only within its range. The signature covers the kind, so a statement
+// of one kind cannot pass for another.
 func TestKinds(t *testing.T) {
 	key := testKey(1)
 	_, scope := example()
@@ -178,7 +178,7 @@ func TestRelayed(t *testing.T) {
 	}
 }
 
-// Two releases of one round and epoch contradict each other if any signed field differs; nothing else does.
+// Two releases of one round and epoch contradict each other if any signed field differs. No other two statements do.
 func TestContradicts(t *testing.T) {
 	a, _ := example()
 	b := a

@@ -19,9 +19,9 @@ type Client struct {
 	Oracle zoest.Oracle
 }
 
-// FaultSchedule returns the delay in ticks of each copy that arrives of message number seq, from 0, from one client to
-// another. {0} is a message on time, {0, 0} arrives twice, and an empty list drops it. It must be a pure function; it
-// is called in any order and from any goroutine. Its result must not be changed.
+// FaultSchedule returns the delays, in ticks, of all copies that arrive of message number seq (counted from 0) from one
+// client to another: {0} for a message on time, {0, 0} for one that arrives twice, an empty list for a lost one. It
+// must be a pure function; it is called in any order and from any goroutine. Its result must not be changed.
 type FaultSchedule func(from, to, seq int) []int
 
 // Sim is a network of machines in virtual time, which advances in ticks. In a tick every client receives what has
@@ -40,9 +40,9 @@ type Sim struct {
 	// OnRelease, if not nil, sees a client's machine right after each of its releases. The goroutines of a tick call
 	// it.
 	OnRelease func(client int, m *admm.Machine)
-	// Meter, if not nil, makes a function for each goroutine of a tick that measures sent messages, including lost
-	// ones, such as the bytes of their frames. [Sim.Weight] returns the sum. A release to all neighbors is measured
-	// once and counts for each. The vectors are valid during the call, and an error ends the run.
+	// Meter, if not nil, makes a function for each goroutine of a tick. The function measures a sent message, for
+	// example by the bytes of its frame; lost messages count too. [Sim.Weight] returns the sum. A release to all
+	// neighbors is measured once and counts for each. The vectors are valid during the call, and an error ends the run.
 	Meter func() func(*admm.Message) (int, error)
 
 	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and do not change results.
@@ -59,7 +59,7 @@ type Sim struct {
 	workers    []*worker
 	direct     bool                   // in this tick every client reads what all its neighbors posted in the last one
 	transit    map[int][]admm.Message // other sent messages, by tick of arrival
-	tick       int                    // in progress
+	tick       int                    // tick in progress
 	idle       int                    // ticks since the last release
 	last       int
 	over       int // complete rounds
@@ -87,9 +87,9 @@ func New(clients []Client) (*Sim, error) {
 	for i, c := range clients {
 		switch last := c.Config.Last(); {
 		case int(c.Config.Estimator.Client) != i:
-			return nil, fmt.Errorf("sim: client %d has number %d, want its place in the list", i, c.Config.Estimator.Client)
+			return nil, fmt.Errorf("sim: client %d has number %d, want its index in the list", i, c.Config.Estimator.Client)
 		case last != s.last:
-			return nil, fmt.Errorf("sim: client %d makes %d rounds, client 0 makes %d", i, last, s.last)
+			return nil, fmt.Errorf("sim: client %d makes %d rounds, but client 0 makes %d", i, last, s.last)
 		case c.Oracle == nil:
 			return nil, fmt.Errorf("sim: client %d has no oracle", i)
 		}

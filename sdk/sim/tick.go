@@ -22,11 +22,11 @@ type member struct {
 	neighbors []int
 	place     []int32        // this client's index among the neighbors of each neighbor
 	sent      map[int]int    // with Faults: number of messages sent so far, by neighbor
-	in, out   []admm.Message // of this tick; out holds copies
+	in, out   []admm.Message // messages of this tick; out holds copies
 	asleep    bool
 	released  int       // round of the release made in this tick, or 0
-	model     []float32 // of that release; before it, reusable storage
-	fresh     int       // released, if that release is all that is sent, once to each neighbor, and out is empty
+	model     []float32 // model of that release; before the release, reusable storage
+	fresh     int       // released if the client sends only that release, once to each neighbor, and out is empty; else 0
 	posted    int       // fresh in the previous tick
 	err       error
 }
@@ -158,8 +158,8 @@ func (s *Sim) awake(ctx context.Context, number int, c *member, w *worker) {
 
 func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
 	if s.direct {
-		// What concurrently running neighbors posted does not change in this tick: a client makes at most one release
-		// in it, which replaces an earlier one.
+		// The posts of concurrently running neighbors do not change in this tick: a client makes at most one release in
+		// a tick, which replaces an earlier post.
 		for i, j := range c.neighbors {
 			from := s.members[j]
 			if err := c.machine.Receive(from.machine.Posted(int(c.place[i]), from.posted)); err != nil {

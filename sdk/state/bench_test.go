@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The disk writes of a private round: line, state, mark.
+// BenchmarkRound measures the disk writes of a private round: line, state and mark.
 func BenchmarkRound(b *testing.B) {
 	dir, err := sized(Open(filepath.Join(b.TempDir(), "state")))(1 << 12)
 	if err != nil {

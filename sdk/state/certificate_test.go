@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// certify certifies made rounds of a run of which the ledger reserved some, after three rounds of another run.
+// certify certifies made rounds of a run that has reserved rounds in the ledger, after three rounds of another run.
 func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
 	t.Helper()
 	l, _ := newLedger(t, limitOf(40, 1e-6, dpmech.ZCDP))
@@ -61,18 +61,18 @@ func TestVerifyCertificate(t *testing.T) {
 	}
 }
 
-// A self-consistent certificate may contradict the ledger.
+// Verify detects a self-consistent certificate that contradicts the ledger.
 func TestCertificateAgainstLedger(t *testing.T) {
 	c, l := certify(t, 9, 9)
 	for name, x := range map[string]struct {
 		change func(c *dpmech.Certificate)
 		want   string
 	}{
-		"run renamed":  {func(c *dpmech.Certificate) { c.Lifetime.Runs[0].Run = "other" }, "not what ledger"},
-		"another data": {func(c *dpmech.Certificate) { c.Lifetime.Dataset = "other" }, "not what ledger"},
+		"run renamed":  {func(c *dpmech.Certificate) { c.Lifetime.Runs[0].Run = "other" }, "differs from ledger"},
+		"another data": {func(c *dpmech.Certificate) { c.Lifetime.Dataset = "other" }, "differs from ledger"},
 		"hash":         {func(c *dpmech.Certificate) { c.Lifetime.Ledger.Hash = strings.Repeat("0", 64) }, "changed"},
 		"id":           {func(c *dpmech.Certificate) { c.Lifetime.Ledger.ID = strings.Repeat("0", 32) }, "another ledger"},
-		"no lifetime":  {func(c *dpmech.Certificate) { c.Lifetime = nil }, "there is none"},
+		"no lifetime":  {func(c *dpmech.Certificate) { c.Lifetime = nil }, "lifetime is missing"},
 	} {
 		changed := cloneCertificate(t, c)
 		x.change(changed)

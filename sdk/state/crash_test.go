@@ -34,8 +34,8 @@ func TestFirstSaveCutShort(t *testing.T) {
 	survives(t, d.files, 0)
 }
 
-// A killed process leaves every write before some byte and none after. The test tries every such byte from an empty
-// directory to round 4, but of the zeros of new slots only the first and the last 64 and some between.
+// A killed process leaves everything that it wrote before some byte and nothing after it. The test tries every such
+// byte from an empty directory to round 4, except that it skips most of the zeros of new slots.
 func TestKilledAtEveryByte(t *testing.T) {
 	h := record(t, nil, 4)
 	files := map[string][]byte{}
@@ -61,7 +61,7 @@ func TestKilledAtEveryByte(t *testing.T) {
 	}
 }
 
-// After a power cut, any subset of the unsynced writes remains.
+// The store survives a power cut, after which any subset of the unsynced writes remains.
 func TestPowerCut(t *testing.T) {
 	coin := rng.New(1, rng.Address{Purpose: rng.Fault})
 	h := record(t, nil, 4)
@@ -88,7 +88,7 @@ func TestPowerCut(t *testing.T) {
 func hasReleases(t *testing.T, files map[string][]byte) {
 	t.Helper()
 	if log := readLog(files[logName]); len(log.releases) == 0 {
-		t.Fatal("releases were made, and the log has none")
+		t.Fatal("releases were made, but the log has none")
 	}
 }
 
@@ -163,7 +163,7 @@ func TestLyingSync(t *testing.T) {
 			case errors.Is(err, ErrRollback):
 				setBack++
 			case err != nil && s != nil:
-				t.Fatal("a store and an error")
+				t.Fatal("openOn returned both a store and an error")
 			}
 		}
 	}
@@ -263,8 +263,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// One corrupt byte, anywhere: in the older slot it costs that slot, in the newer slot it is detected, and in the log it
-// never changes what is loaded.
+// One corrupt byte in the older slot costs that slot, in the newer slot it is detected, and in the log it never changes
+// what is loaded.
 func TestEveryByteRots(t *testing.T) {
 	h := record(t, nil, 4)
 	files := h.after(len(h.steps))

@@ -80,7 +80,8 @@ func openOn(on disk, dir string) (*Dir, error) {
 	return d, nil
 }
 
-// prepare makes the files ready for Save, the slots first: a log shows that a store is complete.
+// prepare makes the files ready for Save, the slots first, because the existence of a log shows that a store is
+// complete.
 func (d *Dir) prepare(s *scan) error {
 	var err error
 	for i := range d.slots {
@@ -184,8 +185,8 @@ func (d *Dir) Load() ([]Record, error) {
 			err = fmt.Errorf("holds round %d instead of %d", s.Round, round)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("state: %s was whole before, and now %w: the disk is failing, "+
-				"or something else writes there", filepath.Join(d.dir, slotName(i)), err)
+			return nil, fmt.Errorf("state: %s was intact when it was opened, but now %w: the disk is failing, "+
+				"or another program writes to the file", filepath.Join(d.dir, slotName(i)), err)
 		}
 		records = append(records, s.Record)
 	}
@@ -199,7 +200,7 @@ func (d *Dir) Save(r Record) error {
 		return d.err
 	}
 	if err := d.save(r); err != nil {
-		d.err = fmt.Errorf("%w (saving round %d; the store in %s takes nothing more until it is opened again)",
+		d.err = fmt.Errorf("%w (saving round %d; the store in %s refuses further saves until it is opened again)",
 			err, r.Round, d.dir)
 		return d.err
 	}
@@ -209,11 +210,11 @@ func (d *Dir) Save(r Record) error {
 func (d *Dir) save(r Record) error {
 	switch newest := d.newest; {
 	case r.Round < 0:
-		return errors.New("state: a round is negative")
+		return errors.New("state: the round is negative, want 0 or more")
 	case newest >= 0 && r.Round != newest+1:
-		return fmt.Errorf("state: the newest state is of round %d, and the next must be of the round after", newest)
+		return fmt.Errorf("state: the record does not follow round %d, the newest round", newest)
 	case len(r.Note) > MaxNote:
-		return fmt.Errorf("state: the note is %d bytes long, must be at most %d", len(r.Note), MaxNote)
+		return fmt.Errorf("state: the note has %d bytes, want at most %d", len(r.Note), MaxNote)
 	case r.Note != "" && !json.Valid([]byte(r.Note)):
 		return errors.New("state: the note is not JSON")
 	}
@@ -226,7 +227,7 @@ func (d *Dir) save(r Record) error {
 	}
 	if err != nil {
 		// After a failed sync the system may treat the pages as written: the next process would read a whole slot that
-		// is not on the disk. Without its digest it reads a torn one. Nothing more can be done if this write fails.
+		// is not on the disk. Without its digest the slot reads as torn. Nothing more can be done if this write fails.
 		f.WriteAt(make([]byte, len(digest)), slotHeader+int64(len(r.State)+len(r.Note)))
 		return named(err)
 	}

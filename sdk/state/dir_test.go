@@ -187,7 +187,7 @@ func TestSaveRefuses(t *testing.T) {
 			d := mustOpen(t, dir)
 			err := d.Save(s)
 			if err == nil {
-				t.Fatal("saved")
+				t.Fatal("an invalid record was saved")
 			}
 			if again := d.Save(savedRound(4, 20)); again != err {
 				t.Errorf("after %v a save returned %v", err, again)
@@ -203,7 +203,7 @@ func TestSaveRefuses(t *testing.T) {
 	}
 }
 
-// A note may span several lines; the log has it on one. The longest note fits a slot that is otherwise full.
+// A note may span several lines; the log stores it on one line. The longest note fits a slot that is otherwise full.
 func TestNotes(t *testing.T) {
 	dir := t.TempDir()
 	d := mustOpen(t, dir)
@@ -225,7 +225,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A state can take a good part of a small device's memory: Save makes no copy of it, and Load makes one.
+// Save makes no copy of a state and Load makes only one, because a state can take much of a small device's memory.
 func TestStateIsNotCopied(t *testing.T) {
 	const length = 8 << 20
 	d, err := sized(Open(t.TempDir()))(length)
@@ -303,8 +303,7 @@ func logLines(t *testing.T, dir string) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// Arbitrary slot files: readSlot accepts only the output of writeSlot, and allocates no more than the length of the
-// file.
+// readSlot accepts only the output of writeSlot, and allocates no more than the length of the file, for any file.
 func FuzzSlot(f *testing.F) {
 	for _, s := range []Record{{}, savedRound(1, 3), savedRound(2, 40), {Round: 1 << 30, Note: `"x"`}} {
 		var b writerAt
@@ -336,7 +335,7 @@ func FuzzSlot(f *testing.F) {
 	})
 }
 
-// Arbitrary logs: what is kept ends with a line, and parses to the same result again.
+// What readLog keeps of an arbitrary log ends with a line and parses to the same result again.
 func FuzzReleaseLog(f *testing.F) {
 	line, err := releaseLine(savedRound(3, 3), sha256.Sum256(nil))
 	if err != nil {

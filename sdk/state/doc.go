@@ -1,6 +1,6 @@
 // Package state stores what must survive a crash and a power cut. A [Dir] holds the state behind a node's last two
 // releases, the log of its releases, the evidence it found and the secrets of its run. A [Ledger] is the lifetime
-// account of a data set. [Heads] holds what neighbors signed of their ledgers, and [WriteCertificate] stores the
+// account of a data set. [Heads] holds what neighbors signed about their ledgers, and [WriteCertificate] stores the
 // certificate.
 //
 // A node makes a release in this order: reserve its line in the ledger, draw its noise, save its state, mark it in the
@@ -15,9 +15,9 @@
 //	line of releases.log               none: slots restore it              lines are missing
 //	mark of k, over that of k-2        k may be sent                       torn: k-1 counts, k is marked at the start
 //
-// A round without data writes and syncs only the slot. No file is created or renamed. Only the ledger grows, by a block
-// for about fifteen lines, and the log, which is not synced. The three writes cannot share a sync, because the writes
-// before a sync become durable in any order.
+// A round without data writes and syncs only the slot. No file is created or renamed. Only two files grow: the ledger,
+// by a block for about fifteen lines, and the log, which is not synced. The three writes cannot share a sync, because
+// the writes before a sync become durable in any order.
 //
 // # Files
 //

@@ -23,7 +23,7 @@ type disk interface {
 	sync() error
 }
 
-// file is an open file. Its errors name it.
+// file is an open file. Its errors contain its name.
 type file interface {
 	io.ReaderAt
 	io.WriterAt
@@ -34,7 +34,7 @@ type file interface {
 	sync() error
 }
 
-// Limits in bytes: of a file that is read as a whole, and of a state or a log, whose lengths are checked further.
+// Limits in bytes: of a file that is read as a whole, and of a state or a log, whose lengths have further checks.
 const (
 	mostKept  = 1 << 30
 	mostState = 1 << 40
@@ -142,7 +142,7 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 }
 
 // WriteCertificate writes a certificate to a file, durably. It keeps a file with the same release and more
-// countersignatures: a node that serves a finished run again may miss neighbors, which do not sign twice.
+// countersignatures: a node that serves a finished run again may collect fewer, because neighbors do not sign twice.
 func WriteCertificate(path string, c *dpmech.Certificate) error {
 	if text, err := regular.Read(path, mostKept); err == nil && c.Head != "" {
 		old, err := dpmech.ParseCertificate(text)
@@ -180,7 +180,7 @@ func exactJSON(line []byte, v any) error {
 		return err
 	}
 	if again, err := json.Marshal(v); err != nil || !bytes.Equal(again, line) {
-		return errors.New("not as it was written")
+		return errors.New("the text differs from what was written")
 	}
 	return nil
 }
@@ -203,8 +203,8 @@ func checkMode(path string, loose, want fs.FileMode) error {
 	if err != nil {
 		return named(err)
 	}
-	return fmt.Errorf("state: %s has mode %04o, want %04[3]o: others can reach it; chmod %[3]o %[1]s (a file system without "+
-		"modes has to be mounted with umask=077)", path, info.Mode().Perm(), want)
+	return fmt.Errorf("state: %s has mode %04o, want %04[3]o: others can reach it; run chmod %[3]o %[1]s (on a file system "+
+		"without modes, mount it with umask=077)", path, info.Mode().Perm(), want)
 }
 
 // checkStore checks the modes of a store's files and rejects a directory that everybody can change.

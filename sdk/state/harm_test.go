@@ -43,7 +43,7 @@ func flip(name string, at int) harm {
 	return edit(name, func(b []byte) []byte { b[at] ^= 1; return b })
 }
 
-// from replaces files by those of another store of n rounds.
+// from replaces files with those of another store of n rounds.
 func from(n int, names ...string) harm {
 	return func(t *testing.T, dir string) {
 		other := filled(t, n)
@@ -78,7 +78,8 @@ func resealed(name string, change func([]byte)) harm {
 
 var emptyLog = edit(logName, func([]byte) []byte { return nil })
 
-// The result of every kind of harm to a store of rounds 1 to 6: what Open returns, or what it names in its error.
+// After every kind of harm to a store of rounds 1 to 6, Open returns the listed states, or an error with the listed
+// words.
 func TestHarm(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm    harm
@@ -91,7 +92,7 @@ func TestHarm(t *testing.T) {
 		"older slot damaged": {harm: flip("slot-1", 40), kept: []int{6}, words: []string{"slot-1", "SHA-256", "round 6"}},
 		"older slot missing": {harm: remove("slot-1"), kept: []int{6}, words: []string{"slot-1", "missing"}},
 		"older slot short": {harm: edit("slot-1", func(b []byte) []byte { return b[:70] }), kept: []int{6},
-			words: []string{"slot-1", "is too short for the state"}},
+			words: []string{"slot-1", "is shorter than its header states"}},
 		"newer slot damaged": {harm: flip("slot-0", 40), setBack: true,
 			words: []string{"slot-0", "slot-1", logName, "round 6", "round 5"}},
 		"newer slot missing": {harm: remove("slot-0"), setBack: true, words: []string{"slot-0 is missing", "round 5"}},
@@ -121,7 +122,7 @@ func TestHarm(t *testing.T) {
 		"log ends in zeros": {harm: edit(logName, func(b []byte) []byte { return append(b, make([]byte, 500)...) }),
 			kept: []int{6, 5}},
 		"log lost lines": {harm: edit(logName, func(b []byte) []byte { return b[:len(b)/6*3] }), kept: []int{6, 5},
-			words: []string{logName, "lacks rounds 4 to 4"}},
+			words: []string{logName, "lacks the lines of rounds 4 to 4"}},
 		"damaged line": {harm: edit(logName, func(b []byte) []byte { b[20] = 0; return b }), kept: []int{6, 5},
 			words: []string{logName, "1 lines"}},
 		"torn line of a later round": {harm: edit(logName, func(b []byte) []byte { return append(b, `{"round":7,"dig`...) }),
@@ -158,7 +159,7 @@ func TestHarm(t *testing.T) {
 			}
 			for _, w := range c.words {
 				if !strings.Contains(said, w) {
-					t.Errorf("no word of %q in: %s", w, said)
+					t.Errorf("%q is missing in: %s", w, said)
 				}
 			}
 			if errors.Is(err, ErrRollback) != c.setBack {
@@ -188,7 +189,7 @@ func TestHarm(t *testing.T) {
 			}
 			if log, err := os.ReadFile(filepath.Join(dir, logName)); err != nil || !bytes.HasSuffix(log, []byte("}\n")) ||
 				bytes.Count(log, []byte("\n")) != bytes.Count(log, []byte(`{"round":`)) {
-				t.Errorf("the log was mended to %q, %v", log, err)
+				t.Errorf("the log was repaired to %q, %v", log, err)
 			}
 			d = mustOpen(t, dir)
 			if got := loaded(t, d); !slices.Equal(got, []int{7, 6}) {

@@ -13,8 +13,8 @@ import (
 
 // Heads stores, across runs, the latest ledger state and the latest checkpoint that each neighbor signed, in a file
 // next to the node's own ledger. A neighbor whose ledger was rolled back between two runs receives the state and makes
-// no release. One that lost its ledger receives the checkpoint, with which its new ledger begins. Heads is safe for
-// concurrent use. A nil *Heads stores nothing.
+// no release. A neighbor that lost its ledger receives the checkpoint, with which its new ledger begins. Heads is safe
+// for concurrent use. A nil *Heads stores nothing.
 type Heads struct {
 	path string
 
@@ -25,7 +25,7 @@ type Heads struct {
 
 // headEntry is one line of the file: the latest release or the latest checkpoint that names a ledger.
 type headEntry struct {
-	Key    hexText        `json:"key"`    // of the neighbor that signed
+	Key    hexText        `json:"key"`    // key of the neighbor that signed
 	Ledger hexText        `json:"ledger"` // the ledger's id
 	Signed signed.Earlier `json:"signed"`
 }
@@ -58,7 +58,7 @@ func OpenHeads(path string) (*Heads, error) {
 
 func (e *headEntry) check() error {
 	if id := e.Signed.Ledger.ID[:]; !bytes.Equal(id, e.Ledger) {
-		return fmt.Errorf("ledger is %x, and %x was signed", e.Ledger, id)
+		return fmt.Errorf("ledger is %x, want %x as signed", e.Ledger, id)
 	}
 	return e.Signed.Verify(e.Signed.Scope, []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
 }
@@ -76,8 +76,8 @@ func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head)
 	return e
 }
 
-// Lost returns, of the checkpoints that one of keys signed for other ledgers than the given one, that with the largest
-// spend outside the run; nil for none. It shows a member with a new ledger what its lost ledger spent.
+// Lost returns the checkpoint with the largest spend outside the run, of those that one of keys signed for ledgers
+// other than the given one; nil for none. It shows a member with a new ledger what its lost ledger spent.
 func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) *signed.Earlier {
 	return h.most(keys, func(e, than *signed.Earlier) bool {
 		if e.Kind != signed.Checkpoint || bytes.Equal(e.Ledger.ID[:], ledger) {
@@ -92,7 +92,8 @@ func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) 
 	})
 }
 
-// most returns the greatest entry by more.
+// most returns the greatest entry of one of keys; nil for none. more reports whether e is greater than the other entry
+// or, if that is nil, whether e may be returned at all.
 func (h *Heads) most(keys []ed25519.PublicKey, more func(e, than *signed.Earlier) bool) (found *signed.Earlier) {
 	if h == nil {
 		return nil

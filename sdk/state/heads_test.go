@@ -23,7 +23,7 @@ func pins(member string) []ed25519.PublicKey {
 
 func TestLatestHead(t *testing.T) {
 	if (*Heads)(nil).Find(pins("b"), []byte{1}, signed.Head{}) != nil {
-		t.Error("nothing remembers something")
+		t.Error("a nil Heads returned a statement")
 	}
 	path := filepath.Join(t.TempDir(), "heads")
 	h, err := OpenHeads(path)
@@ -55,7 +55,7 @@ func TestLatestHead(t *testing.T) {
 	}
 	at := bytes.Index(text, []byte(`"signed":"`)) + len(`"signed":"`) + 100
 	for bad, want := range map[string]string{
-		string(text[:at]) + string("01"[text[at]&1^1]) + string(text[at+1:]): "by none of the member's keys",
+		string(text[:at]) + string("01"[text[at]&1^1]) + string(text[at+1:]): "none of the member's keys",
 		string(text) + `{"key":"00"}`:                                        "line 2",
 		string(text[:len(text)/2]):                                           "line 1",
 	} {

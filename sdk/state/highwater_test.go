@@ -21,8 +21,8 @@ func marks(t *testing.T, path string) string {
 	return fmt.Sprint(m.Seq, m.Unsent)
 }
 
-// Several runs on one ledger crash between line and mark. Each learns what it may have sent, opening the ledger again
-// does not change that, and a release that is made later is removed from the list.
+// Several runs on one ledger crash between line and mark. Each learns which releases it may have sent. Opening the
+// ledger again does not change that. A release that is made later leaves the list of unsent ones.
 func TestLedgerMarks(t *testing.T) {
 	l, path := newLedger(t, nil)
 	check := func(when, file string, runs map[string][2]int) {
@@ -125,7 +125,7 @@ func TestLedgerMarkRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if looking.Mark("run", fleetA, "a", 4) == nil {
-		t.Error("a ledger that is only read took a mark")
+		t.Error("a read-only ledger accepted a mark")
 	}
 }
 
@@ -160,7 +160,7 @@ func TestLedgerLinesBehindMark(t *testing.T) {
 		closeLedger(t, l)
 	}
 	put(whole[:ends[0]-1])
-	refused(t, path, "line 2, of 2 that were acknowledged, is damaged")
+	refused(t, path, "line 2 of 2 acknowledged lines is damaged")
 	damaged := append([]byte(nil), whole...)
 	damaged[ends[0]+20] ^= 1
 	put(damaged)
@@ -174,5 +174,5 @@ func TestLedgerLinesBehindMark(t *testing.T) {
 	}
 	closeLedger(t, l)
 	put(whole[:ends[1]])
-	refused(t, path, "ends with reservation 2, but number 3 was made")
+	refused(t, path, "ends with reservation 2, but reservation 3 was made")
 }

@@ -76,7 +76,8 @@ func TestInheritedAboveTheLimit(t *testing.T) {
 	}
 }
 
-// A crash tears the line of an inherited spend at any byte, with the old mark or the new one: it is inherited once.
+// If a crash tears the line of an inherited spend, at any byte and with the old mark or the new one, the spend is still
+// inherited exactly once.
 func TestTornInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before, _ := os.ReadFile(markPath(path))
@@ -128,13 +129,13 @@ func TestTornInheritance(t *testing.T) {
 	}
 }
 
-// An inheritance that could not be written has no effect: no head names it.
+// An inherited spend that could not be written has no effect: no head names it.
 func TestFailedInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before := l.Head()
 	_ = closeAll(l.file) // every write fails from here on
 	if err := l.Inherit(lostID, "a", dpmech.Amount{Rho: 5, All: 5}, nil); err == nil {
-		t.Fatal("no error")
+		t.Fatal("a spend was inherited although nothing could be written")
 	}
 	k, err := ReadLedger(path)
 	if err != nil {

@@ -61,7 +61,7 @@ type scannedSlot struct {
 
 var errMissing = errors.New("is missing")
 
-// torn reports whether the slot was written and is not whole.
+// torn reports whether the slot was written but is damaged.
 func (s scannedSlot) torn() bool {
 	return s.fault != nil && s.fault != errMissing && s.fault != errEmpty
 }
@@ -160,7 +160,7 @@ func (s *scan) validate() (contents, error) {
 			continue
 		}
 		if sl.version != slotVersion {
-			return refuse("%s is of format %d, and this build reads format %d: continue with the build that wrote it",
+			return refuse("%s has format %d, but this build reads format %d: continue with the build that wrote it",
 				s.path(i), sl.version, slotVersion)
 		}
 		if sl.Round&1 != i {
@@ -168,20 +168,20 @@ func (s *scan) validate() (contents, error) {
 				s.path(i), sl.Round, s.path(1-i))
 		}
 		if _, other := s.log.find(sl.slot); other {
-			return refuse("%s holds a state of round %d that is not the one in %s: it was replaced by one of another run; "+
-				"put back the file that was there, or %s", s.path(i), sl.Round, s.logPath(), anew)
+			return refuse("%s holds a state of round %d other than the one that %s lists: the file is from another run; "+
+				"restore the original file, or %s", s.path(i), sl.Round, s.logPath(), anew)
 		}
 		c.whole[i] = true
 		c.newest = max(c.newest, sl.Round)
 	}
 	a, b := s.slots[0], s.slots[1]
 	if a.torn() && b.torn() {
-		return refuse("%s %w, and %s %w: no state is left to continue from; put back both files as they last were "+
-			"(the newest, and no older ones), or %s", s.path(0), a.fault, s.path(1), b.fault, anew)
+		return refuse("%s %w, and %s %w: no state is left to continue from; restore the newest version of both files, not an "+
+			"older one, or %s", s.path(0), a.fault, s.path(1), b.fault, anew)
 	}
 	if s.noLog && (c.newest >= 0 || a.torn() || b.torn()) {
-		return refuse("%s is missing beside slots that were written, so nothing shows whether they are the newest; "+
-			"put it back or, if you know that they are, make an empty file of that name", s.logPath())
+		return refuse("%s is missing, so nothing shows whether the slots beside it are the newest; restore it or, if you know "+
+			"that they are the newest, create an empty file of that name", s.logPath())
 	}
 	if c.newest < s.log.newest || c.newest < 0 && s.log.size > 0 {
 		last, left := "a release", "no slot holds a state"
@@ -196,30 +196,30 @@ func (s *scan) validate() (contents, error) {
 				left += fmt.Sprintf(" (%s %v)", s.path(i), sl.fault)
 			}
 		}
-		return refuse("%s has %s, and %s: %w, and continuing would make that release a second time with other noise; "+
-			"put back the newer slots, or %s", s.logPath(), last, left, ErrRollback, anew)
+		return refuse("%s has %s, but %s: %w, and continuing would make that release a second time with other noise; "+
+			"restore the newer slots, or %s", s.logPath(), last, left, ErrRollback, anew)
 	}
 	if a.fault == nil && b.fault == nil && a.Round-b.Round != 1 && b.Round-a.Round != 1 {
-		return refuse("%s holds round %d and %s round %d, which no crash leaves behind: an old file was put back, or the "+
-			"disk lost a save that it had reported as done; put back the file that was there, or %s",
+		return refuse("%s holds round %d and %s holds round %d, which no crash can cause: an old file was restored, or the "+
+			"disk lost a save that it had confirmed; restore the newest file, or %s",
 			s.path(0), a.Round, s.path(1), b.Round, anew)
 	}
 
 	for i, sl := range s.slots {
 		switch {
 		case sl.torn() && c.newest < 0:
-			remark("%s %v: the first save was cut short, and nothing was released", s.path(i), sl.fault)
+			remark("%s %v: the first save was interrupted, and nothing was released", s.path(i), sl.fault)
 		case sl.torn():
-			remark("%s %v: a save was cut short; round %d is whole", s.path(i), sl.fault, c.newest)
+			remark("%s %v: a save was interrupted; round %d is intact", s.path(i), sl.fault, c.newest)
 		case sl.fault == errMissing && c.newest >= 0:
-			remark("%s is missing; round %d is whole", s.path(i), c.newest)
+			remark("%s is missing; round %d is intact", s.path(i), c.newest)
 		}
 	}
 	if s.log.unreadable > 0 {
 		remark("%d lines of %s cannot be read", s.log.unreadable, s.logPath())
 	}
 	if w := s.whole(); len(w) > 0 && s.log.newest >= 0 && w[0].Round > s.log.newest+1 {
-		remark("%s lacks rounds %d to %d, lines that a power cut took", s.logPath(), s.log.newest+1, w[0].Round-1)
+		remark("%s lacks the lines of rounds %d to %d, which a power cut destroyed", s.logPath(), s.log.newest+1, w[0].Round-1)
 	}
 	return c, nil
 }

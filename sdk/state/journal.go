@@ -21,8 +21,8 @@ const (
 	SecretsName = "secrets.json"  // a [pair.Kept]: only the owner may read it, and it is removed once the run is over
 )
 
-// Journal is what a node stores about other members in a run: one JSON object for each line. The first identifies the
-// owner; each other has one of evidence, stop and quarantine.
+// Journal is what a node stores about other members in a run, as text with one JSON object for each line. The first
+// line identifies the owner; each other line has one of evidence, stop and quarantine.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet
@@ -61,12 +61,12 @@ func ParseJournal(text []byte) (*Journal, error) {
 	j := new(Journal)
 	lines, err := parseLines(text, (*journalLine).check)
 	if err != nil {
-		return nil, fmt.Errorf("state: journal, %w; restore it from a copy, or remove it and lose what it shows", err)
+		return nil, fmt.Errorf("state: journal, %w; restore it from a copy, or remove it and lose its evidence", err)
 	}
 	for i, l := range lines {
 		switch {
 		case (i == 0) != (l.Fleet != nil):
-			return nil, fmt.Errorf("state: journal, line %d: want whose journal it is in the first line, and nowhere else", i+1)
+			return nil, fmt.Errorf("state: journal, line %d: want run, fleet and member in the first line, and only there", i+1)
 		case i == 0:
 			j.Run, j.Member = l.Run, l.Member
 			copy(j.Fleet[:], l.Fleet)
@@ -91,13 +91,13 @@ func (l *journalLine) check() error {
 	var err error
 	switch {
 	case has != 1:
-		return fmt.Errorf("it has %d of fleet, evidence, stop and quarantine, want one", has)
+		return fmt.Errorf("found %d of the fields fleet, evidence, stop and quarantine, want one", has)
 	case l.Fleet != nil && len(l.Fleet) != sha256.Size:
 		return fmt.Errorf("fleet has %d bytes, want %d", len(l.Fleet), sha256.Size)
 	case l.Evidence != nil:
 		err = l.Evidence.Check()
 	case l.Quarantine != nil && (l.Quarantine.Release < 1 || l.Quarantine.Neighbor == ""):
-		err = fmt.Errorf("neighbor %q and release %d, want a name and 1 or more", l.Quarantine.Neighbor, l.Quarantine.Release)
+		err = fmt.Errorf("quarantine: found neighbor %q and release %d, want a name and a release of 1 or more", l.Quarantine.Neighbor, l.Quarantine.Release)
 	}
 	return err
 }
@@ -129,7 +129,7 @@ type Quarantine struct {
 // Frame is a frame of a neighbor.
 type Frame struct {
 	Bytes  int    `json:"bytes"`  // length
-	SHA256 string `json:"sha256"` // of the whole frame, in hexadecimal digits
+	SHA256 string `json:"sha256"` // SHA-256 of the whole frame, in hexadecimal digits
 	Start  []byte `json:"start"`  // first bytes, at most MaxFrameKept
 }
 
@@ -151,7 +151,7 @@ func (d *Dir) Keep(name string, data []byte) error {
 	case d.err != nil:
 		return d.err
 	case name != JournalName && name != SecretsName:
-		return fmt.Errorf("state: keeping %q, want %q or %q", name, JournalName, SecretsName)
+		return fmt.Errorf("state: found data named %q, want %q or %q", name, JournalName, SecretsName)
 	case data == nil:
 		return removeKept(d.dir, name)
 	}
@@ -205,7 +205,7 @@ func parseLines[T any](text []byte, check func(*T) error) (list []T, err error) 
 			err = check(&one)
 		}
 		if err == nil && len(list) == maxLines {
-			err = fmt.Errorf("there are more than %d", maxLines)
+			err = fmt.Errorf("found a further line, want at most %d", maxLines)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", len(list)+1, err)

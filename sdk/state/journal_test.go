@@ -68,16 +68,16 @@ func TestJournalIsRefused(t *testing.T) {
 	first, rest, _ := strings.Cut(text, "\n")
 	for name, c := range map[string][2]string{
 		"torn":          {text[:len(text)-10], "line 7"},
-		"no head":       {rest, "line 1: want whose journal it is"},
-		"two heads":     {first + "\n" + first + "\n", "line 2: want whose journal it is"},
+		"no head":       {rest, "line 1: want run, fleet and member"},
+		"two heads":     {first + "\n" + first + "\n", "line 2: want run, fleet and member"},
 		"short hash":    {strings.Replace(text, `"fleet":"07`, `"fleet":"`, 1), "line 1: fleet has 31 bytes, want 32"},
 		"a field":       {strings.Replace(text, `"stop"`, `"step"`, 1), `line 4: unknown field "step"`},
 		"no hex":        {strings.Replace(text, `"stop":"0`, `"stop":"g`, 1), "line 4"},
 		"a byte less":   {strings.Replace(text, `"stop":"00`, `"stop":"`, 1), "line 4: signed: relayed stop: found 194 bytes, want 195"},
 		"half of it":    {strings.Replace(text, `"first":"00`, `"first":"`, 1), "line 2: signed: "},
-		"no release":    {strings.Replace(text, `"release":4`, `"release":0`, 1), "line 6: neighbor"},
-		"nothing":       {first + "\n{}\n", "line 2: it has 0 of fleet"},
-		"two in a line": {strings.Replace(text, `{"stop"`, `{"fleet":"00","stop"`, 1), "line 4: it has 2 of fleet"},
+		"no release":    {strings.Replace(text, `"release":4`, `"release":0`, 1), "line 6: quarantine: found neighbor"},
+		"nothing":       {first + "\n{}\n", "line 2: found 0 of the fields fleet"},
+		"two in a line": {strings.Replace(text, `{"stop"`, `{"fleet":"00","stop"`, 1), "line 4: found 2 of the fields fleet"},
 	} {
 		if err := os.WriteFile(filepath.Join(dir, JournalName), []byte(c[0]), 0o600); err != nil {
 			t.Fatal(err)

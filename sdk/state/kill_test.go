@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// killedState returns 2 MiB of which every byte depends on the round.
+// killedState returns 2 MiB in which every byte depends on the round.
 func killedState(round int, b []byte) []byte {
 	x := uint32(round)*2654435761 + 1
 	for i := range b {
@@ -105,11 +105,11 @@ func TestKill(t *testing.T) {
 			newest = kept[0].Round
 		}
 		if newest != told && newest != told+1 {
-			t.Fatalf("the process had told of round %d, and the store has %d", told, newest)
+			t.Fatalf("the process had reported round %d, but the store has %d", told, newest)
 		}
 		ahead += newest - told
 	}
-	t.Logf("%d kills, %d rounds: %d left a torn slot, %d a state that was not told of", kills, newest, torn, ahead)
+	t.Logf("%d kills, %d rounds: %d left a torn slot, %d a state that was not reported", kills, newest, torn, ahead)
 }
 
 // runAndKill runs the process until it has printed a few rounds, waits a random part of the duration of the last one,

@@ -31,7 +31,7 @@ type Ledger struct {
 	file     file  // nil if the ledger is closed or read-only
 	room     int64 // length of the file: lines, then zeros as room for more
 	log      *ledgerLog
-	marks    file  // of the high-water mark
+	marks    file  // file of the high-water mark
 	place    int   // place of the newest mark, 0 or 1
 	markRoom int64 // length of a place; 0 if there is no mark yet
 	broken   error // the failed write or sync
@@ -106,7 +106,7 @@ func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) erro
 	}
 	id := runID(run, fleet, member)
 	if last := l.log.spent.Last(id); round < 1 || round > last {
-		return l.fault(fmt.Errorf("run %q of member %q: round %d cannot be marked, want 1..%d, the last one reserved",
+		return l.fault(fmt.Errorf("run %q of member %q: round %d cannot be marked, want 1..%d, the last reserved round",
 			run, member, round, last))
 	}
 	if !l.log.mark(id, round) {
@@ -119,9 +119,9 @@ func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) erro
 func (l *Ledger) writable() error {
 	switch {
 	case l.broken != nil:
-		return l.fault(fmt.Errorf("it takes no more reservations since a write failed: %w", l.broken))
+		return l.fault(fmt.Errorf("refuses all reservations after a failed write: %w", l.broken))
 	case l.file == nil:
-		return l.fault(errors.New("it is not open for writing"))
+		return l.fault(errors.New("is not open for writing"))
 	}
 	return nil
 }
@@ -154,18 +154,18 @@ func (l *Ledger) Contains(h dpmech.Head) error {
 	return l.fault(l.log.contains(h))
 }
 
-// CheckHead is Contains for a [dpmech.Head] stored as text with a node's state, empty if the node had no ledger. A nil
-// l is an error if it had one.
+// CheckHead is [Ledger.Contains] for the [dpmech.Head] that a node stored as text with its state. stored is empty if
+// the node had no ledger. If it had one, a nil l is an error.
 func (l *Ledger) CheckHead(stored string) error {
 	if stored == "" {
 		return nil
 	}
 	if l == nil {
-		return errors.New("state: this run was begun with a ledger: it cannot continue without it")
+		return errors.New("state: this run began with a ledger and cannot continue without it")
 	}
 	var h dpmech.Head
 	if err := json.Unmarshal([]byte(stored), &h); err != nil {
-		return fmt.Errorf("state: stored head of the ledger: %w", err)
+		return fmt.Errorf("state: cannot parse the stored state of the ledger: %w", err)
 	}
 	return l.Contains(h)
 }
@@ -178,12 +178,12 @@ func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
 }
 
 // Verify verifies a certificate (see [dpmech.Certificate.Verify]) and compares its lifetime with the ledger. Later
-// releases of the certificate's run are an error that states their number; those of other runs are not.
+// releases of the certificate's run are an error, which states their number; later releases of other runs are not.
 func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	err := c.Verify()
 	life := c.Lifetime
 	if life == nil {
-		return errors.Join(err, errors.New("state: certificate: lifetime: there is none, so no ledger was kept"))
+		return errors.Join(err, errors.New("state: certificate: lifetime is missing: the run had no ledger"))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,7 +198,7 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	if !reflect.DeepEqual(life.Runs, then.Runs) || !reflect.DeepEqual(life.Limit, then.Limit) ||
 		!reflect.DeepEqual(life.Inherited, then.Inherited) ||
 		life.Dataset != then.Dataset || life.Created != then.Created {
-		err = errors.Join(err, fmt.Errorf("state: certificate: lifetime: not what ledger %s held after reservation %d",
+		err = errors.Join(err, fmt.Errorf("state: certificate: lifetime differs from ledger %s after reservation %d",
 			l.path, life.Ledger.Seq))
 	}
 	now := l.log.spent.Lifetime(life.Ledger, c.Delta)
@@ -242,7 +242,7 @@ func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.
 		return nil
 	}
 	in := dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost}
-	err := l.log.spent.CheckInherit(in) // rejects what is above every total
+	err := l.log.spent.CheckInherit(in) // rejects a cost that no total can hold
 	if err == nil {
 		err = l.append(entry{Inherited: &in})
 	}

@@ -78,7 +78,7 @@ func refused(t *testing.T, path string, want ...string) {
 		l, err := open(path)
 		if err == nil {
 			_ = l.Close()
-			t.Fatalf("%s took a ledger that should have been refused with %q", name, want)
+			t.Fatalf("%s accepted a ledger that should be refused with %q", name, want)
 		}
 		for _, w := range append(want, filepath.Base(path), "state: ") {
 			if !strings.Contains(err.Error(), w) {
@@ -128,11 +128,11 @@ func TestLedgerSumsRuns(t *testing.T) {
 	}
 	check(looking)
 	if err := looking.Reserve("final", fleetA, "a", 3, noisy); err == nil {
-		t.Error("a ledger that is only read took a reservation")
+		t.Error("a read-only ledger accepted a reservation")
 	}
 	closeLedger(t, l)
 	if err := l.Reserve("final", fleetA, "a", 3, noisy); err == nil || l.Close() != nil {
-		t.Errorf("a closed ledger took a reservation, or did not stay closed")
+		t.Errorf("a closed ledger accepted a reservation, or did not stay closed")
 	}
 	check(reopen(t, path))
 }
@@ -163,7 +163,7 @@ func TestLedgerRefusesReservations(t *testing.T) {
 	if l.Head() != before {
 		t.Error("what was refused is in the ledger")
 	}
-	// The longest names, with each byte escaped to six.
+	// These are the longest names: each byte takes six bytes when escaped.
 	long := strings.Repeat("<", 200)
 	if err := l.Reserve(long, fleetA, long, math.MaxInt32, gauss(1.2345678901234567e-10,
 		1.2345678901234567e-9)); err != nil {
@@ -211,7 +211,7 @@ func TestLedgerLock(t *testing.T) {
 	reopen(t, path)
 }
 
-// Many goroutines: no reservation is lost, and one made by several counts once.
+// If many goroutines make reservations, none is lost, and one that several of them make counts once.
 func TestLedgerConcurrent(t *testing.T) {
 	l, path := newLedger(t, nil)
 	var wg sync.WaitGroup

@@ -23,7 +23,7 @@ type simNode struct {
 	ledger *Ledger
 }
 
-// openNode opens both as a process does at its start.
+// openNode opens store and ledger as a process does at its start.
 func openNode(d *simDisk) (n simNode, err error) {
 	n.ledger = &Ledger{path: simLedger, file: simFile{d, simLedger}, marks: simFile{d, simMark}}
 	if n.dir, err = sized(openOn(d, "sim"))(testLimit); err == nil {
@@ -40,7 +40,7 @@ func (n simNode) facts() facts {
 	return facts{max(n.dir.newest, 0), n.ledger.Last("run", fleetA, "a"), n.ledger.Marked("run", fleetA, "a")}
 }
 
-// round makes a release in the order of a node, and calls sent once it may be seen.
+// round makes a release in the order of a node, and calls sent once the release may be seen.
 func (n simNode) round(t *testing.T, k int, sent func()) {
 	t.Helper()
 	reserve(t, n.ledger, "run", k, k)
@@ -162,7 +162,7 @@ func cuts(t *testing.T, steps int) int {
 }
 
 // The power fails at every step of a node's rounds, with ledger lines across block boundaries. Each unsynced write is
-// there, not there, or there in pieces. The node continues, with every release that may have been seen.
+// then complete, missing or in pieces. The node continues with every release that may have been seen.
 func TestLedgerPowerCut(t *testing.T) {
 	coin := rng.New(5, rng.Address{Purpose: rng.Fault})
 	found := map[facts]int{}
@@ -176,8 +176,8 @@ func TestLedgerPowerCut(t *testing.T) {
 			}
 		}
 	}
-	// An unfinished round leaves a line alone, with its state, or with state and mark, after what was seen; nothing
-	// else.
+	// After the rounds that were seen, an unfinished round leaves its line, line and state, or line, state and mark,
+	// and nothing else.
 	for _, f := range []facts{{0, 0, 0}, {0, 1, 0}, {1, 1, 0}, {1, 1, 1}} {
 		if found[f] == 0 {
 			t.Errorf("never found: %+v", f)
@@ -193,7 +193,7 @@ func TestLedgerPowerCut(t *testing.T) {
 // remain marked.
 func TestLedgerPowerCutTwice(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
-		t.Skip("SPADE_LONG=1 runs it")
+		t.Skip("needs SPADE_LONG=1")
 	}
 	coin := rng.New(6, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 10), 3)
@@ -233,8 +233,8 @@ func TestLedgerMarkFoundIsDurable(t *testing.T) {
 	}
 }
 
-// After a power cut, one of state, lines and mark is rolled back to any earlier content: the node refuses, or its next
-// round is new to everybody.
+// If one of state, lines and mark is rolled back to any earlier content after a power cut, the node refuses, or its
+// next round is new to everybody.
 func TestLedgerOneFileSetBack(t *testing.T) {
 	coin := rng.New(8, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 10), 4)
@@ -271,7 +271,7 @@ func TestLedgerOneFileSetBack(t *testing.T) {
 	}
 }
 
-// Any byte of a mark's file is changed: the newest mark is found, or the previous one. If the same byte of both places
+// If any byte of a mark's file changes, the newest mark is found, or the previous one. If the same byte of both marks
 // changes, the file is damaged, unless the byte has no meaning.
 func TestLedgerMarkRots(t *testing.T) {
 	h := runNode(t, ledgerFiles(t, 2), 3)
@@ -293,8 +293,8 @@ func TestLedgerMarkRots(t *testing.T) {
 	}
 }
 
-// A list of unsent releases that does not fit its place replaces the file; a list that is short again stays in the new
-// file.
+// If the list of unsent releases outgrows its half of the file, a larger file replaces the old one. A list that is
+// short again stays in the new file.
 func TestLedgerMarkGrows(t *testing.T) {
 	l, path := newLedger(t, nil)
 	const many = 1500

@@ -75,11 +75,11 @@ func TestLedgerFaults(t *testing.T) {
 		tries := c.file.attempts
 		for _, round := range []int{4, 5, 1} {
 			if err := l.Reserve("run", fleetA, "a", round, noisy); err == nil ||
-				!strings.Contains(err.Error(), "no more reservations") {
+				!strings.Contains(err.Error(), "refuses all reservations") {
 				t.Errorf("%s: round %d afterwards: %v", c.name, round, err)
 			}
 		}
-		if err := l.Mark("run", fleetA, "a", 3); err == nil || !strings.Contains(err.Error(), "no more reservations") {
+		if err := l.Mark("run", fleetA, "a", 3); err == nil || !strings.Contains(err.Error(), "refuses all reservations") {
 			t.Errorf("%s: a mark afterwards: %v", c.name, err)
 		}
 		if c.file.attempts != tries {
@@ -87,7 +87,7 @@ func TestLedgerFaults(t *testing.T) {
 		}
 		closeLedger(t, l)
 		if looking, err := ReadLedger(path); err != nil || looking.Head().Seq != c.seq {
-			t.Fatalf("%s: looking at it: %v", c.name, err)
+			t.Fatalf("%s: reading the ledger: %v", c.name, err)
 		}
 		l = reopen(t, path)
 		if err := l.Contains(before); err != nil || l.Head().Seq != c.seq {
@@ -105,7 +105,7 @@ func TestLedgerFaults(t *testing.T) {
 	}
 }
 
-// A tear need not be a clean cut: sectors of the last line that never reached the disk read as zeros.
+// A torn line need not end early: sectors of the last line that never reached the disk read as zeros.
 func TestLedgerHoleInLastLine(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)
@@ -115,7 +115,7 @@ func TestLedgerHoleInLastLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeLedger(t, l)
-	clear(line[:len(line)/2]) // its newline is there
+	clear(line[:len(line)/2]) // its newline is intact
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -137,12 +137,12 @@ func TestLedgerMakingInterrupted(t *testing.T) {
 	l, path := newLedger(t, nil)
 	head := l.Head()
 	closeLedger(t, l)
-	if err := os.Remove(markPath(path)); err != nil { // after the first line, before the mark
+	if err := os.Remove(markPath(path)); err != nil { // as in a crash between the first line and the mark
 		t.Fatal(err)
 	}
 	l = reopen(t, path)
 	if l.Head() != head {
-		t.Error("another ledger")
+		t.Error("the reopened ledger has another head")
 	}
 	if m, err := readMark(path); err != nil || m == nil || m.Head != head || len(m.Unsent) > 0 {
 		t.Errorf("mark %+v (%v)", m, err)
@@ -194,7 +194,7 @@ func TestLedgerFileErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := CreateLedger(path, "x", nil); err == nil {
-		t.Error("no mark, and no error")
+		t.Error("CreateLedger succeeded without a mark")
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a ledger was left behind (%v)", err)
@@ -253,7 +253,7 @@ func TestLedgerMarkFails(t *testing.T) {
 	}
 	disk.keep = -1
 	if err := errors.Join(l.Mark("run", fleetA, "a", 2), l.Reserve("run", fleetA, "a", 3, noisy)); err == nil ||
-		strings.Count(err.Error(), "no more reservations") != 2 {
+		strings.Count(err.Error(), "refuses all reservations") != 2 {
 		t.Errorf("afterwards: %v", err)
 	}
 	closeLedger(t, l)

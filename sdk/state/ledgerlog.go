@@ -63,7 +63,7 @@ type ledgerLine struct {
 	id        dpmech.RunID
 	round     int
 	g         dpmech.Gaussian
-	inherited *dpmech.Inherited // in place of the reservation
+	inherited *dpmech.Inherited // set for an inherited spend, which has no reservation
 }
 
 func (l *ledgerLog) seq() int { return len(l.lines) - 1 }
@@ -85,14 +85,14 @@ func (l *ledgerLog) head(seq int) dpmech.Head {
 func (l *ledgerLog) contains(h dpmech.Head) error {
 	switch {
 	case h.ID != l.header.ID:
-		return fmt.Errorf("it has the id %s, want %s: this is another ledger", l.header.ID, h.ID)
+		return fmt.Errorf("has the id %s, want %s: this is another ledger", l.header.ID, h.ID)
 	case h.Seq < 0:
-		return fmt.Errorf("state %d of it does not exist", h.Seq)
+		return fmt.Errorf("cannot have %d reservations, want 0 or more", h.Seq)
 	case h.Seq > l.seq():
-		return fmt.Errorf("it ends with reservation %d, but number %d was made: it was rolled back or cut off; "+
+		return fmt.Errorf("ends with reservation %d, but reservation %d was made: the ledger was rolled back or cut off; "+
 			"restore its newest copy", l.seq(), h.Seq)
 	case l.head(h.Seq).Hash != h.Hash:
-		return fmt.Errorf("line %d is not the one that was written there: it was changed", h.Seq+1)
+		return fmt.Errorf("line %d was changed after it was written", h.Seq+1)
 	}
 	return nil
 }
@@ -213,7 +213,7 @@ func readLedgerLog(text []byte, mark *dpmech.Head) (l *ledgerLog, torn int, err 
 		case len(line) >= maxLine:
 			return nil, 0, fmt.Errorf("line %d is longer than %d bytes", n, maxLine)
 		case !whole:
-			err = errors.New("the end is missing")
+			err = errors.New("the line is incomplete")
 		case n == 1:
 			err = l.start(line)
 		default:
@@ -224,7 +224,7 @@ func readLedgerLog(text []byte, mark *dpmech.Head) (l *ledgerLog, torn int, err 
 		case n > 1 && len(rest) == 0 && mark != nil && l.contains(*mark) == nil:
 			return l, len(text), nil
 		case n > 1 && mark != nil && mark.ID == l.header.ID && mark.Seq >= n-1:
-			return nil, 0, fmt.Errorf("line %d, of %d that were acknowledged, is damaged: %w", n, mark.Seq+1, err)
+			return nil, 0, fmt.Errorf("line %d of %d acknowledged lines is damaged: %w", n, mark.Seq+1, err)
 		default:
 			return nil, 0, fmt.Errorf("line %d: %w", n, err)
 		}

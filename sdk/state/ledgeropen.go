@@ -25,8 +25,8 @@ type Declaration string
 // NeverUsed declares that no run used the data before: another ledger of this member was for other data.
 const NeverUsed Declaration = "never used"
 
-// neverAfresh ends the errors about a missing ledger.
-const neverAfresh = "a new ledger is never started automatically, since it would forget what the data set has spent"
+// neverAfresh is the end of each error about a missing ledger.
+const neverAfresh = "a new ledger is never started automatically, because it would forget what the data set has spent"
 
 // CreateLedger creates the ledger of a data set, named dataset in reports, and leaves it open. The data set counts as
 // never used. limit bounds the spend of all runs (see [dpmech.Limit]); nil only counts. CreateLedger fails if path has
@@ -36,7 +36,7 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declara
 	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit,
 		NeverUsed: len(declared) > 0}
 	_, errHeader := h.composition()
-	_, errLimit := dpmech.NewFilter(limit) // a limit too small for any release
+	_, errLimit := dpmech.NewFilter(limit) // fails if the limit is too small for any release
 	if err := errors.Join(errHeader, errLimit); err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declara
 		return nil, fmt.Errorf("state: %s: %w; a ledger is never overwritten", path, fs.ErrExist)
 	}
 	if m, err := readMark(path); m != nil || err != nil {
-		return nil, errors.Join(fmt.Errorf("state: ledger %s is gone, but its mark %s exists: "+
+		return nil, errors.Join(fmt.Errorf("state: ledger %s is missing, but its mark %s exists: "+
 			"restore the newest copy of the ledger; %s", path, markPath(path), neverAfresh), err)
 	}
 	id := make([]byte, 16)
@@ -115,11 +115,11 @@ func ReadLedger(path string) (*Ledger, error) {
 }
 
 // ErrNoLedger is wrapped by the error that there is no ledger and no trace of one.
-var ErrNoLedger = errors.New("if this data set was never used before, make a new one")
+var ErrNoLedger = errors.New("if this data set was never used before, create a new one")
 
-// Restore ends the errors about a ledger that lost counts or its mark.
-const Restore = "restore the newest copy of ledger and mark together, or, if there is none, make a new ledger whose limit " +
-	"leaves out all that the data set may have spent"
+// Restore is the remedy in each error about a ledger that lost counts or its mark.
+const Restore = "restore the newest copy of ledger and mark together, or, if there is none, create a new ledger whose limit " +
+	"excludes all that the data set may have spent"
 
 func headsPath(ledger string) string { return ledger + ".neighbors" }
 
@@ -134,11 +134,11 @@ func missing(path string, err error) error {
 		return fmt.Errorf("state: ledger: %w", err)
 	}
 	if m, _ := readMark(path); m != nil {
-		return fmt.Errorf("state: ledger: %w: it was deleted, for its mark %s names %d reservations; "+Restore, err, markPath(path),
+		return fmt.Errorf("state: ledger: %w: it was deleted: its mark %s counts %d reservations; "+Restore, err, markPath(path),
 			m.Seq)
 	}
 	if used(path) {
-		return fmt.Errorf("state: ledger: %w: it was deleted with its mark, for %s shows that runs have used it; "+Restore, err,
+		return fmt.Errorf("state: ledger: %w: it was deleted with its mark: %s shows that runs have used it; "+Restore, err,
 			headsPath(path))
 	}
 	return fmt.Errorf("state: ledger: %w; %s: %w", err, neverAfresh, ErrNoLedger)
@@ -161,7 +161,7 @@ func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err 
 			l.log.settle(*m)
 		}
 	case l.log.seq() > 0 || used(l.path):
-		err = fmt.Errorf("its mark %s is missing: only the mark shows whether the ledger is its newest copy, and which releases may "+
+		err = fmt.Errorf("its mark %s is missing: only the mark shows whether the ledger is the newest copy and which releases may "+
 			"have been sent, so nothing may be released; "+Restore, markPath(l.path))
 	}
 	return torn, l.fault(err)
@@ -171,7 +171,7 @@ func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err 
 func (l *Ledger) recover(m *highWater, err error) error {
 	size, errSize := l.file.size()
 	if errSize == nil && size > mostLedger {
-		return l.fault(fmt.Errorf("it has %d bytes, want at most %d", size, int64(mostLedger)))
+		return l.fault(fmt.Errorf("has %d bytes, want at most %d", size, int64(mostLedger)))
 	}
 	text := make([]byte, size)
 	errText := readAt(l.file, text, 0)
@@ -205,7 +205,8 @@ func (l *Ledger) recover(m *highWater, err error) error {
 	return l.fault(err)
 }
 
-// withoutRoom cuts off the zeros after the lines: the rest of a block, and of one that was being added.
+// withoutRoom cuts off the zeros after the lines: the rest of the last block, and any part of a block that was being
+// added.
 func withoutRoom(text []byte) []byte {
 	tail := max(0, len(text)-2*block)
 	return text[:tail+len(bytes.TrimRight(text[tail:], "\x00"))]

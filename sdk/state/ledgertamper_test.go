@@ -36,20 +36,21 @@ func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, path, "deleted", "2 reservations", "newest copy")
-	if _, err := CreateLedger(path, "x", nil); err == nil || !strings.Contains(err.Error(), "is gone") {
+	if _, err := CreateLedger(path, "x", nil); err == nil || !strings.Contains(err.Error(), "is missing, but its mark") {
 		t.Errorf("a new ledger in the place of a deleted one: %v", err)
 	}
 	for _, name := range []string{"", "a\x00b"} {
 		if _, err := CreateLedger(filepath.Join(t.TempDir(), "y"), name, nil); err == nil {
-			t.Errorf("data set %q was taken", name)
+			t.Errorf("data set %q was accepted", name)
 		}
 	}
 	if _, err := CreateLedger(filepath.Join(t.TempDir(), "y"), "y", limitOf(8, 2, dpmech.GDP)); err == nil {
-		t.Error("a limit without meaning was taken")
+		t.Error("a limit without meaning was accepted")
 	}
 }
 
-// Old copies are restored, alone or with the mark; a mark is lost; a ledger comes from elsewhere.
+// OpenLedger refuses an old copy, a ledger without its mark, and a ledger from elsewhere. If an old copy is restored
+// together with its mark, the head of the newer ledger reveals it.
 func TestLedgerRollback(t *testing.T) {
 	l, path := newLedger(t, nil)
 	mark := markPath(path)
@@ -80,7 +81,7 @@ func TestLedgerRollback(t *testing.T) {
 	closeLedger(t, l)
 
 	put(path, oldLedger)
-	refused(t, path, "ends with reservation 3", "number 9 was made", "rolled back")
+	refused(t, path, "ends with reservation 3", "reservation 9 was made", "rolled back")
 	put(mark, oldMark) // both: only the owner of a later head can detect it
 	l = reopen(t, path)
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "rolled back") {
@@ -165,23 +166,23 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 			bad := bytes.Clone(good)
 			bad[i] ^= flip
 			if read(bad) == nil {
-				t.Fatalf("byte %d: %q for %q was not noticed", i, bad[i], good[i])
+				t.Fatalf("byte %d: %q for %q was not detected", i, bad[i], good[i])
 			}
 		}
 		if read(good[:i]) == nil {
-			t.Fatalf("cut after %d of %d bytes: not noticed", i, len(good))
+			t.Fatalf("cut after %d of %d bytes: not detected", i, len(good))
 		}
 	}
 	lines := bytes.SplitAfter(good, []byte("\n"))
 	for i := range 5 {
 		if read(bytes.Join(append(append([][]byte{}, lines[:i]...), lines[i+1:]...), nil)) == nil {
-			t.Errorf("line %d taken out: not noticed", i+1)
+			t.Errorf("line %d taken out: not detected", i+1)
 		}
 		if i > 0 {
 			swapped := append([][]byte{}, lines...)
 			swapped[i], swapped[i-1] = swapped[i-1], swapped[i]
 			if read(bytes.Join(swapped, nil)) == nil {
-				t.Errorf("lines %d and %d exchanged: not noticed", i, i+1)
+				t.Errorf("lines %d and %d exchanged: not detected", i, i+1)
 			}
 		}
 	}
@@ -216,9 +217,9 @@ func TestLedgerLines(t *testing.T) {
 		{`"seq":2`, `"seq":3`, "seq is 3, want 2"},
 		{`"seq":2`, `"seq":2,"seq":2`, "field seq is given twice"},
 		{`"seq"`, `"Seq"`, `unknown field "Seq"`},
-		{`"seq":`, `"seq": `, "not as it was written"},
-		{`"clip":1`, `"clip":1.0`, "not as it was written"},
-		{`"clip":1,`, ``, "not as it was written"},
+		{`"seq":`, `"seq": `, "differs from what was written"},
+		{`"clip":1`, `"clip":1.0`, "differs from what was written"},
+		{`"clip":1,`, ``, "differs from what was written"},
 		{`"sigma":8`, `"sigma":0`, "sigma is 0"},
 		{`"sigma":8`, `"sigma":8,"more":1`, "unknown field"},
 		{`"round":2`, `"round":0`, "round is 0"},

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// block is the unit of growth, so that later writes go in place, and the distance of two marks, so that an interrupted
-// write damages only one.
+// block is the number of bytes by which a file grows, so that later writes go in place. It is also the distance of two
+// marks, so that an interrupted write damages only one.
 const block = 4096
 
 func blocks(n int64) int64 { return (n + block - 1) / block * block }
@@ -60,7 +60,7 @@ func readMark(ledger string) (*highWater, error) {
 
 func parseMark(data []byte) (*highWater, error) {
 	if len(data) == 0 || len(data)%(2*block) != 0 {
-		return nil, fmt.Errorf("it has %d bytes, want two places of whole blocks of %d", len(data), block)
+		return nil, fmt.Errorf("found %d bytes, want two equal parts of whole blocks of %d bytes", len(data), block)
 	}
 	var newest *highWater
 	var faults [2]error
@@ -73,7 +73,7 @@ func parseMark(data []byte) (*highWater, error) {
 			continue
 		}
 		m, err := parseHighWater(text)
-		// The next mark has more lines, or fewer unsent ones.
+		// The newer mark counts more lines, or as many lines of which fewer are unsent.
 		if faults[i] = err; err == nil &&
 			(newest == nil || m.Seq > newest.Seq || m.Seq == newest.Seq && len(m.Unsent) < len(newest.Unsent)) {
 			newest = m
@@ -98,7 +98,7 @@ func parseHighWater(text []byte) (*highWater, error) {
 	}
 	for i, seq := range m.Unsent {
 		if seq < 1 || seq > m.Seq || i > 0 && seq <= m.Unsent[i-1] {
-			return nil, fmt.Errorf("unsent has %d in place %d, want numbers of 1..%d in ascending order", seq, i, m.Seq)
+			return nil, fmt.Errorf("unsent has %d at index %d, want numbers 1..%d in ascending order", seq, i, m.Seq)
 		}
 	}
 	if err := m.Validate(); err != nil {

@@ -25,8 +25,8 @@ func releaseLine(r Record, digest [sha256.Size]byte) ([]byte, error) {
 
 type releaseLog struct {
 	releases   []release // the readable ones
-	end        int64     // in bytes; an incomplete line follows after a crash
-	size       int64     // of the file
+	end        int64     // bytes of complete lines; an incomplete line follows after a crash
+	size       int64     // size of the file
 	newest     int       // highest round of any line, including incomplete ones; -1 if there is none
 	unreadable int       // number of unreadable lines
 }

@@ -23,7 +23,7 @@ type simDisk struct {
 type step struct {
 	kind string // "create", "write", "truncate", "sync"; "sync" without a name is of the directory
 	name string
-	off  int64 // of a truncate: the new size
+	off  int64 // offset of a write, new size of a truncate
 	data []byte
 }
 
@@ -193,8 +193,8 @@ func survives(t *testing.T, files map[string][]byte, promised int) int {
 	return newest
 }
 
-// powerCut returns the files after a power cut at step n: everything synced, and of each later write to a file a random
-// part: all, nothing, or any of its pieces of 8 bytes.
+// powerCut returns the files after a power cut at step n. They have everything that was synced, and of each later write
+// a random part: all, nothing, or any of its pieces of 8 bytes.
 func (h history) powerCut(n int, coin *rng.Stream) map[string][]byte {
 	synced := map[string]int{}
 	for i, s := range h.steps[:n] {

@@ -27,7 +27,7 @@ const (
 
 type slot struct {
 	Record
-	version uint32 // of the format
+	version uint32 // version of the format
 	digest  [sha256.Size]byte
 }
 
@@ -57,8 +57,8 @@ func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	return digest, err
 }
 
-// readSlot reads the slot in a file of the given size and allocates no more than that. Its error text continues the
-// name of the file; it is errEmpty if nothing was ever saved.
+// readSlot reads the slot in a file of the given size and allocates no more than that. The error's text follows the
+// name of the file in a sentence. The error is errEmpty if nothing was ever saved.
 func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	var s slot
 	head := make([]byte, min(size, slotHeader))
@@ -69,7 +69,7 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 		return s, errEmpty
 	}
 	if len(head) < slotHeader || string(head[:8]) != slotMagic {
-		return s, errors.New("does not start as a slot does")
+		return s, errors.New("does not start with a slot's header")
 	}
 	s.version = binary.LittleEndian.Uint32(head[8:])
 	note := int64(binary.LittleEndian.Uint32(head[12:]))
@@ -77,10 +77,10 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	length := binary.LittleEndian.Uint64(head[24:])
 	room := size - slotHeader - sha256.Size
 	if note > room || length > uint64(max(room-note, 0)) {
-		return s, errors.New("is too short for the state that it announces")
+		return s, errors.New("is shorter than its header states")
 	}
 	if length+uint64(note) > math.MaxInt-slotOverhead || round > math.MaxInt {
-		return s, fmt.Errorf("announces round %d and a length that are more than this machine can count", round)
+		return s, fmt.Errorf("states round %d and a length, of which one is too large for this machine", round)
 	}
 	s.Round = int(round)
 	all := make([]byte, slotHeader+int(length)+int(note)+sha256.Size)
@@ -90,7 +90,7 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	body, digest := all[:len(all)-sha256.Size], all[len(all)-sha256.Size:]
 	s.digest = [sha256.Size]byte(digest)
 	if sha256.Sum256(body) != s.digest {
-		return s, fmt.Errorf("does not match its SHA-256 (it announces round %d)", round)
+		return s, fmt.Errorf("does not match its SHA-256 (its header states round %d)", round)
 	}
 	s.State, s.Note = body[slotHeader:slotHeader+length:slotHeader+length], string(body[slotHeader+length:])
 	return s, nil

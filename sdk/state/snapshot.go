@@ -22,12 +22,12 @@ type Snapshot struct {
 	Replaced bool      // the device replaced a lost one
 	Averaged []float32 // mean of the releases; nil if the node does not keep it
 	Ledger   string    // ledger's [dpmech.Head] at that time, JSON; empty without a ledger
-	Note     string    // of the save: JSON
+	Note     string    // note of the save: JSON
 }
 
 // ReadSnapshot reads a node's last state from the directory of its store, without the lock and without changes. While
-// the node runs, it finds one of the last two releases. It does not check what [Open] checks: see [Inspect]. The error
-// wraps fs.ErrNotExist if nothing was ever saved.
+// the node runs, the result is the state of one of the last two releases. ReadSnapshot does not check what [Open]
+// checks: see [Inspect]. The error wraps fs.ErrNotExist if nothing was ever saved.
 func ReadSnapshot(dir string) (*Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
@@ -62,7 +62,7 @@ func (s *scan) fault(i int) error {
 	case sl.fault != nil:
 		return fmt.Errorf("state: %s %w", s.path(i), sl.fault)
 	case sl.version != slotVersion:
-		return fmt.Errorf("state: %s is of format %d, and this build reads format %d", s.path(i), sl.version, slotVersion)
+		return fmt.Errorf("state: %s has format %d, but this build reads format %d", s.path(i), sl.version, slotVersion)
 	}
 	return nil
 }

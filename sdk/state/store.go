@@ -18,9 +18,9 @@ type Store interface {
 	Load() ([]Record, error)
 
 	// Save commits the state of a round: once it returns nil, Load finds the state after a crash or a power cut. It
-	// replaces the older of the two states. r.Round follows that of the newest state; in a fresh store any r.Round >= 0
-	// is valid. r.State is only read during the call. An error is final: the state may or may not be written, nothing
-	// that depends on it may be sent, and all later calls except Close fail.
+	// replaces the older of the two states. r.Round is the round after the newest state; in a fresh store any r.Round
+	// >= 0 is valid. r.State is only read during the call. An error is final: the state may or may not be written,
+	// nothing that depends on it may be sent, and all later calls except Close fail.
 	Save(r Record) error
 
 	// Kept returns what Keep stored under a name, nil for nothing.
@@ -56,7 +56,7 @@ func (s *serial) Keep(name string, data []byte) error {
 
 // Record is one commit of a [Store].
 type Record struct {
-	Round int    // of which release, counted by the node
+	Round int    // number of the release, counted by the node
 	State []byte // all that the next round depends on; opaque to the store
 	Note  string // for the log of releases: empty, or one JSON value of at most MaxNote bytes
 }
@@ -65,10 +65,10 @@ type Record struct {
 const MaxNote = 4096
 
 // ErrRollback is wrapped by the error that the state on disk is older than a release that was made, the ledger is older
-// than a signed line, or another device replaced this one. Continuing would repeat a release with other noise, and both
-// together reveal more than was paid for.
+// than a signed line, or another device replaced this one. Continuing would repeat a release with other noise, and the
+// two releases together reveal more than the privacy cost covers.
 var ErrRollback = errors.New("the state was set back")
 
-// ErrLost is an [ErrRollback] for a missing or old state while the ledger or a neighbor knows later releases: a
-// replacement device, or this one without its state, can take over.
+// ErrLost is an [ErrRollback] for a state that is missing or old while the ledger or a neighbor knows later releases. A
+// replacement device, or this device without its state, can take over.
 var ErrLost = fmt.Errorf("%w", ErrRollback)

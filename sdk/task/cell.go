@@ -15,7 +15,7 @@ var nan = float32(math.NaN()) // a missing number
 func isNaN(x float32) bool { return x != x }
 
 // blank reports whether a cell is empty or holds a usual marker of a missing value, in upper or lower case. Markers
-// that could also be a category count only in columns of numbers.
+// that could also be categories count as missing only in columns of numbers.
 func blank(cell string, number bool) bool {
 	switch strings.ToLower(cell) {
 	case "", "na", "n/a", "#n/a", "nan", "null", "?":
@@ -35,10 +35,9 @@ func (r *csvFile) absent(cell string) bool {
 }
 
 // numbers parses the numbers of one file, which all have decimal points or all have decimal commas. A number such as
-// 1,234 is ambiguous, and the other numbers decide. Each text describes the first number of its kind and is empty if
-// there is none.
+// 1,234 is ambiguous; the other numbers of the file decide.
 type numbers struct {
-	point, comma, either string
+	point, comma, either string // the first number of each kind, for an error; empty for none
 
 	alone  bool // each number decides for itself, and 1,234 is an error
 	commas bool // with alone: a comma is a decimal comma, also in 1,234
@@ -79,8 +78,8 @@ func (n *numbers) fault(file string) error {
 	switch {
 	case n.alone:
 	case n.comma != "" && n.point != "":
-		return fmt.Errorf("task: %s: %s, and %s: want decimal points in the whole file, or decimal commas, and no other points or "+
-			"commas in numbers", file, n.comma, n.point)
+		return fmt.Errorf("task: %s: %s, and %s: want either decimal points or decimal commas in the whole file, and no thousands "+
+			"separators", file, n.comma, n.point)
 	case n.either != "" && n.comma == "":
 		return fmt.Errorf("task: %s: %s %s, and no other number of the file shows which: write it with a decimal point, or "+
 			"without a separator", file, n.either, eitherFault)
@@ -89,8 +88,8 @@ func (n *numbers) fault(file string) error {
 }
 
 const (
-	noNumber   = "is no finite number"
-	blankFault = noNumber + "; a rule for missing ones would do (missing: mean, median, indicator or drop)"
+	noNumber   = "is not a finite number"
+	blankFault = noNumber + "; to accept missing cells, set missing to mean, median, indicator or drop"
 	timeFault  = "is a date or a time, want a number: leave the column out, or write a number of days or years"
 )
 
@@ -99,7 +98,7 @@ func wrongNumber(cell string) string {
 	case isTime(cell):
 		return timeFault
 	case grouped(cell):
-		return "has thousands separators, want digits alone and one decimal point or comma"
+		return "has thousands separators, want digits and at most one decimal point or comma"
 	case blank(cell, true):
 		return blankFault
 	}

@@ -39,8 +39,8 @@ func (p *projector) project(z []float64, row []float32) {
 	}
 }
 
-// covariance returns the products of the covariance matrix of d, with column means mean, and vectors. It never forms
-// the matrix, and uses all processors. Each sum runs in the order of the rows or of the columns, so the number of
+// covariance multiplies each of vectors by the covariance matrix of d, whose column means are mean. It never forms the
+// matrix. It uses all processors, but each sum runs in the order of the rows or of the columns, so the number of
 // processors does not change the result.
 func covariance(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	p, z, out := newProjector(mean, vectors), newMatrix(d.Len(), len(vectors)), newMatrix(d.Dim, len(vectors))
@@ -58,7 +58,7 @@ func covariance(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 			}
 		}
 	})
-	sum := make([]float64, len(vectors)) // of the rows' products; zero up to rounding
+	sum := make([]float64, len(vectors)) // sum of the rows' products; zero up to rounding
 	for _, row := range z {
 		addMultiple(sum, 1, row)
 	}

@@ -19,21 +19,21 @@ const maxFaults = 10
 type column struct {
 	Column
 	at     int            // position in the file
-	number map[string]int // of each category, and with fold of its lower case; nil for a column of numbers
+	number map[string]int // of each category and, with fold, of its lower case; nil for a column of numbers
 	fold   bool           // case does not distinguish categories unless the list of categories has both
 	fixed  bool           // no other category is allowed
 
 	ignored bool                      // every cell counts as the first category
 	unknown func(column, cell string) // called for a cell that is not a category, which becomes -1; nil makes such a cell an error
 
-	timed bool // a date or time was reported; further ones are not
+	timed bool // a date or time was reported; only the first one is
 
 	texts []error  // errors of the first cells that are not numbers; the column may turn out to hold text
 	count int      // number of such cells
-	some  []string // up to three different ones
+	some  []string // up to three different cells of this kind
 }
 
-// labels makes a column one of categories, some of which are known. Case does not distinguish the others.
+// labels makes c a column of categories that starts with the known ones. Case does not distinguish the others.
 func (c *column) labels(known []string) *column {
 	c.number, c.fold, c.Categories = numbered(known), true, slices.Clone(known)
 	for i, v := range known {
@@ -62,7 +62,7 @@ func (c *column) category(cell string) (_ int, fault string) {
 		c.unknown(c.Name, strings.Clone(cell))
 		return -1, ""
 	case c.fixed:
-		return 0, "is none of its categories, which are " + quoted(c.Categories)
+		return 0, "is not one of its categories, which are " + quoted(c.Categories)
 	case !utf8.ValidString(cell):
 		return 0, "is not in UTF-8: save the file as CSV (UTF-8)"
 	}
@@ -77,12 +77,12 @@ func (c *column) category(cell string) (_ int, fault string) {
 type csvFile struct {
 	*csv.Reader
 	name    string
-	names   []string       // of all columns
+	names   []string       // names of all columns
 	where   map[string]int // first column of each name
 	columns []*column      // the features, then the label
 	person  *column        // column that identifies the person of a row; nil for none
 	id      *column        // column that identifies a row to the user; nil for none
-	rule    string         // for missing cells, "" for none; see [Missing]
+	rule    string         // rule for missing cells, "" for none; see [Missing]
 	na      []string       // further markers of a missing cell; see [Spec].NA
 	numbers numbers
 
@@ -90,7 +90,7 @@ type csvFile struct {
 	people []int          // person of each row
 	ids    []string       // cells of the column id
 	known  map[string]int // number of each person
-	lost   []bool         // rows that could not be read, where each row is a line
+	lost   []bool         // whether a row could not be read; only if each row is a line
 	unread []error        // errors of the lost rows
 
 	faults []error
@@ -184,7 +184,7 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	}
 	r.person = found[s.Person]
 	if len(columns) == 0 {
-		r.wrong("task: %s: no column left beside label and dropped ones", r.name)
+		r.wrong("task: %s: no feature columns: every column is the label, the person or dropped", r.name)
 	}
 	if label := found[s.Label]; s.Target == "" {
 		return append(columns, label.labels(s.Labels))
@@ -194,7 +194,7 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 
 // readCSV reads a CSV file with a header line. It trims cells. A column of categories becomes one column of zeros and
 // ones for each category (an empty cell is a category; 1 and 1.0 are two). Every other cell must be a number that fits
-// a float32. readCSV detects the separator and the decimal mark. It skips empty rows, and empty cells behind the last
+// a float32. readCSV detects the separator and the decimal mark. It skips empty rows, and empty cells after the last
 // named column.
 func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error) {
 	r, below, err := openCSV(in, name, rule, l)
@@ -279,7 +279,7 @@ func (r *csvFile) row(record []string) {
 
 func (r *csvFile) whose(cell string) {
 	if cell == "" {
-		r.fault(r.person.at, "column %s: empty, want whose row this is", short(r.person.Name))
+		r.fault(r.person.at, "column %s: empty, want the person of this row", short(r.person.Name))
 	}
 	if r.known == nil {
 		r.known = make(map[string]int)
@@ -303,7 +303,7 @@ func (r *csvFile) cell(c *column, cell string) (v float32) {
 		if r.rule != "" {
 			return nan
 		}
-		wrong = "stands for a missing value, and no rule says what becomes of one (missing: mean, median, indicator or drop)"
+		wrong = "stands for a missing value; to accept missing cells, set missing to mean, median, indicator or drop"
 	case r.rule != "" && blank(cell, c.number == nil) && !(known && c.fold):
 		return nan
 	case c == r.label() && cell == "":
@@ -324,8 +324,8 @@ func (r *csvFile) cell(c *column, cell string) (v float32) {
 		c.timed = wrong == timeFault
 	}
 	if len(c.Categories) > maxValues {
-		r.stop = fmt.Errorf("task: %s: column %s has more than %d distinct values, too many for classes or one-hot; where a label "+
-			"is a number, "+asTarget, r.name, short(c.Name), maxValues)
+		r.stop = fmt.Errorf("task: %s: column %s has more than %d distinct values, too many for classes or one-hot; if it is the "+
+			"label, "+asTarget, r.name, short(c.Name), maxValues)
 	}
 	return v
 }
@@ -352,7 +352,7 @@ func (r *csvFile) reportTexts() {
 			r.wrong("task: %s: column %s holds text in %d lines, such as %s, want numbers", r.name, short(c.Name), c.count, short(c.some[0]))
 			continue
 		}
-		advice := "name it here to turn each text into a column of its own, or in drop to leave it out"
+		advice := "name it in onehot to turn each text into a column, or in drop to ignore it"
 		if len(c.some) == 2 {
 			advice += "; with two texts it may be the label"
 		}
@@ -367,13 +367,13 @@ func (r *csvFile) end() {
 		r.faults = append(r.faults, r.stop)
 	}
 	if r.reportTexts(); r.count > r.told {
-		r.wrong("task: %s: %d more faults", r.name, r.count-r.told)
+		r.wrong("task: %s: %d more errors", r.name, r.count-r.told)
 	}
 	if err := r.numbers.fault(r.name); err != nil {
 		r.faults = append(r.faults, err)
 	}
 	if r.faults == nil && len(r.cells) == 0 {
-		r.wrong("task: %s: no rows below the header with what is needed: a label, and with the rule drop no missing cell",
+		r.wrong("task: %s: no rows below the header that can be used: each needs a label and, if missing is drop, all its cells",
 			r.name)
 	}
 }
@@ -390,7 +390,7 @@ func (r *csvFile) table() *table {
 			t.labels = append(t.labels, label.Categories[int(cells[i])])
 		}
 	}
-	place := make([][]int, len(features)) // of a column of numbers, or of each category, by its number
+	place := make([][]int, len(features)) // index of a column of numbers, or of each category by number
 	for k, c := range features {
 		sorted := slices.Clone(c.Categories)
 		if !c.fixed {

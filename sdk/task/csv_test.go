@@ -78,22 +78,22 @@ func TestReadCSVFaults(t *testing.T) {
 			[]string{`drop "c"`, `onehot "d"`, `the columns of p.csv are "a", "b", "y"`}},
 		"same name": {"a,a,,column 3,y\n", Spec{Label: "y"}, []string{`columns 1 and 2 are both called "a"`,
 			`columns 3 and 4 are both called "column 3"`}},
-		"nothing left": {"a,y\n1,2\n", Spec{Label: "y", Drop: []string{"a"}}, []string{"no column left"}},
+		"nothing left": {"a,y\n1,2\n", Spec{Label: "y", Drop: []string{"a"}}, []string{"no feature columns"}},
 		"two bad cells": {"a,b,y\n1,\"2\n\",3\n\n1,two,x\nNaN,2,x\n", Spec{Label: "y"},
-			[]string{`line 5: column "b": "two" is no finite number`, `line 6: column "a": "NaN" is no finite number`}},
+			[]string{`line 5: column "b": "two" is not a finite number`, `line 6: column "a": "NaN" is not a finite number`}},
 		"text": {"a,b,c,y\n" + strings.Repeat("1,north,2,x\n1,south,two,y\n1,east,3,x\n", 9), Spec{Label: "y"}, []string{
-			`onehot lacks "b", which holds text in 27 lines of p.csv, such as "north": name it here`}},
+			`onehot lacks "b", which holds text in 27 lines of p.csv, such as "north": name it in onehot`}},
 		"text beside typos": {"a,b,y\n" + strings.Repeat("1,no,x\n2,yes,y\n", 30) + "two,no,x\n", Spec{Label: "y"}, []string{
-			`onehot lacks "b", which holds text in 61 lines of p.csv`, "with two texts it may be the label", "1 more faults"}},
+			`onehot lacks "b", which holds text in 61 lines of p.csv`, "with two texts it may be the label", "1 more errors"}},
 		"typos beside text": {"a,b,y\ntwo,no,x\n" + strings.Repeat("1,no,x\n2,yes,y\n", 30), Spec{Label: "y"}, []string{
-			`line 2: column "a": "two" is no finite number`, `onehot lacks "b"`}},
+			`line 2: column "a": "two" is not a finite number`, `onehot lacks "b"`}},
 		"infinite": {"a,y\n-Inf,x\n1e39,x\n,x\n", Spec{Label: "y"},
 			[]string{`line 2: column "a": "-Inf"`, `line 3: column "a": "1e39"`, `line 4: column "a": ""`}},
 		"no label cell": {"a,y\n1, \n", Spec{Label: "y"}, []string{`line 2: column "y": empty label`}},
 		"widths": {"a,y\n1\n1,2,3\n", Spec{Label: "y"}, []string{"line 2: 1 cells, want 2",
 			"line 3: 3 cells, want 2"}},
 		"quote":       {"a,y\n1,\"2\n", Spec{Label: "y"}, []string{"p.csv", "quote"}},
-		"many faults": {"a,y\n" + strings.Repeat("-,x\n", 25), Spec{Label: "y"}, []string{"line 11", "15 more faults"}},
+		"many faults": {"a,y\n" + strings.Repeat("-,x\n", 25), Spec{Label: "y"}, []string{"line 11", "15 more errors"}},
 	} {
 		_, err := load(t, c.content, c.spec)
 		for _, want := range c.want {

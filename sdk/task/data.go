@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Data is a labelled data set: Len samples of Dim numbers, each in one of Classes classes. A data set with targets
+// Data is a labeled data set: Len samples of Dim numbers, each in one of Classes classes. A data set with targets
 // also has a number for each sample; its two classes, "low" and "high", say whether the target is below the middle of
 // the range.
 type Data struct {
@@ -23,7 +23,7 @@ type Data struct {
 	ClassNames []string // the label of each class in the source, or nil
 
 	Target []float32 // the number to predict for each sample, in the unit of the source; nil for classes
-	Range  *Range    // of the targets
+	Range  *Range    // range of the targets; nil for classes
 
 	Person []int // number of the person of each sample; nil if unknown
 
@@ -96,13 +96,13 @@ func (d *Data) check() error {
 // checkColumns is check for a data set that may be empty and must have a given number of columns.
 func (d *Data) checkColumns(want int) error {
 	if d.Dim != want {
-		return fmt.Errorf("task: data set of %d columns, want the %d of the training set", d.Dim, want)
+		return fmt.Errorf("task: data set has %d columns, want %d as in the training set", d.Dim, want)
 	}
 	if d.Dim < 1 || len(d.X)/d.Dim != d.Len() || len(d.X)%d.Dim != 0 {
-		return fmt.Errorf("task: data set with %d numbers in X, want %d samples x %d columns", len(d.X), d.Len(), d.Dim)
+		return fmt.Errorf("task: data set has %d numbers in X, want %d samples x %d columns", len(d.X), d.Len(), d.Dim)
 	}
 	if (d.Target != nil || d.Range != nil) && (d.Range == nil || d.Range.check() != nil || len(d.Target) != d.Len()) {
-		return fmt.Errorf("task: data set with %d targets, want one for each of %d samples and their range",
+		return fmt.Errorf("task: data set has %d targets, want one for each of %d samples, and a Range",
 			len(d.Target), d.Len())
 	}
 	return checkLabels(d.Y, d.Classes)
@@ -110,7 +110,7 @@ func (d *Data) checkColumns(want int) error {
 
 func checkLabels(y []int, classes int) error {
 	if classes < 2 {
-		return fmt.Errorf("task: data set of %d classes, want at least 2", classes)
+		return fmt.Errorf("task: data set has %d classes, want at least 2", classes)
 	}
 	for i, c := range y {
 		if c < 0 || c >= classes {
@@ -127,15 +127,15 @@ const maxValues = 1000
 // table is the content of a source before classes are chosen.
 type table struct {
 	name     string   // the file or folder, for errors
-	names    []string // of all columns of a CSV file
+	names    []string // names of all columns of a CSV file
 	labels   []string
-	targets  []float32 // in place of labels
-	scale    *Range    // of the targets
+	targets  []float32 // numbers to predict, in place of labels
+	scale    *Range    // range of the targets
 	person   []int     // number of the person of each row; nil if unknown
 	ids      []string  // identifier of each row for the user; nil if none
 	file     []int     // number of the file of each row; nil for one file
 	lost     []bool    // rows that could not be read but keep their place; nil if no row can be lost
-	unread   []error   // errors of the first of them
+	unread   []error   // errors of the first unread rows
 	dim      int
 	features []string
 	columns  []Column                   // origin of the features; nil for pixels

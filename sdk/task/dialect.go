@@ -15,8 +15,8 @@ const (
 )
 
 // openCSV detects the separator of a file and reads its header. It picks the first separator with which the header has
-// all columns of the layout, or else the one that yields most columns. It leaves the Reader below the header. If rows
-// are lines, the separator depends only on the header, and below holds all later lines.
+// all columns of the layout, or else the one that yields the most columns. The next record of r is the first row. If
+// rows are lines, the separator depends only on the header, and below holds all later lines.
 func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, below *bufio.Reader, err error) {
 	below = bufio.NewReaderSize(in, headerBytes)
 	start, _ := below.Peek(headerBytes)
@@ -55,8 +55,8 @@ func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, bel
 
 const byteOrderMark = "\ufeff" // some programs write it at the start of UTF-8
 
-// headerLength returns the length of the lines that hold the header: up to the first line that is not empty, or up to
-// the next one if that line names the separator.
+// headerLength returns the length of start up to the end of the header. The header is the first line that is not empty,
+// or the next line if the first one names the separator.
 func headerLength(start []byte) (length int) {
 	for named := false; ; {
 		line, _, more := bytes.Cut(start[length:], []byte("\n"))
@@ -78,7 +78,7 @@ func newReader(r io.Reader, separator rune) *csv.Reader {
 	cr := csv.NewReader(r)
 	cr.Comma = separator
 	cr.ReuseRecord = true
-	cr.FieldsPerRecord = -1                 // the caller counts the fields, and its error says more
+	cr.FieldsPerRecord = -1                 // the caller counts the fields and reports a clearer error
 	cr.TrimLeadingSpace = separator != '\t' // the Reader would trim tabs as well
 	return cr
 }
@@ -111,7 +111,7 @@ func foreign(start []byte) string {
 	case has("\x1f\x8b"):
 		return "is compressed, want a text file: unpack it with gunzip"
 	case has("\xff\xfe") || has("\xfe\xff") || bytes.IndexByte(start, 0) >= 0:
-		return "is text in UTF-16 or no text at all, want UTF-8: save it as CSV (UTF-8)"
+		return "is UTF-16 or not text, want UTF-8: save it as CSV (UTF-8)"
 	case bytes.IndexByte(start, '\r') >= 0 && bytes.IndexByte(start, '\n') < 0:
 		return "ends its lines with CR alone, want LF or CR LF: save it again as CSV (UTF-8)"
 	}

@@ -2,13 +2,15 @@
 // a linear model or a perceptron on it, for classes or for a number. A program that embeds the SDK with its own model
 // does not need this package.
 //
-// [Load] prepares a data set as a [Spec] says. In order:
+// [Load] prepares a data set as a [Spec] says, in these steps:
 //
-// 1. read: IDX files ("idx:DIR"), a CSV file ("csv:FILE") or generated patients ("synthetic:clinical"); 2. keep the
-// classes in Labels, in that order, or scale the number in Target; 3. split into training and test data, stratified by
-// class (with Spec.Records by number alone), unless the source has a test set; 4. fill missing cells with values
-// fitted on the training split alone; 5. standardise, then project on principal components, both fitted likewise; 6.
-// append a column of ones.
+//  1. Read IDX files ("idx:DIR"), a CSV file ("csv:FILE") or generated patients ("synthetic:clinical").
+//  2. Keep the classes in Labels, in that order, or scale the number in Target.
+//  3. Split into training and test data, stratified by class, unless the source has a test set. With Spec.Records, the
+//     split depends only on the number of records.
+//  4. Fill missing cells with values fitted on the training split.
+//  5. Standardize, then project on principal components; both are fitted on the training split.
+//  6. Append a column of ones.
 //
 // What these steps take from the data (means, components, the categories of a column) is outside any privacy guarantee
 // of a run on the result. [Set] lists it in words for a certificate. A [Recipe] avoids the problem: [Fit] takes

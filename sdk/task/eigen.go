@@ -19,9 +19,9 @@ const (
 // eigenvalues, largest first. mul multiplies each of its vectors, of length dim, by the matrix.
 //
 // The method is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015). Each
-// round builds an orthonormal basis of V, AV, A²V, ..., diagonalises the matrix in that space (Rayleigh and Ritz), and
+// round builds an orthonormal basis of V, AV, A²V, ..., diagonalizes the matrix in that space (Rayleigh and Ritz), and
 // takes the best vectors as the next V. It stops when every |Av - λv| is within eigenTol of the largest eigenvalue, or
-// after eigenRounds; the vectors may then mix neighbours with nearly equal eigenvalues. The start is fixed.
+// after eigenRounds; the vectors may then mix neighbors with nearly equal eigenvalues. The start is fixed.
 func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
 	block := min(n+eigenSpare, dim)
 	start := make([][]float64, block)
@@ -103,7 +103,7 @@ func combine(vectors, mix [][]float64) [][]float64 {
 	return out
 }
 
-// jacobi diagonalises a symmetric matrix, which it overwrites, by cyclic rotations (Jacobi 1846; Golub and Van Loan,
+// jacobi diagonalizes a symmetric matrix, which it overwrites, by cyclic rotations (Jacobi 1846; Golub and Van Loan,
 // "Matrix Computations", chapter 8). It returns the eigenvalues, largest first, and the eigenvectors as rows.
 func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
 	n := len(a)

@@ -24,7 +24,7 @@ func ClientFiles(source string) (files []string, err error) {
 		matches := []string{part}
 		if _, err := os.Lstat(part); err != nil && strings.ContainsAny(part, "*?[") {
 			if matches, err = filepath.Glob(part); err != nil || len(matches) == 0 {
-				return nil, fieldError("data", "%q: there is no file like %q", source, part)
+				return nil, fieldError("data", "%q: no file matches %q", source, part)
 			}
 		}
 		for _, file := range matches {
@@ -32,13 +32,13 @@ func ClientFiles(source string) (files []string, err error) {
 				return nil, fieldError("data", "%q, want a file on each side of a comma", source)
 			}
 			if slices.Contains(files, file) {
-				return nil, fieldError("data", "%q: %s is there twice", source, file)
+				return nil, fieldError("data", "%q: %s is listed twice", source, file)
 			}
 			files = append(files, file)
 		}
 	}
 	if len(files) < 2 {
-		return nil, fieldError("data", "%q is %s alone: name it without a star, and its samples are dealt out", source, files[0])
+		return nil, fieldError("data", "%q matches only %s: name it without a star to divide its samples among the clients", source, files[0])
 	}
 	return files, nil
 }
@@ -130,8 +130,8 @@ func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
 	return readCSV(f, path, rule, l)
 }
 
-// like returns the layout of a further file, which must have the columns of the first one; first is nil for the first
-// file. It may be called several times for one file.
+// like returns the layout of one of several files, which must have the columns of first; for the first file, first is
+// nil. The layout may be called several times for one file.
 func (l layout) like(first *csvFile) layout {
 	return func(r *csvFile) []*column {
 		columns := l(r)
@@ -144,7 +144,7 @@ func (l layout) like(first *csvFile) layout {
 		}
 		for _, c := range columns {
 			if !known[c.Name] {
-				r.wrong("task: %s has a column %s that %s has not: leave it out with drop", r.name, short(c.Name), first.name)
+				r.wrong("task: %s has a column %s, which %s does not have: exclude it with drop", r.name, short(c.Name), first.name)
 			}
 		}
 		for _, c := range first.columns {
@@ -154,7 +154,7 @@ func (l layout) like(first *csvFile) layout {
 				c.at = -1
 			}
 			if !there && !r.lacks {
-				r.wrong("task: %s has no column %s, which %s has: leave it out with drop", r.name, short(c.Name), first.name)
+				r.wrong("task: %s has no column %s, which %s has: exclude it with drop", r.name, short(c.Name), first.name)
 			}
 		}
 		r.lacks = r.lacks || r.faults != nil

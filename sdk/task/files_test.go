@@ -134,9 +134,9 @@ func TestClientFiles(t *testing.T) {
 		{"csv:none.csv", nil, ""},
 		{"csv:none.csv," + a, []string{"none.csv", a}, ""},
 		{"idx:a,b", nil, ""},
-		{"csv:" + filepath.Join(dir, "a*"), nil, "a.csv alone"},
-		{"csv:" + filepath.Join(dir, "z*"), nil, "no file like"},
-		{"csv:[", nil, "no file like"},
+		{"csv:" + filepath.Join(dir, "a*"), nil, "a.csv: name it without a star"},
+		{"csv:" + filepath.Join(dir, "z*"), nil, "no file matches"},
+		{"csv:[", nil, "no file matches"},
 		{"csv:" + a + ",", nil, "each side"},
 		{"csv:" + a + "," + filepath.Join(dir, "*"), nil, "twice"},
 	} {
@@ -147,7 +147,7 @@ func TestClientFiles(t *testing.T) {
 	}
 }
 
-// Separators behind the last cell, as spreadsheets leave them, do not make a column.
+// Separators after the last cell, which spreadsheets write, do not make a column.
 func TestLoadFilesTrailing(t *testing.T) {
 	plain, trailing := "x,y\n"+lines(10, "%d,%s", "a", "b"), "x,y,,\n"+lines(10, "%d,%s,,", "a", "b")
 	for _, texts := range [][]string{{plain, trailing}, {trailing, plain}, {trailing, trailing}} {

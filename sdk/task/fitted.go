@@ -36,7 +36,8 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 	return &Standardizer{Mean: mean, Std: std}, nil
 }
 
-// tell makes Apply keep constant columns from first on as they are. They mark missing cells; the fitted data has none.
+// tell makes Apply leave constant columns from index first on unchanged. They mark cells that are never missing in
+// train.
 func (s *Standardizer) tell(first int) {
 	for j := first; j < len(s.Std); j++ {
 		if s.Std[j] == 0 {
@@ -45,7 +46,7 @@ func (s *Standardizer) tell(first int) {
 	}
 }
 
-// Apply returns a standardised copy: Scale*(x - Mean)/Std in each column, and 0 in a column whose Std is 0.
+// Apply returns a standardized copy: Scale*(x - Mean)/Std in each column, and 0 in a column whose Std is 0.
 func (s *Standardizer) Apply(d *Data) (*Data, error) {
 	if err := errors.Join(d.checkColumns(len(s.Mean)), d.checkColumns(len(s.Std))); err != nil {
 		return nil, err
@@ -78,16 +79,16 @@ func columnMeans(d *Data) []float64 {
 
 // PCA projects a data set on the directions in which a training set varies most (Pearson 1901; Hotelling 1933).
 type PCA struct {
-	Mean       []float64   `json:"mean"`       // of the training columns
+	Mean       []float64   `json:"mean"`       // means of the training columns
 	Components [][]float64 `json:"components"` // orthonormal, by decreasing variance; the entry of largest magnitude is positive
-	Variances  []float64   `json:"-"`          // of the training set along each component, before scaling
+	Variances  []float64   `json:"-"`          // variance of the training set along each component, before scaling
 	Scale      float64     `json:"scale"`      // one factor for all components
 }
 
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
 //
 // Scale gives the projected training rows a mean squared norm of n and keeps the relative size of the components.
-// FitPCA fails if the training set does not vary. Components beyond the directions in which it varies are arbitrary.
+// FitPCA fails if all rows are equal. Components beyond the directions in which the rows vary are arbitrary.
 func FitPCA(train *Data, n int) (*PCA, error) {
 	if err := train.check(); err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 		total += p.Variances[k]
 	}
 	if !(total > 0) {
-		return nil, errors.New("task: PCA of a training set whose rows are all alike")
+		return nil, errors.New("task: PCA of a training set whose rows are all equal")
 	}
 	p.Scale = math.Sqrt(float64(n) / total)
 	return p, nil

@@ -29,13 +29,13 @@ func loadIDX(dir string) (train, test *table, err error) {
 		return nil, nil, fmt.Errorf("task: %w", err)
 	}
 	if train, err = loadIDXPair(dir, "train-", ""); err == nil && train == nil {
-		err = fmt.Errorf("task: %s: no train-images-idx3-ubyte or images-idx3-ubyte there, plain or with .gz", dir)
+		err = fmt.Errorf("task: %s: no train-images-idx3-ubyte or images-idx3-ubyte in the folder, plain or with .gz", dir)
 	}
 	if err == nil {
 		test, err = loadIDXPair(dir, "t10k-", "test-")
 	}
 	if err == nil && test != nil && test.dim != train.dim {
-		err = fmt.Errorf("task: %s holds images of %d pixels, %s of %d", test.name, test.dim, train.name, train.dim)
+		err = fmt.Errorf("task: %s holds images of %d pixels, but %s of %d", test.name, test.dim, train.name, train.dim)
 	}
 	return train, test, err
 }
@@ -58,7 +58,7 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 	}
 	switch first, second := exists(prefix), exists(other); {
 	case first && second:
-		return nil, fmt.Errorf("task: %s: both %simages-idx3-ubyte and %simages-idx3-ubyte (or their labels), want one",
+		return nil, fmt.Errorf("task: %s: both %simages-idx3-ubyte and %simages-idx3-ubyte (or their labels), want only one",
 			dir, prefix, other)
 	case !first && !second:
 		return nil, nil
@@ -71,7 +71,7 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 		return nil, err
 	}
 	if shape[0] != len(classes) {
-		return nil, fmt.Errorf("task: %s holds %d images, %s %d labels", images, shape[0], labels, len(classes))
+		return nil, fmt.Errorf("task: %s holds %d images, but %s holds %d labels", images, shape[0], labels, len(classes))
 	}
 	t := &table{name: images, dim: shape[1] * shape[2]}
 	for _, c := range classes {
@@ -87,7 +87,7 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 
 func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, path string, err error) {
 	if path = findIDX(dir, name); path == "" {
-		return nil, nil, "", fmt.Errorf("task: %s: no %s there, plain or with .gz", dir, name)
+		return nil, nil, "", fmt.Errorf("task: %s: no %s in the folder, plain or with .gz", dir, name)
 	}
 	file, err := regular.Open(path, os.O_RDONLY, 0, mostData)
 	if err != nil {
@@ -100,8 +100,8 @@ func loadIDXFile(dir, name string, magic uint32) (elements []byte, shape []int, 
 	return elements, shape, path, err
 }
 
-// readIDX reads one IDX file, plain or gzipped according to its first bytes. It allocates by what it reads, not by
-// what the header claims.
+// readIDX reads one IDX file, plain or gzipped according to its first bytes. It allocates memory for
+// what it reads, not for the size that the header claims.
 func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error) {
 	br := bufio.NewReader(r)
 	r = br
@@ -112,7 +112,7 @@ func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error
 	}
 	header := make([]byte, 4+4*(magic&0xff))
 	if n, err := io.ReadFull(r, header); err != nil {
-		return nil, nil, fmt.Errorf("ends after %d bytes of an idx header of %d (%w)", n, len(header), err)
+		return nil, nil, fmt.Errorf("ends after %d of the %d bytes of an IDX header (%w)", n, len(header), err)
 	}
 	if m := binary.BigEndian.Uint32(header); m != magic {
 		return nil, nil, fmt.Errorf("starts with %#08x, want the magic number %#08x", m, magic)
@@ -121,7 +121,7 @@ func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error
 	for h := header[4:]; len(h) > 0; h = h[4:] {
 		size := int64(binary.BigEndian.Uint32(h))
 		if size == 0 {
-			return nil, nil, errors.New("header gives a dimension the size 0")
+			return nil, nil, errors.New("header has a dimension of size 0, want 1 or more")
 		}
 		if size > math.MaxInt32/claim {
 			return nil, nil, fmt.Errorf("header claims more than %d bytes", math.MaxInt32)
@@ -132,7 +132,7 @@ func readIDX(r io.Reader, magic uint32) (elements []byte, shape []int, err error
 	elements, err = io.ReadAll(io.LimitReader(r, claim+1))
 	switch n := int64(len(elements)); {
 	case n > claim:
-		return nil, nil, fmt.Errorf("goes on after the %d bytes that its header claims", claim)
+		return nil, nil, fmt.Errorf("has data after the %d bytes that its header claims", claim)
 	case err == nil && n < claim || errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, nil, fmt.Errorf("truncated: holds %d of the %d bytes that its header claims", n, claim)
 	}

@@ -59,12 +59,12 @@ func TestReadIDXFaults(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"empty":         {nil, "ends after 0 bytes of an idx header of 16"},
-		"half a header": {threeImages[:9], "ends after 9 bytes"},
+		"empty":         {nil, "ends after 0 of the 16 bytes of an IDX header"},
+		"half a header": {threeImages[:9], "ends after 9 of the 16 bytes"},
 		"labels": {append(threeLabels, make([]byte, 9)...),
 			"starts with 0x00000801, want the magic number 0x00000803"},
 		"truncated":    {threeImages[:20], "truncated: holds 4 of the 6 bytes"},
-		"too long":     {append(slices.Clone(threeImages), 0), "goes on after the 6 bytes"},
+		"too long":     {append(slices.Clone(threeImages), 0), "has data after the 6 bytes"},
 		"size 0":       {idxFile(imagesMagic, []uint32{0, 28, 28}), "size 0"},
 		"2 GB claimed": {idxFile(imagesMagic, []uint32{1 << 31, 1, 1}, 1), "claims more than 2147483647 bytes"},
 		"2^96 claimed": {idxFile(imagesMagic, []uint32{1<<32 - 1, 1<<32 - 1, 1<<32 - 1}, 1),
@@ -127,9 +127,9 @@ func TestLoadIDXFaults(t *testing.T) {
 		"nothing": {map[string][]byte{"train-images-idx3-ubyte": nil, "train-labels-idx1-ubyte": nil},
 			[]string{"train-images-idx3-ubyte: ends after 0", "train-labels-idx1-ubyte: ends after 0"}},
 		"test labels gone": {map[string][]byte{"t10k-images-idx3-ubyte": threeImages},
-			[]string{"no t10k-labels-idx1-ubyte there"}},
+			[]string{"no t10k-labels-idx1-ubyte in the folder"}},
 		"counts": {map[string][]byte{"train-labels-idx1-ubyte": idxFile(labelsMagic, []uint32{2}, 6, 7)},
-			[]string{"train-images-idx3-ubyte holds 3 images", "train-labels-idx1-ubyte 2 labels"}},
+			[]string{"train-images-idx3-ubyte holds 3 images", "train-labels-idx1-ubyte holds 2 labels"}},
 		"two test sets": {map[string][]byte{"t10k-images-idx3-ubyte": nil, "test-images-idx3-ubyte": nil},
 			[]string{"both t10k-images", "and test-images"}},
 		"two training sets": {map[string][]byte{"images-idx3-ubyte": nil}, []string{"both train-images", "and images"}},
@@ -156,7 +156,7 @@ func TestLoadIDXFaults(t *testing.T) {
 		}
 	}
 	if _, err := Load(Spec{Source: "idx:" + t.TempDir()}); err == nil ||
-		!strings.Contains(err.Error(), "no train-images-idx3-ubyte or images-idx3-ubyte there") {
+		!strings.Contains(err.Error(), "no train-images-idx3-ubyte or images-idx3-ubyte in the folder") {
 		t.Errorf("empty folder: %v", err)
 	}
 	if _, err := Load(Spec{Source: "idx:/no/such/folder"}); err == nil ||

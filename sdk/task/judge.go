@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Judge measures the quality of parameters on all samples, which must have classes. It fails where Loss would fail,
-// and if a probability is NaN.
+// Judge measures the quality of parameters on all samples, which must have classes. It fails if Loss would fail
+// or a probability is NaN.
 func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 	said, ones, err := m.said(x)
 	if err != nil {
@@ -40,14 +40,14 @@ func (m *Model) tooLarge(sample int) error {
 	return fmt.Errorf("task: sample %d has numbers too large for the model", sample+1)
 }
 
-// Errors compares predictions with the targets of all samples, in the unit of the targets. It fails where Loss would
-// fail, without a target, and if a prediction is NaN.
+// Errors compares predictions with the targets of all samples, in the unit of the targets. It fails if Loss would fail,
+// the model has no target, or a prediction is NaN.
 func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 	if err := m.check(x); err != nil {
 		return nil, err
 	}
 	if m.goal == nil {
-		return nil, errors.New("task: errors of a model for classes, want one with a target")
+		return nil, errors.New("task: Errors of a model for classes, want a model with a target")
 	}
 	is, said := make([]float64, m.data.Len()), make([]float64, m.data.Len())
 	for i, y := range m.data.Target {
@@ -59,11 +59,11 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 	return JudgeNumbers(is, said)
 }
 
-// MeanLoss returns the mean loss over all samples, and NaN where Loss would fail.
+// MeanLoss returns the mean loss over all samples, or NaN if Loss would fail.
 func (m *Model) MeanLoss(x []float32) float64 { return m.mean(x, m.loss) }
 
 // Accuracy returns the share of samples, in [0, 1], whose most probable class is the true one. Of equally probable
-// classes the first counts; a NaN is never correct. It returns NaN where Loss would fail, and for a target.
+// classes the first counts; a NaN is never correct. It returns NaN if Loss would fail or the model has a target.
 func (m *Model) Accuracy(x []float32) float64 {
 	if m.goal != nil {
 		return math.NaN()

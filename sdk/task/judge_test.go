@@ -22,7 +22,7 @@ func TestJudge(t *testing.T) {
 			if (got.Binary != nil) != (classes == 2) {
 				t.Errorf("%d classes: %+v", classes, got.Binary)
 			}
-			if got.Binary != nil { // the loss of two classes is that of the probability
+			if got.Binary != nil { // with two classes the loss is the squared error of the probability
 				near(t, "Brier", got.Binary.Brier.Value, m.MeanLoss(x))
 			}
 			x[0] = float32(math.NaN())

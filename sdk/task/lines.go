@@ -12,12 +12,12 @@ import (
 type rowRule int
 
 const (
-	byRecord  rowRule = iota // a CSV record: quoted cells may contain line breaks, and empty rows are skipped
-	oneLine                  // a line below the header, independent of the others; one that cannot be read is an error
-	everyLine                // a line below the header, whatever its content; one that cannot be read is lost but keeps its place
+	byRecord  rowRule = iota // a row is a CSV record: quoted cells may contain line breaks; empty rows are skipped
+	oneLine                  // a row is one line below the header; an unreadable line is an error
+	everyLine                // a row is one line below the header; an unreadable line is lost but keeps its place
 )
 
-// rows returns the rule for data that a recipe is fitted on.
+// rows returns the rule for reading the data that a recipe is fitted on.
 func (s Spec) rows() rowRule {
 	if s.Records {
 		return oneLine
@@ -26,7 +26,7 @@ func (s Spec) rows() rowRule {
 }
 
 func (r *csvFile) lines(below *bufio.Reader) {
-	r.at, _ = r.FieldPos(0) // of the header
+	r.at, _ = r.FieldPos(0) // the line of the header
 	r.numbers.alone, r.numbers.commas = true, r.Comma == ';'
 	one := bufio.NewReader(nil)
 	for r.stop == nil {
@@ -47,8 +47,8 @@ func (r *csvFile) lines(below *bufio.Reader) {
 	}
 }
 
-// place reads a row that keeps its place whatever its content. fault, if not nil, says why the line is not a valid
-// row.
+// place adds a row for a line, whatever the line contains. fault, if not nil, says why the line is not a valid CSV
+// record.
 func (r *csvFile) place(record []string, fault error) {
 	from := len(r.cells)
 	r.bad = false
@@ -57,7 +57,7 @@ func (r *csvFile) place(record []string, fault error) {
 	case errors.As(fault, &wrong):
 		r.fault(0, "%v", wrong.Err)
 	case fault != nil || len(filled(record)) == 0:
-		r.fault(0, "nothing in it")
+		r.fault(0, "empty line")
 	default:
 		r.row(record)
 		if !r.bad && len(r.cells) == from {
@@ -70,7 +70,7 @@ func (r *csvFile) place(record []string, fault error) {
 			who = strings.TrimSpace(record[r.person.at])
 		}
 		if who == "" { // a separate person: no cell contains a line break, so this name is unique
-			r.fault(0, "column %s: empty, want whose row this is", short(r.person.Name))
+			r.fault(0, "column %s: empty, want the person of this row", short(r.person.Name))
 			who = fmt.Sprintf("\n%d", r.at)
 		}
 		r.whose(who)
@@ -81,7 +81,7 @@ func (r *csvFile) place(record []string, fault error) {
 	r.lost = append(r.lost, r.bad)
 }
 
-const noDrop = "each record is protected, and one that is left out changes the number of records, which is public and fixed"
+const noDrop = "each record is protected, and dropping one would change the number of records, which is public"
 
 // ForRecords returns an error if a recipe cannot prepare data in which each record is protected; see [Spec].Records.
 func (r *Recipe) ForRecords() error {
@@ -90,13 +90,13 @@ func (r *Recipe) ForRecords() error {
 		faults = append(faults, errors.New(`task: recipe: missing.rule is "drop", want indicator, mean or median: `+noDrop))
 	}
 	if r.Subset && r.Source != "csv" {
-		faults = append(faults, fmt.Errorf("task: recipe: subset is true, want it left out, and data from %s that have samples "+
+		faults = append(faults, fmt.Errorf("task: recipe: subset is true, want false, and %s data with samples "+
 			"of these classes only: %s", r.Source, noDrop))
 	}
 	return errors.Join(faults...)
 }
 
-// canLose makes rows that have none of the classes lost instead of removed. t may be nil.
+// canLose makes data mark rows of other classes as lost, instead of removing them. t may be nil.
 func (t *table) canLose() {
 	if t != nil && t.lost == nil {
 		t.lost = make([]bool, max(len(t.labels), len(t.targets)))

@@ -18,7 +18,7 @@ func ownFile(t *testing.T, text string) string {
 	return "csv:" + path
 }
 
-// Where each record is protected, every line of a file stays, and a lost one has the loss NaN.
+// If each record is protected, every line of a file remains a record, and a lost line has the loss NaN.
 func TestEveryLine(t *testing.T) {
 	public := ownFile(t, "a,c,y\n1,x,no\n2,z,yes\n,x,no\n4,z,yes\n")
 	for _, c := range []struct {
@@ -37,25 +37,25 @@ func TestEveryLine(t *testing.T) {
 		{"separator named", "", nil, "sep=;\na;c;y", "1,234;x;no", "", 1.234},
 		{"other letters", "", nil, "a,c,y", "3,x,NO", "", 3},
 		{"Windows", "", nil, "\ufeffa,c,y\r", "3,x,no\r", "", 3},
-		{"no number", "", nil, "a,c,y", "abc,x,no", `"abc" is no finite number`, 0},
-		{"too large", "", nil, "a,c,y", "1e39,x,no", "is no finite number", 0},
+		{"no number", "", nil, "a,c,y", "abc,x,no", `"abc" is not a finite number`, 0},
+		{"too large", "", nil, "a,c,y", "1e39,x,no", "is not a finite number", 0},
 		{"a date", "", nil, "a,c,y", "2020-01-01,x,no", "is a date", 0},
-		{"missing", "", nil, "a,c,y", ",x,no", "is no finite number", 0},
+		{"missing", "", nil, "a,c,y", ",x,no", "is not a finite number", 0},
 		{"missing, mean", "mean", nil, "a,c,y", ",x,no", "", 7. / 3},
 		{"missing, indicator", "indicator", nil, "a,c,y", "NA,x,no", "", 7. / 3},
-		{"unknown category", "", nil, "a,c,y", "3,other,no", `"other" is none of its categories`, 0},
+		{"unknown category", "", nil, "a,c,y", "3,other,no", `"other" is not one of its categories`, 0},
 		{"empty label", "", nil, "a,c,y", "3,x,", "empty label", 0},
 		{"empty label, mean", "mean", nil, "a,c,y", "3,x,", "empty label", 0},
 		{"missing label, indicator", "indicator", nil, "a,c,y", "3,x,NA", "empty label", 0},
-		{"foreign label", "", nil, "a,c,y", "3,x,other", `"other" is none of its categories`, 0},
-		{"foreign label, subset", "", []string{"no", "yes"}, "a,c,y", "3,x,other", `"other" is none of its categories`, 0},
+		{"foreign label", "", nil, "a,c,y", "3,x,other", `"other" is not one of its categories`, 0},
+		{"foreign label, subset", "", []string{"no", "yes"}, "a,c,y", "3,x,other", `"other" is not one of its categories`, 0},
 		{"more cells", "", nil, "a,c,y", "3,x,no,1", "4 cells, want 3", 0},
 		{"fewer cells", "", nil, "a,c,y", "3,x", "2 cells, want 3", 0},
-		{"empty cells", "", nil, "a,c,y", ",,", "nothing in it", 0},
-		{"empty line", "", nil, "a,c,y", "", "nothing in it", 0},
+		{"empty cells", "", nil, "a,c,y", ",,", "empty line", 0},
+		{"empty line", "", nil, "a,c,y", "", "empty line", 0},
 		{"stray quote", "", nil, "a,c,y", `3"4,x,no`, `bare "`, 0},
 		{"open quote", "", nil, "a,c,y", `"3,x,no`, `extraneous or missing "`, 0},
-		{"no text", "", nil, "a,c,y", "\x00\xff,x,no", "is no finite number", 0},
+		{"no text", "", nil, "a,c,y", "\x00\xff,x,no", "is not a finite number", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			own, standardize := "csv:", false
@@ -97,7 +97,7 @@ func TestEveryLine(t *testing.T) {
 	}
 }
 
-// Repeated errors in a file are reported once or up to ten times, and lines are lost all the same.
+// Repeated errors in a file are reported once or up to ten times; every faulty line is lost.
 func TestEveryLineRepeats(t *testing.T) {
 	recipe, err := Fit(Spec{Source: ownFile(t, "a,y\n1,no\n2,yes\n"), Label: "y", Whole: true}, ModelSpec{Name: SoftmaxModel}, "a test")
 	if err != nil {
@@ -117,7 +117,7 @@ func TestEveryLineRepeats(t *testing.T) {
 	if len(set.Unread) != maxFaults+1 {
 		t.Errorf("unread are %v", set.Unread)
 	}
-	// Test records are records that could be read.
+	// The test set has only records that could be read.
 	if set, err = recipe.Apply(Spec{Source: own, TestFraction: 0.5, Records: true}); err != nil || set.Train.Len() != 20 ||
 		set.Test.Len() > 1 {
 		t.Errorf("%d and %d records, %v", set.Train.Len(), set.Test.Len(), err)
@@ -145,7 +145,7 @@ func TestSplitOfRecords(t *testing.T) {
 	}
 }
 
-// A recipe that would drop records is refused with the rule's name, and so are rows that cannot be fitted on.
+// The error for a recipe that would drop records names the rule. Fitting rejects rows that cannot be read.
 func TestRecordsRefused(t *testing.T) {
 	images := &Recipe{FittedOn: "x", Source: "idx", Pixels: 4, Classes: []string{"6", "7"}, Subset: true,
 		Model: ModelSpec{Name: SoftmaxModel}}
@@ -167,7 +167,7 @@ func TestRecordsRefused(t *testing.T) {
 		t.Errorf("drop: %v", err)
 	}
 	s.Missing, s.Source = "mean", ownFile(t, "a,y\n1,no\n,yes\n\n3,\n4,yes\n")
-	if _, err = Load(s); err == nil || !strings.Contains(err.Error(), "line 4: nothing in it") ||
+	if _, err = Load(s); err == nil || !strings.Contains(err.Error(), "line 4: empty line") ||
 		!strings.Contains(err.Error(), `line 5: column "y": empty label`) {
 		t.Errorf("rows to fit on: %v", err)
 	}

@@ -30,13 +30,12 @@ type Spec struct {
 	// it.
 	Target string `json:"target"`
 
-	// Person is the column that identifies the person of a row, where a person may have several rows; empty for none.
+	// Person is the column that identifies the person of a row, if persons have several rows; empty for none.
 	// It is not a feature. All rows of a person go to the same part of a test split.
 	Person string `json:"person"`
 
-	// Missing is the Rule of [Missing] for missing cells; if it is empty, they are errors. "indicator:a,b" also marks
-	// gaps in the columns a and b if the data has none there (other sites' data may), and "indicator:*" in all
-	// columns.
+	// Missing is the Rule of [Missing] for missing cells, which are errors if it is empty. "indicator:a,b" also marks
+	// gaps in the columns a and b if the data has none there (other sites' data may), and "indicator:*" in all columns.
 	Missing string `json:"missing"`
 
 	// NA lists further texts of missing cells, such as -9 or 999; the number -9 also matches -9.0. Unlike Missing, it
@@ -50,7 +49,7 @@ type Spec struct {
 
 	PCA int `json:"pca"` // number of principal components to project on, 0 for no projection
 
-	// Scale multiplies standardised columns, by name; "*" stands for all others, which otherwise have 1. The model
+	// Scale has factors for standardized columns, by name; "*" stands for all others, which otherwise have 1. A model
 	// learns faster along a column with a larger factor. The factors must come from public knowledge, not from the
 	// data.
 	Scale map[string]float64 `json:"scale"`
@@ -60,7 +59,7 @@ type Spec struct {
 	Standardize *bool `json:"standardize"`
 	Bias        *bool `json:"bias"`
 
-	// TestFraction is the share of samples to test on, 0 for 0.2. It is not used if the source has a test set.
+	// TestFraction is the share of samples to test on; 0 means 0.2. It is not used if the source has a test set.
 	TestFraction float64 `json:"test_fraction"`
 
 	// Whole keeps all samples for training: Test is empty unless the source has a test set.
@@ -68,8 +67,8 @@ type Spec struct {
 
 	// Records says that each record, or each Person, is protected: neither the other records nor their number and
 	// order may depend on the content of one. Each line of a CSV file below its header is then a row, and the test
-	// split depends only on the number of rows, or persons, and on Seed. A row that cannot be read is an error for
-	// Load; for [Recipe.Apply] see there.
+	// split depends only on the number of rows, or persons, and on Seed. [Load] fails on a row that cannot be read;
+	// [Recipe.Apply] loses the row.
 	Records bool `json:"-"`
 
 	Seed uint64 `json:"seed"` // selects the test samples and generates synthetic data
@@ -102,7 +101,7 @@ func (s Spec) Validate() error {
 	isCSV := s.kind() == "csv"
 	want(!isCSV || s.Label != "" || s.Target != "", "label",
 		"is missing, want the name of the column that holds the class in %s", s.Source)
-	want(s.Label == "" || s.Target == "", "target", "%q and label %q, want one: a number to predict, or a class", s.Target,
+	want(s.Label == "" || s.Target == "", "target", "%q and label %q, want only one: target for a number, label for a class", s.Target,
 		s.Label)
 	want(isCSV || s.Target == "" && s.Missing == "", "target", "%q, missing %q: only for data csv:FILE, not for %q",
 		s.Target, s.Missing, s.Source)
@@ -119,9 +118,9 @@ func (s Spec) Validate() error {
 			used[v] = f.name
 		}
 	}
-	want(len(s.Labels) != 1, "labels", "%q, want at least two, or none for all", s.Labels)
+	want(len(s.Labels) != 1, "labels", "%q, want at least two, or none to use all labels", s.Labels)
 	for i, l := range s.Labels {
-		want(!slices.Contains(s.Labels[:i], l), "labels", "%s: %q is there twice", strings.Join(s.Labels, ","), l)
+		want(!slices.Contains(s.Labels[:i], l), "labels", "%s: %q is listed twice", strings.Join(s.Labels, ","), l)
 	}
 	want(!s.Records || missing != dropRows, "missing", "%q, want indicator, mean or median: "+noDrop, s.Missing)
 	s.checkScale(want)
@@ -129,7 +128,7 @@ func (s Spec) Validate() error {
 	return errors.Join(faults...)
 }
 
-// mostNumbers is how many classes of a CSV file may be numbers if the user did not choose them.
+// mostNumbers is the maximum number of numeric classes in a CSV file if the user did not choose the classes.
 const mostNumbers = 20
 
 // checkClasses refuses classes that look like measurements, unless the user chose them.
@@ -143,11 +142,11 @@ func (s Spec) checkClasses(names []string) error {
 	if s.Label == "" || len(s.Labels) > 0 || numbers <= mostNumbers {
 		return nil
 	}
-	return fieldError("label", "%q has %d values that are numbers, too many for classes: "+asTarget+", or list in labels "+
-		"which values are classes", s.Label, numbers)
+	return fieldError("label", "%q has %d values that are numbers, too many for classes: "+asTarget+", or list the "+
+		"classes in labels", s.Label, numbers)
 }
 
-const asTarget = "name it as target in place of label to predict the number"
+const asTarget = "give target instead of label to predict the number"
 
 type csvField struct {
 	name    string
@@ -164,14 +163,14 @@ func (s Spec) csvFields() []csvField {
 	return fields
 }
 
-// CheckSource validates the name of a source, as Spec has it, without opening a file.
+// CheckSource validates the form of a [Spec].Source without opening a file.
 func CheckSource(source string) error {
 	kind, arg, _ := strings.Cut(source, ":")
 	switch {
 	case kind != "idx" && kind != "csv" && kind != "synthetic":
 		return fieldError("data", "%q, want idx:DIR, csv:FILE or synthetic:clinical", source)
 	case arg == "":
-		return fieldError("data", "%q names nothing behind the colon, want idx:DIR, csv:FILE or synthetic:clinical", source)
+		return fieldError("data", "%q names nothing after the colon, want idx:DIR, csv:FILE or synthetic:clinical", source)
 	case kind == "synthetic" && arg != "clinical":
 		return fieldError("data", "%q, want synthetic:clinical", source)
 	}
@@ -281,7 +280,7 @@ func (set *Set) finish(train *table) error {
 		}
 	}
 	if set.Test.Len() == 0 && !s.Whole {
-		return fmt.Errorf("task: %s has no test sample with a label from %s", s.Source, quoted(names))
+		return fmt.Errorf("task: %s has no test sample with one of the labels %s", s.Source, quoted(names))
 	}
 	set.recipe = Recipe{
 		Source: s.kind(), Columns: train.columns, Label: cmp.Or(s.Target, s.Label), Person: s.Person, Classes: s.Labels,
@@ -362,7 +361,7 @@ func (set *Set) transform() (err error) {
 			return err
 		}
 		if s.Missing != dropRows {
-			set.fitted("what stands for missing cells (%s) fitted on the training split", s.Missing)
+			set.fitted("values for missing cells (%s) fitted on the training split", s.Missing)
 		}
 	}
 	if *s.Standardize && r.Standardize == nil {
@@ -381,7 +380,7 @@ func (set *Set) transform() (err error) {
 		if r.Standardize.Scale != nil {
 			set.fitted("scale of columns, declared as public knowledge: %s", s.scaleText())
 		}
-		set.fitted("standardisation fitted on the training split")
+		set.fitted("standardization fitted on the training split")
 	}
 	if s.PCA > 0 && r.PCA == nil {
 		if d, err = r.clean(set.Train); err == nil && s.PCA > d.Dim {

@@ -38,7 +38,7 @@ func TestLoadCSV(t *testing.T) {
 		t.Errorf("chose %+v", s)
 	}
 	if want := []string{`categories of column "ward" taken from all rows`,
-		"test split of 0.2, stratified by label, seed 0", "standardisation fitted on the training split",
+		"test split of 0.2, stratified by label, seed 0", "standardization fitted on the training split",
 	}; !slices.Equal(set.Fitted, want) {
 		t.Errorf("fitted %q, want %q", set.Fitted, want)
 	}
@@ -51,7 +51,7 @@ func TestLoadCSV(t *testing.T) {
 	if !slices.Equal(set.Spec.Labels, []string{"maybe", "no", "yes"}) || set.Train.Dim != 3 || set.Train.Classes != 3 {
 		t.Errorf("loaded %d columns, %+v", set.Train.Dim, set.Spec)
 	}
-	// Not standardised, projected, then the bias: its different scale proves the order.
+	// Columns are projected without standardization, then the bias is appended: its different scale proves the order.
 	square := 0.0
 	for i := range set.Train.Y {
 		r := set.Train.Row(i)
@@ -118,7 +118,7 @@ func TestSpecFaults(t *testing.T) {
 		"twice": {Spec{Source: "csv:x", Label: "a", Drop: []string{"a", "b", "b"}, OneHot: []string{"b", "c", "c"},
 			Labels: []string{"1", "2", "1"}}, []string{`drop "a": that column is already in label`,
 			`drop "b": that column is already in drop`, `onehot "b": that column is already in drop`,
-			`onehot "c": that column is already in onehot`, `"1" is there twice`}},
+			`onehot "c": that column is already in onehot`, `"1" is listed twice`}},
 		"NaN":           {Spec{Source: "synthetic:clinical", TestFraction: math.NaN()}, []string{"test_fraction NaN"}},
 		"PCA too large": {Spec{Source: "synthetic:clinical", PCA: 6}, []string{"pca 6, want 1 to 5"}},
 	} {

@@ -69,12 +69,12 @@ type NumberMetrics struct {
 	MeanMAE  float64   `json:"mean_mae"`
 }
 
-// JudgeClasses compares predicted classes (said) with true ones (is), for 2 or more classes. Said is -1 where there is
-// no prediction. For two classes, probability has the probability of class 1 for each sample, or is nil.
+// JudgeClasses compares predicted classes (said) with true ones (is), for 2 or more classes. A sample without a
+// prediction has -1 in said. For two classes, probability has the probability of class 1 for each sample, or is nil.
 func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || probability != nil && (len(probability) != n || classes != 2) {
-		return nil, fmt.Errorf("task: %d classes said of %d samples, with %d probabilities of class 1 of %d", len(said), n,
+		return nil, fmt.Errorf("task: %d predicted classes for %d samples, with %d probabilities and %d classes", len(said), n,
 			len(probability), classes)
 	}
 	if err := checkLabels(is, classes); err != nil {
@@ -92,7 +92,7 @@ func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMet
 			m.Confusion[k][s]++
 			columns[s]++
 		} else if s != -1 {
-			return nil, fmt.Errorf("task: class %d said of sample %d, want -1 to %d", s, i, classes-1)
+			return nil, fmt.Errorf("task: predicted class %d for sample %d, want -1 to %d", s, i, classes-1)
 		}
 	}
 	for k := range classes {
@@ -189,7 +189,7 @@ func placements(a, b []float64) (wins uint64, variance float64) {
 func JudgeNumbers(is, said []float64) (*NumberMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || !finite(is) || !finite(said) {
-		return nil, fmt.Errorf("task: %d numbers said of %d samples, want as many, at least one, and all finite", len(said), n)
+		return nil, fmt.Errorf("task: %d predicted numbers for %d samples, want one for each sample, at least one, and all finite", len(said), n)
 	}
 	center, _ := moments(is)
 	size, square, own, ownSize := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
@@ -214,7 +214,7 @@ func JudgeNumbers(is, said []float64) (*NumberMetrics, error) {
 	return m, nil
 }
 
-// moments returns the mean and the standard deviation of a sample; the latter is 0 for one number.
+// moments returns the mean and the standard deviation of a sample; the deviation of one number is 0.
 func moments(x []float64) (mean, sd float64) {
 	for _, v := range x {
 		mean += v
@@ -227,13 +227,13 @@ func moments(x []float64) (mean, sd float64) {
 	return mean, math.Sqrt(sd / float64(max(1, len(x)-1)))
 }
 
-// mean95 is the mean of nonnegative numbers.
+// mean95 returns the mean of nonnegative numbers.
 func mean95(x []float64) Estimate {
 	mean, sd := moments(x)
 	return around(mean, sd/math.Sqrt(float64(len(x))))
 }
 
-// around is the log-scale interval of a positive figure v with standard error se.
+// around returns a positive figure v, of standard error se, with its interval on the log scale.
 func around(v, se float64) Estimate {
 	if v <= 0 {
 		return Estimate{}
@@ -250,11 +250,11 @@ func share95(hits, trials int) *Estimate {
 	return &e
 }
 
-// wilson returns the score interval of a share of n trials.
+// wilson returns a share of n trials with its score interval.
 func wilson(share, n float64) Estimate {
 	const q2 = quantile * quantile
 	center := share + q2/(2*n)
 	half := float64(quantile * math.Sqrt(float64(share*(1-share))/n+q2/(4*n*n)))
-	// Rounding must not leave the share outside.
+	// Rounding must not put the share outside its interval.
 	return Estimate{share, min(share, max(0, (center-half)/(1+q2/n))), max(share, min(1, (center+half)/(1+q2/n)))}
 }

@@ -162,7 +162,7 @@ func TestNumberMetricsAreTheirDefinitions(t *testing.T) {
 	}
 }
 
-// same reports a figure that differs from want, or lies outside its interval; NaN wants no figure.
+// same reports a figure that differs from want, or lies outside its interval; a want of NaN means no figure.
 func same(t *testing.T, what string, e *Estimate, want float64) {
 	t.Helper()
 	if e == nil || math.IsNaN(want) {

@@ -17,13 +17,13 @@ const (
 // Missing says how to handle missing cells of a CSV file. A cell is missing if it is empty or, in upper or lower case,
 // NA, N/A, #N/A, NaN, null or ?; in columns of numbers also none, "-" or ".".
 type Missing struct {
-	// Rule is "mean" or "median", which fill them; "indicator", which fills them with the mean and adds columns of
-	// zeros and ones that mark them; or "drop", which drops rows with a missing cell. Each rule drops rows without a
-	// label.
+	// Rule is "mean" or "median", which fill missing cells; "indicator", which fills them with the mean and marks them
+	// in additional columns of zeros and ones; or "drop", which drops rows with a missing cell. Each rule drops rows
+	// without a label.
 	Rule string `json:"rule"`
 
-	// Fill replaces a missing number in each column, and the zeros and ones of a missing category. It is nil with
-	// "drop".
+	// Fill has a value for each column, after categories became columns of zeros and ones. It replaces missing cells.
+	// It is nil with "drop".
 	Fill []float64 `json:"fill,omitempty"`
 
 	// Columns lists the columns of the file that "indicator" marks: those with a missing cell in the fitted data, and
@@ -48,12 +48,12 @@ func (s Spec) missing() (rule string, told []string) {
 
 const everyColumn = "*" // valid with the rule indicator, and in Spec.Scale
 
-// fitMissing measures the columns of a training set, in which NaN is a missing number.
+// fitMissing fits the fill values and marked columns on a training set, in which NaN is a missing number.
 func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 	rule, told := s.missing()
 	for _, name := range told {
 		if name != everyColumn && !slices.ContainsFunc(columns, func(c Column) bool { return c.Name == name }) {
-			return nil, fieldError("missing", "%q: no column %q is learned from", s.Missing, name)
+			return nil, fieldError("missing", "%q: %q is not the name of a feature column", s.Missing, name)
 		}
 	}
 	m := &Missing{Rule: rule}
@@ -137,7 +137,7 @@ func (r *Recipe) fill(d *Data) (*Data, error) {
 }
 
 func (m *Missing) validate(r *Recipe, want func(ok bool, format string, args ...any)) {
-	want(m.Rule != "" && r.Source == "csv", "missing.rule is %q, want one only where the source is csv", m.Rule)
+	want(m.Rule != "" && r.Source == "csv", "missing.rule is %q, want a rule only with the source csv", m.Rule)
 	raw := r.raw()
 	if m.Rule == dropRows {
 		raw = 0
@@ -147,7 +147,7 @@ func (m *Missing) validate(r *Recipe, want func(ok bool, format string, args ...
 	at := -1
 	for i, name := range m.Columns {
 		next := slices.IndexFunc(r.Columns, func(c Column) bool { return c.Name == name })
-		want(next > at && m.Rule == indicate, "missing.columns[%d] is %q, want names of columns in their order, with indicator only",
+		want(next > at && m.Rule == indicate, "missing.columns[%d] is %q, want names from columns in their order, with rule indicator only",
 			i, name)
 		at = next
 	}

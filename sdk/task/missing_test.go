@@ -106,7 +106,7 @@ func TestMissingNamed(t *testing.T) {
 		}
 	}
 	for missing, want := range map[string]string{
-		"indicator:c": `no column "c"`, "indicator:y": `no column "y"`, "indicator:": `no column ""`, "mean:a": "want mean, median",
+		"indicator:c": `"c" is not the name of a feature column`, "indicator:y": `"y" is not the name of a feature column`, "indicator:": `"" is not the name of a feature column`, "mean:a": "want mean, median",
 	} {
 		s.Missing = missing
 		if _, err := Fit(s, ModelSpec{Name: SoftmaxModel}, "here"); err == nil || !strings.Contains(err.Error(), want) {
@@ -181,7 +181,7 @@ func TestMissingAtAMember(t *testing.T) {
 	}
 }
 
-// The four hospitals, with their missing cells, and a recipe fitted on one of them.
+// A recipe fitted on one of the four hospitals prepares the data of all, with their missing cells.
 func TestMissingInHospitals(t *testing.T) {
 	dir := realData(t, "heart-four-hospitals")
 	for rule, kept := range map[string][]int{

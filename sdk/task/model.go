@@ -13,9 +13,9 @@ import (
 
 // The built-in models, see [ModelSpec].
 const (
-	SoftmaxModel    = "softmax"    // for classes
-	LinearModel     = "linear"     // for a target
-	PerceptronModel = "perceptron" // for either
+	SoftmaxModel    = "softmax"    // predicts classes
+	LinearModel     = "linear"     // predicts a target
+	PerceptronModel = "perceptron" // predicts either
 
 	MaxHidden = 256 // the maximum number of hidden units of a perceptron
 )
@@ -33,7 +33,7 @@ const leak = 0.125 // the slope of a hidden unit below zero
 //	linear      f(x) = (s(w a) - t)²
 //	perceptron  f(x) = (s(v (act(W a), 1)) - t)²
 //
-// So a target with two values has the same loss as two classes, and the slope of the loss is nowhere steeper.
+// So a target with two values has the same loss as two classes, and no steeper slope anywhere.
 //
 // The parameter vector x is W by rows, then V by rows. W has Data.Dim weights for each class or hidden unit; V has,
 // for each class, a weight for each unit and a constant. For two classes the last matrix has one row only, the weights
@@ -48,7 +48,7 @@ type ModelSpec struct {
 	Hidden int    `json:"hidden,omitempty"` // hidden units: 1 to [MaxHidden] for a perceptron, 0 for the others
 }
 
-// Validate reports an unknown name, and a number of hidden units that the model does not allow.
+// Validate returns an error for an unknown name or a number of hidden units that the model does not allow.
 func (m ModelSpec) Validate() error {
 	switch {
 	case m.Name != SoftmaxModel && m.Name != LinearModel && m.Name != PerceptronModel:
@@ -72,7 +72,7 @@ func (m ModelSpec) Fits(target bool) error {
 	return nil
 }
 
-// String returns a name for people.
+// String returns the name and the number of hidden units.
 func (m ModelSpec) String() string {
 	if m.Hidden > 0 {
 		return fmt.Sprintf("%s of %d hidden units", m.Name, m.Hidden)
@@ -93,10 +93,10 @@ func (m ModelSpec) head(columns, classes int) linear {
 	return linear{classes: classes, dim: columns}
 }
 
-// Start returns the common start of a run, a function of the model's sizes and the seed. It is nil, for zeros, unless
-// the spec is a valid perceptron: at zeros, no single weight of a perceptron changes the loss. Its weights are normal.
-// On columns with a mean square of 1, a unit's input has variance 1 and a class's about 2 (twice that of He et al.,
-// "Delving deep into rectifiers", 2015: single-point queries learned faster from there). Constants are 0.
+// Start returns the common start of a run, a function of the model's sizes and the seed. Only a valid perceptron needs
+// one, because no single weight changes the loss at zeros; other specs return nil, for zeros. Weights are normal. On
+// columns with a mean square of 1, the input of a unit has variance 1 and that of a class about 2 (twice the value of
+// He et al., "Delving deep into rectifiers", 2015: single-point queries learned faster from there). Constants are 0.
 func (m ModelSpec) Start(columns, classes int, seed uint64) []float32 {
 	if m.Name != PerceptronModel || m.Validate() != nil {
 		return nil
@@ -214,7 +214,7 @@ func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 		return false
 	}
 	if m.goal == nil {
-		for i, h := range samples[:len(losses)] { // class 1 has the other sign
+		for i, h := range samples[:len(losses)] { // class 1 has the opposite sign
 			losses[i] = math.Float64frombits(math.Float64bits(losses[i]) ^ uint64(m.data.Y[h])<<63)
 		}
 	}
@@ -239,7 +239,7 @@ func (m *Model) check(x []float32) error {
 }
 
 func (m *Model) loss(x []float32, sample int) float64 {
-	if m.spec.Hidden == 0 && m.goal == nil { // faster: no units need clearing
+	if m.spec.Hidden == 0 && m.goal == nil { // faster, because u need not be cleared
 		return m.head.loss(x, m.data.Row(sample), m.data.Y[sample])
 	}
 	var u units

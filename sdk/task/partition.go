@@ -20,14 +20,14 @@ import (
 //	                        Dirichlet distribution with concentration A (small A, strong skew), refitted so that
 //	                        every sample is used (after Hsu, Qi and Brown, "Measuring the effects of non-identical
 //	                        data distribution", 2019)
-//	dirichlet:A,unbalanced  a Dirichlet draw divides each class over the clients; sizes follow (Yurochkin et al.,
+//	dirichlet:A,unbalanced  a Dirichlet draw divides each class over the clients; sizes vary (Yurochkin et al.,
 //	                        "Bayesian nonparametric federated learning of neural networks", 2019)
 //	pathological:S          samples sorted by label, cut into equal shards, S random shards to each client (McMahan et
 //	                        al., "Communication-efficient learning of deep networks", 2017)
 type Partition struct {
-	kind   string  // as in the text; "" for iid
+	kind   string  // the name in the text; "" for iid
 	alpha  float64 // the concentration
-	shards int     // of each client
+	shards int     // number of shards of each client
 }
 
 const (
@@ -70,7 +70,7 @@ func ParsePartition(text string) (Partition, error) {
 	case pathological:
 		s, err := strconv.Atoi(arg)
 		if err != nil || s < 1 || s > maxShards {
-			return fault("%s: %q shards a client, want a whole number from 1 to %d", text, arg, maxShards)
+			return fault("%s: %q shards for each client, want a whole number from 1 to %d", text, arg, maxShards)
 		}
 		return Partition{kind: kind, shards: s}, nil
 	}
@@ -265,7 +265,7 @@ func cut(v []int, pieces int) [][]int {
 	return out
 }
 
-// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: normalised Gamma draws. A
+// dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: normalized Gamma draws. A
 // Gamma draw of shape alpha is one of shape 1+alpha times U^(1/alpha); in logarithms it cannot underflow.
 func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	shares := make([]float64, n)
@@ -280,7 +280,7 @@ func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 // totals (iterative proportional fitting; Deming and Stephan 1940). The sums of sizes and totals are equal. It
 // overwrites the table. Row sums are exact up to rounding; column sums too unless the rounds run out.
 func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
-	const floor, rounds, enough = 1e-9, 2000, 1e-9 // the floor, since a zero could never grow
+	const floor, rounds, enough = 1e-9, 2000, 1e-9 // the floor, because scaling never changes a zero
 	for _, row := range table {
 		for c := range row {
 			row[c] = max(row[c], floor)
@@ -318,7 +318,7 @@ func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 }
 
 // wholeTable rounds a table to whole numbers with exactly the given row and column sums. It first rounds each entry
-// down. What rows and columns then lack goes to the entries that lost most, where both still lack something.
+// down. Then it increases entries whose row and column both need more, first those that lost most by rounding.
 func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 	type entry struct {
 		i, c int

@@ -80,7 +80,7 @@ func TestJacobi(t *testing.T) {
 }
 
 func TestPCAAgainstBruteForce(t *testing.T) {
-	// Fewer columns than one Krylov basis holds, about as many, and more; more columns than rows; a share of zeros.
+	// The cases have fewer columns than a Krylov basis, about as many, and more; more columns than rows; or many zeros.
 	for _, c := range []struct{ rows, dim, n int }{{50, 3, 3}, {200, 30, 5}, {150, 100, 4}, {40, 90, 7}, {60, 20, 20}} {
 		d := random(c.rows, c.dim, 2, 7)
 		for i := range d.X {
@@ -129,7 +129,7 @@ func TestPCAProjection(t *testing.T) {
 	if out.Dim != n || out.Len() != train.Len() || !slices.Equal(out.Y, train.Y) || out.Features != nil {
 		t.Fatalf("projected %d x %d", out.Len(), out.Dim)
 	}
-	// By definition: mean 0, squared norm n on average, and the relative variance of components kept.
+	// By definition, the rows have mean 0 and mean squared norm n, and components keep their relative variances.
 	total := 0.0
 	for k := range n {
 		mean, square := 0.0, 0.0
@@ -208,7 +208,7 @@ func TestPCAApplyBits(t *testing.T) {
 }
 
 func TestPCAEdges(t *testing.T) {
-	// Two directions of exactly equal variance, one without variance, and a large mean.
+	// The data has two directions of exactly equal variance, one without variance, and a large mean.
 	d := &Data{Dim: 4, Classes: 2}
 	for i, s := range []float32{1, -1, 1, -1} {
 		c := []float32{1000, 1000, 1000, 5}

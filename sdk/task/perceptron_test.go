@@ -62,7 +62,7 @@ func TestPerceptronLoss(t *testing.T) {
 	}
 }
 
-// The loss changes along a weight as the chain rule says, for weights of both layers, with two classes.
+// With two classes, the slope of the loss along a weight of either layer follows the chain rule.
 func TestPerceptronSlope(t *testing.T) {
 	const hidden = 3
 	d := random(20, 4, 2, 6)

@@ -39,8 +39,8 @@ func samplesOf(each [][]int, persons []int) (all []int) {
 	return all
 }
 
-// split is [Split], but keeps all samples of a person together; the class of the first one counts. If records are
-// protected, classes do not count.
+// split is [Split], but keeps all samples of a person together and stratifies by the class of the person's first
+// sample. If records are protected, it does not stratify.
 func (d *Data) split(fraction float64, seed uint64, records bool) (train, test []int, err error) {
 	each, y := d.persons()
 	if records {
@@ -50,8 +50,8 @@ func (d *Data) split(fraction float64, seed uint64, records bool) (train, test [
 	return samplesOf(each, train), samplesOf(each, test), err
 }
 
-// Deal is [Partition.Assign] for the samples of d, but keeps all samples of a person together; the class of the first
-// one counts.
+// Deal is [Partition.Assign] for the samples of d, but keeps all samples of a person together. The class of the
+// person's first sample counts for all of them.
 func (p Partition) Deal(d *Data, clients int, seed uint64) ([][]int, error) {
 	each, first := d.persons()
 	parts, err := p.Assign(first, d.Classes, clients, seed)

@@ -144,9 +144,9 @@ func TestWrongPersons(t *testing.T) {
 	}
 	for want, s := range map[string]Spec{
 		`person "patient": `: {Source: "csv:" + path, Label: "y", Person: "patient"},
-		`line 3: column "who": empty, want whose row this is`: {Source: "csv:" + path, Label: "y", Person: "who"},
-		`person "y": that column is already in label`:         {Source: "csv:" + path, Label: "y", Person: "y"},
-		`person "who": only for data csv:FILE`:                {Source: "synthetic:clinical", Person: "who"},
+		`line 3: column "who": empty, want the person of this row`: {Source: "csv:" + path, Label: "y", Person: "who"},
+		`person "y": that column is already in label`:              {Source: "csv:" + path, Label: "y", Person: "y"},
+		`person "who": only for data csv:FILE`:                     {Source: "synthetic:clinical", Person: "who"},
 	} {
 		if _, err := Load(s); err == nil || strings.Count(err.Error(), want) != 1 {
 			t.Errorf("%v, want %q once", err, want)

@@ -23,8 +23,8 @@ type Predictor struct {
 	Raw func(*Data)
 	NA  []string // markers of missing cells, as in [Spec]
 
-	// Threshold, if not nil, gives Evaluate the least probability of class 1 of two for which to predict that class.
-	// It gets the class of each sample and the probability of class 1.
+	// Threshold, if not nil, returns the least probability of class 1, of two, at which Evaluate predicts class 1. Its
+	// arguments are the class and the probability of class 1 of each sample.
 	Threshold func(is []int, probability []float64) (float64, error)
 
 	recipe *Recipe
@@ -40,7 +40,7 @@ type Prediction struct {
 	// and is called id, patient_id, PatientID or the like; empty if there is none.
 	ID          string
 	Class       int       // the most probable one, in Recipe.Classes; the first of equally probable ones
-	Probability []float64 // of each class; nil if the recipe has a target
+	Probability []float64 // probability of each class; nil if the recipe has a target
 	Number      float64   // the predicted target, in its unit; 0 without one
 	// Contribution is, for each of Recipe.Columns, the score less the score with the column at its mean in the data
 	// that the recipe was fitted on, or at zero without standardization and PCA. The score is Number for a target, the
@@ -57,7 +57,7 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 		return nil, err
 	}
 	if len(model) != r.Dim() {
-		return nil, fmt.Errorf("task: a model of %d parameters, want %d for the recipe's %v", len(model), r.Dim(), r.Model)
+		return nil, fmt.Errorf("task: model has %d parameters, want %d for the recipe's %v", len(model), r.Dim(), r.Model)
 	}
 	p := &Predictor{recipe: r, model: model, origin: make([]float64, r.full())}
 	for j, x := range model {
@@ -82,7 +82,7 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 
 // Predict applies the model to each sample of a source of the recipe's kind, as [Spec] has it; "csv:-" reads stdin.
 // From a CSV file it reads only the recipe's columns. The label may be missing, and so may cells for which the recipe
-// has a rule. Of images it uses the test set if there is one. seed is for generated patients. Errors are those of
+// has a rule. For images it uses the test set if there is one. seed is for generated patients. Errors are those of
 // [Recipe.Apply].
 func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Prediction, error) {
 	t, err := p.read(source, stdin, seed, false)
@@ -92,9 +92,9 @@ func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Pred
 	return p.predict(t)
 }
 
-// Evaluate judges the model, in the arithmetic of training, by the labels or the targets of a source that Predict
-// could read. It returns one result; the other is nil. Samples with labels that are not in the recipe are dropped if
-// the recipe has a Subset, and otherwise an error.
+// Evaluate measures the model on a source that Predict could read and that has labels or targets. It uses the
+// arithmetic of training. It returns one result; the other is nil. It drops samples with labels that are not in the
+// recipe if the recipe has a Subset; otherwise they are an error.
 func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*ClassMetrics, *NumberMetrics, error) {
 	r := p.recipe
 	t, err := p.read(source, stdin, seed, true)
@@ -107,7 +107,7 @@ func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*Clas
 	t.scale = r.Target
 	d, err := r.prepare(p.seen(t.data(r.Classes)))
 	if err == nil && d.Len() == 0 {
-		err = fmt.Errorf("task: %s has no sample with a label from %s", t.name, quoted(r.Classes))
+		err = fmt.Errorf("task: %s has no sample with one of the labels %s", t.name, quoted(r.Classes))
 	}
 	if err != nil {
 		return nil, nil, err
@@ -142,7 +142,7 @@ func within(file string, err error) error {
 	return fmt.Errorf("task: %s: %s", file, strings.TrimPrefix(err.Error(), "task: "))
 }
 
-// PredictRow is Predict for one sample, given as cells by name of column. It ignores columns that the recipe does not
+// PredictRow is Predict for one sample, given as cells by column name. It ignores columns that the recipe does not
 // have.
 func (p *Predictor) PredictRow(cells map[string]string) (*Prediction, error) {
 	names, row := []string{"(row)"}, []string{"1"} // a row without content would be skipped
@@ -171,7 +171,7 @@ func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels boo
 		return nil, err
 	}
 	if kind != p.recipe.Source {
-		return nil, fieldError("data", "%q, want data from %s, as the recipe was fitted on", source, p.recipe.Source)
+		return nil, fieldError("data", "%q, want %s data, like that of the recipe", source, p.recipe.Source)
 	}
 	l := p.layout(labels)
 	if kind == "csv" && arg == "-" && stdin != nil {
@@ -194,7 +194,7 @@ func (p *Predictor) layout(labels bool) layout {
 		}
 		columns := r.layout(h)
 		if !labels {
-			columns[len(columns)-1].ignored = true // with classes, every row has the first one
+			columns[len(columns)-1].ignored = true // with classes, every row gets the first one
 			if h.rule == dropRows {
 				h.rule = "" // no row may be dropped silently
 			}
@@ -325,7 +325,7 @@ func products(weights, row []float64) (z []float64) {
 	return z
 }
 
-// score is the value that contributions divide.
+// score returns the value whose change by a column is its contribution; see [Prediction].
 func (p *Predictor) score(z []float64, class int) float64 {
 	if t := p.recipe.Target; t != nil {
 		return t.at(vec.Sigmoid(z[0]))

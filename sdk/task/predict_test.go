@@ -39,7 +39,7 @@ func predictors(t *testing.T) map[string]predictor {
 		"three":                    {Label: "class"},
 		"two":                      {Label: "class", Labels: []string{"yes", "no"}},
 		"two, PCA":                 {Label: "class", Labels: []string{"yes", "no"}, PCA: 3},
-		"PCA, not standardised":    {Label: "class", PCA: 2, Standardize: &no},
+		"PCA, not standardized":    {Label: "class", PCA: 2, Standardize: &no},
 		"as it is":                 {Label: "class", Standardize: &no, Bias: &no},
 		"three, PCA, not constant": {Label: "class", PCA: 4, Bias: &no},
 		"gaps":                     {Label: "class", Missing: "mean"},
@@ -265,7 +265,7 @@ func TestPredictRow(t *testing.T) {
 	}
 	row["ward"], row["a"] = "q", "much"
 	_, err = p.PredictRow(row)
-	for _, want := range []string{`column "ward": "q" is none of its categories, which are "x", "y", "z"`, `"much"`} {
+	for _, want := range []string{`column "ward": "q" is not one of its categories, which are "x", "y", "z"`, `"much"`} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %s", err, want)
 		}
@@ -291,7 +291,7 @@ func TestPredictFaults(t *testing.T) {
 	p := all["linear, three"]
 	for input, want := range map[string]string{
 		"a,b\n1,2\n":               `no column "ward"`,
-		"a,b,ward\n1,2,w\n":        `line 2: column "ward": "w" is none of its categories`,
+		"a,b,ward\n1,2,w\n":        `line 2: column "ward": "w" is not one of its categories`,
 		"a,b,ward\n":               "no rows",
 		"a,b,ward\n3e38,-3e38,x\n": "sample 1 has numbers too large for the model", // a contribution, not the class
 	} {
@@ -305,8 +305,8 @@ func TestPredictFaults(t *testing.T) {
 		t.Error(err)
 	}
 	for input, want := range map[string]string{
-		"a,b,ward\n1,2,x\n":         `no column "class", which the recipe wants as the label`,
-		"a,b,ward,class\n1,2,x,?\n": `"?" is none of its categories`,
+		"a,b,ward\n1,2,x\n":         `no column "class", which the recipe needs as the label`,
+		"a,b,ward,class\n1,2,x,?\n": `"?" is not one of its categories`,
 		"a,b,ward,class\n1,2,x,\n":  "empty label",
 	} {
 		if _, _, err := p.Evaluate("csv:-", strings.NewReader(input), 0); err == nil || !strings.Contains(err.Error(), want) {
@@ -315,10 +315,10 @@ func TestPredictFaults(t *testing.T) {
 	}
 	two := all["linear, two"]
 	_, _, err := two.Evaluate("csv:-", strings.NewReader("a,b,ward,class\n1,2,x,maybe\n"), 0)
-	if err == nil || !strings.Contains(err.Error(), "no sample with a label from") {
+	if err == nil || !strings.Contains(err.Error(), "no sample with one of the labels") {
 		t.Errorf("no sample of a class: %v", err)
 	}
-	if _, err := p.Predict("idx:x", nil, 0); err == nil || !strings.Contains(err.Error(), "want data from csv") {
+	if _, err := p.Predict("idx:x", nil, 0); err == nil || !strings.Contains(err.Error(), "want csv data") {
 		t.Errorf("images for a model of columns: %v", err)
 	}
 	for _, model := range [][]float32{nil, {1}, append(make([]float32, len(p.x)-1), float32(math.NaN()))} {

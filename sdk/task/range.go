@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// sides are the classes of data with a target: below the middle of its range, and from there on.
+// sides names the two classes of data with a target: below the middle of its range, and the rest.
 var sides = []string{"low", "high"}
 
-// Range is the expected range of a target, which is public. Low becomes 0 and High 1; values beyond are clipped.
+// Range is the expected range of a target; it is public. Scaling maps Low to 0 and High to 1 and clips values outside.
 type Range struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
@@ -31,14 +31,14 @@ func rangeOf(targets []float32) (*Range, error) {
 	two := float64(2 * math.Sqrt(square/n))
 	r := &Range{Low: max(low, mean-two), High: min(high, mean+two)}
 	if low == high || r.check() != nil {
-		return nil, errors.New("its rows all have the same number, or nearly so: there is nothing to predict")
+		return nil, errors.New("all rows have the same number, or nearly: there is nothing to predict")
 	}
 	return r, nil
 }
 
 func (r *Range) check() error {
 	if !(r.Low < r.High && math.Abs(r.Low) <= math.MaxFloat32 && math.Abs(r.High) <= math.MaxFloat32) {
-		return fmt.Errorf("task: range %v to %v, want two numbers that float32 holds, the lower one first", r.Low, r.High)
+		return fmt.Errorf("task: range %v to %v, want two float32 numbers, the lower one first", r.Low, r.High)
 	}
 	return nil
 }

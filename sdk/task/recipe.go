@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	maxFittedOn   = 200     // bytes of FittedOn
-	maxParameters = 1 << 28 // of the model, the limit of a fleet
+	maxFittedOn   = 200     // maximum number of bytes of FittedOn
+	maxParameters = 1 << 28 // maximum number of parameters of a fleet's model
 )
 
 // Recipe is preprocessing that [Fit] fitted once, on public data. It turns a device's file of the same form into the
@@ -22,13 +22,13 @@ type Recipe struct {
 
 	Source  string   `json:"source"`            // the required kind of a device's data: "csv", "idx" or "synthetic"
 	Columns []Column `json:"columns,omitempty"` // CSV and generated data: the columns to take, in this order; others are ignored
-	Pixels  int      `json:"pixels,omitempty"`  // IDX: of each image
+	Pixels  int      `json:"pixels,omitempty"`  // IDX: number of pixels of each image
 
 	Label   string   `json:"label,omitempty"`   // CSV: the column of the class or the target; else empty
 	Classes []string `json:"classes,omitempty"` // the labels of classes 0, 1, ..., in upper or lower case; none with a Target
 	Person  string   `json:"person,omitempty"`  // CSV: the column that identifies the person of a row; empty for none
 	Subset  bool     `json:"subset,omitempty"`  // samples with other labels are dropped; if false they are an error
-	Target  *Range   `json:"target,omitempty"`  // of the numbers to predict; nil for classes
+	Target  *Range   `json:"target,omitempty"`  // range of the numbers to predict; nil for classes
 
 	Missing     *Missing      `json:"missing,omitempty"`     // nil makes missing cells an error
 	Standardize *Standardizer `json:"standardize,omitempty"` // nil for none
@@ -45,8 +45,8 @@ type Column struct {
 	Categories []string `json:"categories,omitzero"`
 }
 
-// Fit loads a public data set as [Load] does and returns the fitted recipe for a model. fittedOn names the data. The
-// test split is not used for fitting; with s.Whole there is none.
+// Fit loads a public data set as [Load] does and returns the fitted recipe for a model. fittedOn names the data. Fit
+// does not use the test split; with s.Whole there is none.
 func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 	if err := errors.Join(s.Validate(), m.Validate(), CheckFittedOn(fittedOn)); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 	return set.Recipe(m, fittedOn)
 }
 
-// Recipe returns the steps applied to the set, for a model. fittedOn names the data.
+// Recipe returns the preprocessing of the set as a recipe for a model. fittedOn names the data.
 func (set *Set) Recipe(m ModelSpec, fittedOn string) (*Recipe, error) {
 	r := set.recipe
 	r.FittedOn, r.Model = fittedOn, m
@@ -86,7 +86,7 @@ func (r *Recipe) full() int {
 	return r.raw()
 }
 
-// classes returns the number of classes; a target has its two sides.
+// classes returns the number of classes: 2 for a target, which has two sides.
 func (r *Recipe) classes() int {
 	if r.Target != nil {
 		return len(sides)
@@ -115,8 +115,8 @@ func (r *Recipe) Start(seed uint64) []float32 {
 
 // Apply loads and prepares a device's data, from a source of the recipe's kind. It uses only Source, TestFraction, NA,
 // Whole, Records and Seed of s. A device need not have samples of all classes. On the data that the recipe was fitted
-// on, the result has the bits of [Load]'s. Errors name the file, line and column: all errors in a header, or ten in
-// the cells.
+// on, the result has the bits of [Load]'s. Errors name the file, line and column. Apply reports all errors in a header,
+// or the first ten in the cells.
 //
 // With s.Records each line of a CSV file below the header is a record: it keeps its place, and no other record depends
 // on its content. A line is lost, even if the recipe has a Subset, if it is empty or has another number of cells than
@@ -124,7 +124,7 @@ func (r *Recipe) Start(seed uint64) []float32 {
 // without a rule for it, or a label that is missing or not a class. The loss of a lost line is NaN in Train, for all
 // parameters; Test does not contain it. A comma in a number is a decimal comma, but if semicolons do not separate the
 // cells, 1,234 is ambiguous and the line is lost. A line without a person counts as a separate person.
-// [Recipe.ForRecords] says which recipes are refused.
+// [Recipe.ForRecords] rejects recipes for which this is impossible.
 func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if err := errors.Join(r.Validate(), CheckSource(s.Source), checkFraction(s.TestFraction)); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 		Label: r.Label, Person: r.Person, Labels: r.Classes, Standardize: &standardize, Bias: &bias,
 	}
 	if s.kind() != r.Source {
-		return nil, fieldError("data", "%q, want data from %s, as the recipe was fitted on", s.Source, r.Source)
+		return nil, fieldError("data", "%q, want %s data, like that of the recipe", s.Source, r.Source)
 	}
 	if r.Target != nil {
 		s.Label, s.Target = "", r.Label
@@ -162,7 +162,7 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 		err = set.split(train, test)
 	}
 	if err == nil && set.Train.Len() == 0 {
-		err = fmt.Errorf("task: %s has no sample with a label from %s", train.name, quoted(r.Classes))
+		err = fmt.Errorf("task: %s has no sample with one of the labels %s", train.name, quoted(r.Classes))
 	}
 	if err == nil {
 		set.Test = set.Test.keep()
@@ -222,7 +222,7 @@ func (r *Recipe) prepare(d *Data) (*Data, error) {
 	return d, err
 }
 
-// checkTable checks data without a header that could reveal a mismatch. t may be nil.
+// checkTable checks data that has no header to reveal a mismatch: images and generated patients. t may be nil.
 func (r *Recipe) checkTable(t *table) error {
 	if t == nil {
 		return nil
@@ -232,21 +232,21 @@ func (r *Recipe) checkTable(t *table) error {
 	}
 	same := func(a, b Column) bool { return a.Name == b.Name && b.Categories == nil }
 	if r.Source == "synthetic" && !slices.EqualFunc(t.columns, r.Columns, same) {
-		return fmt.Errorf("task: %s has the columns %s, which are not those of the recipe", t.name, quoted(t.features))
+		return fmt.Errorf("task: %s has the columns %s, want those of the recipe", t.name, quoted(t.features))
 	}
 	for i, l := range t.labels {
 		if !r.Subset && t.lost == nil && !slices.Contains(r.Classes, l) {
-			return fmt.Errorf("task: %s: sample %d has the label %q, none of the classes, which are %s",
+			return fmt.Errorf("task: %s: sample %d has the label %q, want one of %s",
 				t.name, i, l, quoted(r.Classes))
 		}
 	}
 	return nil
 }
 
-// layout is the layout of a Recipe: its columns, wherever they are in the file.
+// layout is the layout of a Recipe. It finds the columns of the recipe anywhere in the file.
 func (r *Recipe) layout(h *csvFile) (columns []*column) {
 	find := func(name, as string) *column {
-		return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe wants as %s", h.name, name, as))
+		return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe needs as %s", h.name, name, as))
 	}
 	for _, c := range r.Columns {
 		if c.Categories == nil {
@@ -258,7 +258,7 @@ func (r *Recipe) layout(h *csvFile) (columns []*column) {
 		}
 	}
 	if r.Person != "" {
-		h.person = find(r.Person, "whose a row is")
+		h.person = find(r.Person, "the person of a row")
 	}
 	if r.Missing != nil {
 		h.rule = r.Missing.Rule
@@ -275,7 +275,7 @@ func (r *Recipe) layout(h *csvFile) (columns []*column) {
 func CheckFittedOn(s string) error {
 	hidden := func(r rune) bool { return !unicode.IsPrint(r) }
 	if s == "" || len(s) > maxFittedOn || !utf8.ValidString(s) || strings.ContainsFunc(s, hidden) {
-		return fmt.Errorf("task: fitted_on is %q, want 1 to %d bytes of UTF-8, all printable, that say on which data",
+		return fmt.Errorf("task: fitted_on is %q, want 1 to %d bytes of printable UTF-8 that name the data",
 			s, maxFittedOn)
 	}
 	return nil
@@ -296,29 +296,29 @@ func (r *Recipe) Validate() error {
 		want(r.Pixels >= 1 && r.Pixels <= maxParameters, "pixels is %d, want 1 to %d", r.Pixels, maxParameters)
 	case isCSV || r.Source == "synthetic":
 		want(len(r.Columns) > 0, "columns is empty, want the columns to learn from")
-		want(r.Pixels == 0, "pixels is %d, want it left out: the source is %s", r.Pixels, r.Source)
+		want(r.Pixels == 0, "pixels is %d, want it omitted: the source is %s", r.Pixels, r.Source)
 	default:
 		want(false, "source is %q, want csv, idx or synthetic", r.Source)
 	}
 	want(!isCSV || r.Label != "", "label is missing, want the column that holds the class")
-	want(isCSV || r.Label == "", "label is %q, want it left out: the source is %s", r.Label, r.Source)
+	want(isCSV || r.Label == "", "label is %q, want it omitted: the source is %s", r.Label, r.Source)
 	want(trimmed(r.Label), "label is %q, want the name without spaces around it", r.Label)
 	want(trimmed(r.Classes...), "classes are %q, want labels without spaces around them", r.Classes)
 	want(r.Person == "" || isCSV && trimmed(r.Person) && r.Person != r.Label, "person is %q, want the name of a column other than "+
 		"the label, without spaces around it, and the source csv", r.Person)
 	used := map[string]bool{"": true, r.Label: true, r.Person: true}
 	for i, c := range r.Columns {
-		want(!used[c.Name], "columns[%d].name is %q, want a name that no other column and not the label has", i, c.Name)
+		want(!used[c.Name], "columns[%d].name is %q, want a name that neither the label nor another column has", i, c.Name)
 		used[c.Name] = true
 		want(trimmed(c.Name), "columns[%d].name is %q, want the name without spaces around it", i, c.Name)
 		want(trimmed(c.Categories...), "columns[%d].categories are %q, want values without spaces around them", i, c.Categories)
 		want(c.Categories == nil || distinct(c.Categories, 1),
-			"columns[%d].categories has %d values, want 1 to %d, each once", i, len(c.Categories), maxValues)
+			"columns[%d].categories has %d values, want 1 to %d distinct ones", i, len(c.Categories), maxValues)
 	}
 	if r.Target != nil {
 		want(r.Target.check() == nil && isCSV,
-			"target is %v, want two numbers that float32 holds, the lower one first, and the source csv", *r.Target)
-		want(len(r.Classes) == 0 && !r.Subset, "classes has %d labels, want none beside target", len(r.Classes))
+			"target is %v, want two float32 numbers, the lower one first, and the source csv", *r.Target)
+		want(len(r.Classes) == 0 && !r.Subset, "classes has %d labels, want none with a target", len(r.Classes))
 	}
 	if err := r.Model.Fits(r.Target != nil); err != nil && r.Model.Validate() == nil {
 		faults = append(faults, err)
@@ -328,7 +328,7 @@ func (r *Recipe) Validate() error {
 		r.Missing.validate(r, want)
 	}
 	want(r.Target != nil || distinct(r.Classes, 2) && !slices.Contains(r.Classes, ""),
-		"classes has %d labels, want 2 to %d, none of them empty and each once", len(r.Classes), maxValues)
+		"classes has %d labels, want 2 to %d, distinct and not empty", len(r.Classes), maxValues)
 	raw := r.full()
 	if s := r.Standardize; s != nil {
 		want(len(s.Mean) == raw && len(s.Std) == raw,
@@ -338,7 +338,7 @@ func (r *Recipe) Validate() error {
 		wrong := slices.IndexFunc(s.Std, func(x float64) bool { return x < 0 || x > 0 && x < leastDivisor })
 		want(wrong < 0, "standardize.std[%d] is %v, want 0, or a deviation of at least %.2g", wrong, at(s.Std, wrong), leastDivisor)
 		want(s.declared(), "standardize.scale is %v, want a number of %v to %v for each column", s.Scale, leastScale, float64(mostScale))
-		want(s.Scale == nil || r.PCA == nil, "standardize.scale is given, want none beside pca")
+		want(s.Scale == nil || r.PCA == nil, "standardize.scale is given, want none with pca")
 	}
 	if p := r.PCA; p != nil {
 		want(len(p.Mean) == raw, "pca.mean has %d numbers, want one for each of %d columns", len(p.Mean), raw)
@@ -369,7 +369,7 @@ const leastDivisor = 0x1p-126
 // held reports the first number of a field that is too large for float32: in training it would be infinite.
 func held(field string, v []float64, want func(ok bool, format string, args ...any)) {
 	i := slices.IndexFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) })
-	want(i < 0, "%s[%d] is %v, want a number of size at most %.2g, as float32 holds it", field, i, at(v, i), math.MaxFloat32)
+	want(i < 0, "%s[%d] is %v, want a float32, of magnitude at most %.2g", field, i, at(v, i), math.MaxFloat32)
 }
 
 // at returns v[i], or 0 if v is shorter.

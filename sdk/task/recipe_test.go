@@ -211,23 +211,23 @@ func TestRecipeApplyFaults(t *testing.T) {
 		fraction float64
 		want     []string
 	}{
-		"columns": {handmade(), csv("lacks.csv"), 0, []string{`has no column "b", which the recipe wants as a number`,
-			`has no column "ward", which the recipe wants as a category`, `the columns of`, `"class", "a"`}},
+		"columns": {handmade(), csv("lacks.csv"), 0, []string{`has no column "b", which the recipe needs as a number`,
+			`has no column "ward", which the recipe needs as a category`, `the columns of`, `"class", "a"`}},
 		"cells": {handmade(), csv("cells.csv"), 0,
-			[]string{`cells.csv: line 3: column "ward": "w" is none of its categories, which are "z", "x"`,
-				`line 3: column "a": "?" is no finite number`,
-				`line 4: column "class": "maybe" is none of its categories, which are "no", "yes"`,
+			[]string{`cells.csv: line 3: column "ward": "w" is not one of its categories, which are "z", "x"`,
+				`line 3: column "a": "?" is not a finite number`,
+				`line 4: column "class": "maybe" is not one of its categories, which are "no", "yes"`,
 				`line 5: column "class": empty label`}},
 		"text":         {handmade(), csv("text.csv"), 0, []string{`text.csv: column "a" holds text in 5 lines, such as "low", want numbers`}},
 		"no sample":    {subset, csv("other.csv"), 0.2, []string{"leaves no test sample"}},
 		"one sample":   {handmade(), csv("one.csv"), 0.2, []string{"leaves no test sample"}},
 		"no file":      {handmade(), csv("none.csv"), 0, []string{"none.csv"}},
-		"another kind": {handmade(), "idx:" + dir, 0, []string{`want data from csv`}},
+		"another kind": {handmade(), "idx:" + dir, 0, []string{`want csv data`}},
 		"no kind":      {handmade(), "p.csv", 0, []string{`data "p.csv", want idx:DIR`}},
 		"fraction":     {handmade(), csv("own.csv"), 1, []string{`test_fraction 1, want`}},
-		"labels":       {images, "idx:" + dir, 0, []string{`sample 0 has the label "7", none of the classes`}},
+		"labels":       {images, "idx:" + dir, 0, []string{`sample 0 has the label "7", want one of`}},
 		"pixels":       {&small, "idx:" + dir, 0, []string{`images of 2 pixels, want 3 as in the recipe`}},
-		"generated":    {clinic, "synthetic:clinical", 0, []string{`which are not those of the recipe`}},
+		"generated":    {clinic, "synthetic:clinical", 0, []string{`want those of the recipe`}},
 		"recipe":       {&Recipe{}, "synthetic:clinical", 0, []string{`fitted_on is ""`, `source is ""`}},
 	} {
 		_, err := c.recipe.Apply(Spec{Source: c.source, TestFraction: c.fraction, Seed: 1})
@@ -239,39 +239,39 @@ func TestRecipeApplyFaults(t *testing.T) {
 	}
 }
 
-// Every error in a recipe is reported. Package fleetfile tests the rest; here are those with numbers that JSON does
-// not have.
+// Every error in a recipe is reported. Package builtin tests those that a JSON file can have; these need numbers that
+// JSON does not have.
 func TestRecipeFaults(t *testing.T) {
 	nan := math.NaN()
 	for want, change := range map[string]func(r *Recipe){
-		"standardize.mean[0] is NaN, want a number of size at most 3.4e+38": func(r *Recipe) { r.Standardize.Mean[0] = nan },
-		"standardize.mean[2] is 1e+39, want a number of size at most":       func(r *Recipe) { r.Standardize.Mean[2] = 1e39 },
-		"standardize.std[1] is 1e+39, want a number of size at most":        func(r *Recipe) { r.Standardize.Std[1] = 1e39 },
-		"standardize.std[1] is -1, want 0, or a deviation of at least":      func(r *Recipe) { r.Standardize.Std[1] = -1 },
-		"standardize.std[1] is 1e-39, want 0, or a deviation of at least":   func(r *Recipe) { r.Standardize.Std[1] = 1e-39 },
-		"missing.fill[1] is 1e+39, want a number of size at most": func(r *Recipe) {
+		"standardize.mean[0] is NaN, want a float32, of magnitude at most 3.4e+38": func(r *Recipe) { r.Standardize.Mean[0] = nan },
+		"standardize.mean[2] is 1e+39, want a float32, of magnitude at most":       func(r *Recipe) { r.Standardize.Mean[2] = 1e39 },
+		"standardize.std[1] is 1e+39, want a float32, of magnitude at most":        func(r *Recipe) { r.Standardize.Std[1] = 1e39 },
+		"standardize.std[1] is -1, want 0, or a deviation of at least":             func(r *Recipe) { r.Standardize.Std[1] = -1 },
+		"standardize.std[1] is 1e-39, want 0, or a deviation of at least":          func(r *Recipe) { r.Standardize.Std[1] = 1e-39 },
+		"missing.fill[1] is 1e+39, want a float32, of magnitude at most": func(r *Recipe) {
 			r.Missing = &Missing{Rule: fillMean, Fill: []float64{0, 1e39, 0, 0}}
 		},
-		"target is {-1e+39 1}, want two numbers that float32 holds": func(r *Recipe) {
+		"target is {-1e+39 1}, want two float32 numbers": func(r *Recipe) {
 			r.Target, r.Classes, r.Model = &Range{-1e39, 1}, nil, ModelSpec{Name: LinearModel}
 		},
-		"pca.components[0][2] is -1e+39, want a number of size at most": func(r *Recipe) {
+		"pca.components[0][2] is -1e+39, want a float32, of magnitude at most": func(r *Recipe) {
 			r.PCA = &PCA{Mean: make([]float64, 4), Components: [][]float64{{1, 0, -1e39, 0}}, Scale: 1}
 		},
 		"pca.scale is 1e+39, want": func(r *Recipe) {
 			r.PCA = &PCA{Mean: make([]float64, 4), Components: [][]float64{{1, 0, 0, 0}}, Scale: 1e39}
 		},
-		"pca.mean[3] is NaN, want a number of size at most": func(r *Recipe) {
+		"pca.mean[3] is NaN, want a float32, of magnitude at most": func(r *Recipe) {
 			r.PCA = &PCA{Mean: []float64{0, 0, 0, nan}, Components: [][]float64{{1, 0, 0, 0}}, Scale: 1}
 		},
 		"pca.scale is +Inf": func(r *Recipe) {
 			r.PCA = &PCA{Mean: make([]float64, 4), Components: [][]float64{{1, 0, 0, 0}}, Scale: math.Inf(1)}
 		},
 		"pca.components has 0 components, want 1 to 4": func(r *Recipe) { r.PCA = &PCA{Mean: make([]float64, 4), Scale: 1} },
-		"columns is empty":                   func(r *Recipe) { r.Columns, r.Standardize = nil, nil },
-		`label is "class", want it left out`: func(r *Recipe) { r.Source = "synthetic" },
-		"pixels is 3, want it left out":      func(r *Recipe) { r.Pixels, r.Standardize = 3, nil },
-		"perceptron of 0 hidden units":       func(r *Recipe) { r.Model.Hidden = 0 },
+		"columns is empty":                  func(r *Recipe) { r.Columns, r.Standardize = nil, nil },
+		`label is "class", want it omitted`: func(r *Recipe) { r.Source = "synthetic" },
+		"pixels is 3, want it omitted":      func(r *Recipe) { r.Pixels, r.Standardize = 3, nil },
+		"perceptron of 0 hidden units":      func(r *Recipe) { r.Model.Hidden = 0 },
 		"the model has about 536870912 parameters": func(r *Recipe) {
 			*r = Recipe{FittedOn: "x", Source: "idx", Pixels: 1 << 21, Classes: r.Classes,
 				Model: ModelSpec{PerceptronModel, 256}}

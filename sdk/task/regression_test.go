@@ -147,9 +147,9 @@ func TestTargetFaults(t *testing.T) {
 		"model softmax is for classes":        ModelSpec{Name: SoftmaxModel}.New(d),
 		"model linear is for a target":        ModelSpec{Name: LinearModel}.New(classes),
 		"linear with 3 hidden units":          ModelSpec{LinearModel, 3}.New(d),
-		"data set with 9 targets":             ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = nil })),
-		"data set with 8 targets":             ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = d.Target[1:] })),
-		"data set with 0 targets":             ModelSpec{Name: SoftmaxModel}.New(with(d, func(d *Data) { d.Target = nil })),
+		"data set has 9 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = nil })),
+		"data set has 8 targets":              ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Target = d.Target[1:] })),
+		"data set has 0 targets":              ModelSpec{Name: SoftmaxModel}.New(with(d, func(d *Data) { d.Target = nil })),
 		"want one for each of 9 samples":      ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{1, 1} })),
 		"9 targets, want one for each of 9 s": ModelSpec{Name: LinearModel}.New(with(d, func(d *Data) { d.Range = &Range{nan, 1} })),
 	} {
@@ -231,11 +231,11 @@ func TestTargetRecipe(t *testing.T) {
 		t.Errorf("va: %+v, %v", other, err)
 	}
 	for want, s := range map[string]Spec{
-		`target "thalach" and label "num", want one`:     {Source: s.Source, Target: "thalach", Label: "num"},
-		`labels ["a" "b"], want none: target`:            {Source: s.Source, Target: "thalach", Labels: []string{"a", "b"}},
-		`target "age", missing "": only for`:             {Source: "synthetic:clinical", Target: "age"},
-		`target "rate": `:                                {Source: s.Source, Target: "rate"},
-		`label "thalach" has 91 values that are numbers`: {Source: s.Source, Label: "thalach", Missing: fillMean},
+		`target "thalach" and label "num", want only one`: {Source: s.Source, Target: "thalach", Label: "num"},
+		`labels ["a" "b"], want none: target`:             {Source: s.Source, Target: "thalach", Labels: []string{"a", "b"}},
+		`target "age", missing "": only for`:              {Source: "synthetic:clinical", Target: "age"},
+		`target "rate": `:                                 {Source: s.Source, Target: "rate"},
+		`label "thalach" has 91 values that are numbers`:  {Source: s.Source, Label: "thalach", Missing: fillMean},
 		`column "chol": empty label`: {Source: source("va"), Target: "chol", Drop: []string{"ca", "thal", "slope", "trestbps",
 			"fbs", "thalach", "exang", "oldpeak"}},
 	} {

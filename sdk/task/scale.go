@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Bounds of the factor of a column.
+// The range of the factor of a column.
 const (
 	leastScale = 1e-3
 	mostScale  = 1e3
@@ -19,16 +19,16 @@ func (s Spec) checkScale(want func(ok bool, field, format string, args ...any)) 
 		want(inScale(by), "scale", "%q is %v, want %v to %v", name, by, leastScale, float64(mostScale))
 	}
 	if len(s.Scale) > 0 {
-		want(s.kind() != "idx" && (s.Standardize == nil || *s.Standardize), "scale", "of %d columns, want columns with names that are "+
-			"standardised", len(s.Scale))
-		want(s.PCA == 0, "scale", "of %d columns with pca %d, want none: the components are no columns", len(s.Scale), s.PCA)
+		want(s.kind() != "idx" && (s.Standardize == nil || *s.Standardize), "scale", "names %d columns, want none with idx data or "+
+			"without standardize", len(s.Scale))
+		want(s.PCA == 0, "scale", "names %d columns, want none with pca %d: components have no names", len(s.Scale), s.PCA)
 	}
 }
 
 func inScale(by float64) bool { return by >= leastScale && by <= mostScale }
 
-// scales returns the factor of each column of the recipe; all columns of a category share its factor, and columns that
-// mark missing cells have 1. It is nil if Scale is empty.
+// scales returns the factor of each column of the recipe, or nil if Scale is empty. All columns made from one column of
+// categories share its factor. Columns that mark missing cells have the factor 1.
 func (s Spec) scales(r *Recipe) ([]float64, error) {
 	if len(s.Scale) == 0 {
 		return nil, nil
@@ -52,7 +52,7 @@ func (s Spec) scales(r *Recipe) ([]float64, error) {
 		delete(left, c.Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		return nil, fieldError("scale", "%q: no column of that name is learned from", name)
+		return nil, fieldError("scale", "%q is not the name of a feature column", name)
 	}
 	return scale, nil
 }
@@ -65,7 +65,7 @@ func (s Spec) scaleText() string {
 	return strings.Join(all, ", ")
 }
 
-// declared reports whether Scale is one that a Spec can declare.
+// declared reports whether Scale is nil or has a valid factor for each column.
 func (s *Standardizer) declared() bool {
 	return s.Scale == nil || len(s.Scale) == len(s.Mean) && !slices.ContainsFunc(s.Scale, func(by float64) bool {
 		return !inScale(by)

@@ -59,16 +59,16 @@ func TestScale(t *testing.T) {
 	}
 	no := false
 	for want, change := range map[string]func(s *Spec){
-		`scale "size": no column`:        func(s *Spec) { s.Scale = map[string]float64{"size": 2} },
-		`scale "id": no column`:          func(s *Spec) { s.Scale = map[string]float64{"id": 2} },
-		`scale "ill": no column`:         func(s *Spec) { s.Scale = map[string]float64{"ill": 2, "age": 1} },
-		`scale "age" is 0, want`:         func(s *Spec) { s.Scale = map[string]float64{"age": 0} },
-		`scale "age" is -1, want`:        func(s *Spec) { s.Scale = map[string]float64{"age": -1} },
-		`scale "age" is NaN, want`:       func(s *Spec) { s.Scale = map[string]float64{"age": math.NaN()} },
-		`scale "age" is +Inf, want`:      func(s *Spec) { s.Scale = map[string]float64{"age": math.Inf(1)} },
-		`want columns with names that`:   func(s *Spec) { s.Standardize = &no },
-		`with pca 2, want none`:          func(s *Spec) { s.PCA = 2 },
-		`scale "*" is 10000, want 0.001`: func(s *Spec) { s.Scale = map[string]float64{"*": 1e4} },
+		`scale "size" is not the name`:                   func(s *Spec) { s.Scale = map[string]float64{"size": 2} },
+		`scale "id" is not the name`:                     func(s *Spec) { s.Scale = map[string]float64{"id": 2} },
+		`scale "ill" is not the name`:                    func(s *Spec) { s.Scale = map[string]float64{"ill": 2, "age": 1} },
+		`scale "age" is 0, want`:                         func(s *Spec) { s.Scale = map[string]float64{"age": 0} },
+		`scale "age" is -1, want`:                        func(s *Spec) { s.Scale = map[string]float64{"age": -1} },
+		`scale "age" is NaN, want`:                       func(s *Spec) { s.Scale = map[string]float64{"age": math.NaN()} },
+		`scale "age" is +Inf, want`:                      func(s *Spec) { s.Scale = map[string]float64{"age": math.Inf(1)} },
+		`want none with idx data or without standardize`: func(s *Spec) { s.Standardize = &no },
+		`want none with pca 2`:                           func(s *Spec) { s.PCA = 2 },
+		`scale "*" is 10000, want 0.001`:                 func(s *Spec) { s.Scale = map[string]float64{"*": 1e4} },
 	} {
 		s := spec
 		change(&s)

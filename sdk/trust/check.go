@@ -12,8 +12,8 @@ import (
 type Contradiction struct{ signed.Evidence }
 
 func (e *Contradiction) Error() string {
-	return fmt.Sprintf("trust: release %d is signed, and is another than the release %d that the sender has signed "+
-		"before: it has a double", e.Second.Round, e.First.Round)
+	return fmt.Sprintf("trust: signed release %d differs from the release %d that the sender has signed before: "+
+		"the sender's device was copied or rolled back", e.Second.Round, e.First.Round)
 }
 
 // Fork reports a release that does not continue the previous one, or a second key: two devices share one epoch.
@@ -32,7 +32,7 @@ func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 		return nil, err
 	}
 	if r.Epoch > admm.MaxTakeovers {
-		return nil, fmt.Errorf("trust: signed release %d is of epoch %d, want at most %d replaced devices", r.Round,
+		return nil, fmt.Errorf("trust: signed release %d is of epoch %d, want at most %d", r.Round,
 			r.Epoch, admm.MaxTakeovers)
 	}
 	for i := range peer.Held {
@@ -48,7 +48,7 @@ func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 			r.Round, before.Round)}
 	}
 	if after := peer.Held.Of(r.Round + 1); after != nil && !follows(after, &r) {
-		return nil, fmt.Errorf("trust: signed release %d is not the one that release %d continues, which the sender has signed",
+		return nil, fmt.Errorf("trust: signed release %d is not the predecessor that signed release %d of the sender names",
 			r.Round, after.Round)
 	}
 	peer.Held = peer.Held.Add(r)
@@ -78,7 +78,7 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 		return false, err
 	}
 	if before := peer.Taken(r.Round - 1); before != nil && before.Statement.Epoch == r.Epoch && r.Prev != before.Statement.ID(peer.Scope) {
-		return false, Fork{fmt.Errorf("trust: signed release %d does not continue the release %d that was taken in", r.Round, r.Round-1)}
+		return false, Fork{fmt.Errorf("trust: signed release %d does not continue the release %d that this node used", r.Round, r.Round-1)}
 	}
 	return took.Epoch < peer.Held.Last().Epoch, nil
 }
@@ -89,7 +89,7 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 		if held == 0 {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node, and shows no signature of it",
+		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node, but shows no signature of it",
 			held)
 	}
 	r, err := signed.Parse(m.Signed.Proof, signed.Release)
@@ -102,22 +102,22 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Stands checks the sender's number of releases, its epoch if epoch is set, and its model if it is off the grid: on the
-// grid the sender signs its change (PROOF.md, "One story"). It returns the proof.
+// Stands checks the sender's number of releases, its epoch if epoch is set, and its model if the model is off the grid;
+// on the grid the sender signs only the change (PROOF.md, "One story"). Stands returns the proof.
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
-		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, and shows no signature of it", peer.Name,
+		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, but shows no signature of it", peer.Name,
 			m.Epoch, m.Round)
 	}
 	own, err := l.theirs(peer, m.Signed.Own)
 	switch {
 	case err != nil:
 	case own.Round != m.Round:
-		err = fmt.Errorf("trust: %q says that it has made release %d, and has signed release %d", peer.Name, m.Round, own.Round)
+		err = fmt.Errorf("trust: %q says that it has made release %d, but has signed release %d", peer.Name, m.Round, own.Round)
 	case len(m.Vector) > 0 && own.Value != signed.Digest(m.Vector, nil):
-		err = fmt.Errorf("trust: %q stands after release %d at another place than it has signed", peer.Name, m.Round)
+		err = fmt.Errorf("trust: the model of %q after release %d is not the one that it has signed", peer.Name, m.Round)
 	case epoch && own.Epoch != m.Epoch:
-		err = fmt.Errorf("trust: %q says that it is epoch %d, and has signed release %d as epoch %d", peer.Name, m.Epoch, own.Round,
+		err = fmt.Errorf("trust: %q says that it is epoch %d, but has signed release %d as epoch %d", peer.Name, m.Epoch, own.Round,
 			own.Epoch)
 	}
 	return own, err
@@ -135,9 +135,9 @@ func (l *Log) Standing(peer *Peer, m *admm.Message) error {
 	case err != nil:
 		return err
 	case shown == nil && m.Epoch > 0:
-		return fmt.Errorf("trust: %q says that this device was replaced %d times, and shows no signature of it", peer.Name, m.Epoch)
+		return fmt.Errorf("trust: %q says that this device was replaced %d times, but shows no signature of it", peer.Name, m.Epoch)
 	case shown != nil && (shown.Round < m.Held || shown.Epoch < m.Epoch):
-		return fmt.Errorf("trust: %q speaks of release %d and epoch %d of this member, and shows the signature of release %d and "+
+		return fmt.Errorf("trust: %q claims release %d and epoch %d of this member, but shows the signature of release %d and "+
 			"epoch %d", peer.Name, m.Held, m.Epoch, shown.Round, shown.Epoch)
 	}
 	return nil
@@ -150,7 +150,7 @@ func (l *Log) Start(peer *Peer, m *admm.Message, recovered int) error {
 		return err
 	}
 	if m.Epoch > 0 && recovered != m.Round && own.Value != signed.Digest(m.Vector, m.Grid) {
-		return fmt.Errorf("trust: %q starts after release %d from another place than it has signed", peer.Name, m.Round)
+		return fmt.Errorf("trust: %q starts after release %d from a model other than the one that it has signed", peer.Name, m.Round)
 	}
 	return nil
 }

@@ -21,14 +21,14 @@ const (
 	All           Once = 1<<iota - 1
 )
 
-// First reports whether what was not sent since the last tick, and marks it as sent.
+// First reports whether a message has not been sent since the last tick, and marks it as sent.
 func (p *Peer) First(what Once) bool {
 	first := p.said&what == 0
 	p.said |= what
 	return first
 }
 
-// Again permits sending what once more.
+// Again permits sending the given messages once more.
 func (p *Peer) Again(what Once) { p.said &^= what }
 
 // Notice returns a message of kind Conflict: this member continues without the neighbor from a release on.
@@ -55,15 +55,15 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	case n.Value != l.Scope:
 		err = errors.New("trust: a notice of quarantine for another member")
 	case n.Round > last+2:
-		err = fmt.Errorf("trust: a quarantine from release %d on, want at most %d", n.Round, last+2)
+		err = fmt.Errorf("trust: a notice of quarantine from release %d on, want at most %d", n.Round, last+2)
 	case l.Signing():
 		err = n.Verify(peer.Scope, l.Keys(peer.Name))
 	}
 	return n, err
 }
 
-// Double parses evidence of equivocation. of is the guilty member: a neighbor unless releases are compared, -1 for this
-// member.
+// Double parses evidence of equivocation. of is the number of the guilty member, or -1 for this member. It is a
+// neighbor unless releases are compared.
 func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	first, err1 := signed.Parse(m.Signed.Proof, signed.Release)
 	second, err2 := signed.Parse(m.Signed.Other, signed.Release)

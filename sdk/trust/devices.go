@@ -15,7 +15,7 @@ func PackDevices(devices []uint8) []byte {
 // ParseDevices parses the output of PackDevices for that many members.
 func ParseDevices(b []byte, members int) ([]uint8, error) {
 	if len(b) != (members+3)/4 {
-		return nil, fmt.Errorf("trust: the sender says whose offers it holds in %d bytes, want %d", len(b), (members+3)/4)
+		return nil, fmt.Errorf("trust: the sender's list of offers has %d bytes, want %d", len(b), (members+3)/4)
 	}
 	devices := make([]uint8, 4*len(b))
 	for i := range devices {
@@ -23,7 +23,7 @@ func ParseDevices(b []byte, members int) ([]uint8, error) {
 	}
 	for _, d := range devices[members:] {
 		if d != 0 {
-			return nil, fmt.Errorf("trust: the sender says that it holds offers of more than %d members", members)
+			return nil, fmt.Errorf("trust: the sender's list of offers names more than %d members", members)
 		}
 	}
 	return devices[:members], nil

@@ -18,9 +18,9 @@ import (
 //
 // Let members a and b use different statements of one slot, of release q, and let dist be their distance in the graph
 // of honest members. Each member on the path between them sends its first digest of that slot by release q+dist. The
-// digests at the two ends differ, so two neighbors on the path differ, and one of them detects it once it has its
-// neighbors' releases q+dist. Each statement names its predecessor, so all later slots differ as well. See PROOF.md,
-// "One story".
+// digests at the two ends differ, so those of two neighbors on the path differ, and one of the two detects this once it
+// has its neighbors' releases q+dist. Each statement names its predecessor, so all later slots differ as well. See
+// PROOF.md, "One story".
 //
 // What a member compares, sends and answers depends only on questions and on the releases with which its work started.
 // Later arrivals wait until the next work begins, because their time depends on data.
@@ -49,7 +49,7 @@ type claim struct {
 	digest       digest
 	known        bool              // a digest was received or the statement used
 	held         *signed.Statement // nil if never received
-	asked        bool              // members differ, or a neighbor says so
+	asked        bool              // two digests differ, or a neighbor asks
 	passed, told bool              // question and statement, respectively, were sent to all neighbors
 }
 
@@ -75,7 +75,8 @@ const (
 	mostMembers = 1 << 16
 )
 
-// Digests returns the average number of digests with a release in a fleet of so many members: 0 with fewer than three.
+// Digests returns the average number of digests with a release in a fleet of that many members; 0 for fewer than three
+// or more than mostMembers.
 func Digests(members int) float64 {
 	if members < 3 || members > mostMembers {
 		return 0
@@ -143,7 +144,7 @@ func appendDigest(dst []byte, s Slot, release int, d digest) []byte {
 	return append(binary.BigEndian.AppendUint16(dst, s.Epoch<<lagBits|uint16(release-s.Round)), d[:]...)
 }
 
-// About returns what a message about a member carries: see [admm.Signed].
+// About returns the Digests of a message about a member: see [admm.Signed].
 func About(member int, epoch uint16) []byte {
 	return appendDigest(nil, Slot{Member: member, Epoch: epoch}, 0, digest{})
 }
@@ -159,13 +160,13 @@ func (g *Gossip) about(m *admm.Message) int {
 
 func (g *Gossip) parseDigest(b []byte, release int) (s Slot, d digest, err error) {
 	if g == nil || len(b) != DigestSize {
-		return s, d, fmt.Errorf("trust: a digest of %d bytes, want %d, in a run whose releases are compared", len(b), DigestSize)
+		return s, d, fmt.Errorf("trust: found a digest of %d bytes, want %d bytes, and a run that compares releases", len(b), DigestSize)
 	}
 	at := binary.BigEndian.Uint16(b[2:])
 	s = Slot{int(binary.BigEndian.Uint16(b)), at >> lagBits, release - int(at&(1<<lagBits-1))}
 	copy(d[:], b[4:])
 	if s.Member >= len(g.members) || s.Epoch > admm.MaxTakeovers || s.Round < 1 {
-		err = fmt.Errorf("trust: a digest of release %d of member %d, epoch %d, want 1 or more, 0..%d and 0..%d", s.Round, s.Member,
+		err = fmt.Errorf("trust: found a digest of release %d, member %d, epoch %d, want release 1 or later, member 0..%d, epoch 0..%d", s.Round, s.Member,
 			s.Epoch, len(g.members)-1, admm.MaxTakeovers)
 	}
 	return s, d, err
@@ -180,7 +181,7 @@ func (g *Gossip) check(m *admm.Message) error {
 		if s, _, err := g.parseDigest(b, m.Round); err != nil {
 			return err
 		} else if s.Round == m.Round {
-			return fmt.Errorf("trust: release %d comes with a digest of that release", m.Round)
+			return fmt.Errorf("trust: release %d carries a digest of itself", m.Round)
 		}
 	}
 	return nil
@@ -221,7 +222,7 @@ func (p *Peer) Taken(round int) *Used {
 
 // Found is the result of [Gossip.Begin].
 type Found struct {
-	Ask     []Question        // of all neighbors
+	Ask     []Question        // to send to all neighbors
 	Doubles []signed.Evidence // against members
 	Unaware []Unaware
 }
@@ -315,7 +316,7 @@ func (g *Gossip) Convict(member int, epoch uint16) bool {
 	return true
 }
 
-// Knows reports whether evidence is about an epoch of a member that is already convicted.
+// Knows reports whether a message is evidence against a member's epoch that is already convicted.
 func (g *Gossip) Knows(m *admm.Message) bool {
 	s, _, err := g.parseDigest(m.Signed.Digests, max(1, m.Round))
 	return err == nil && g.bad[s.Member] > s.Epoch
@@ -329,7 +330,7 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 	case err != nil:
 		return nil, nil, err
 	case s.Round != m.Round || s.Round > g.begun+len(g.members): // a member n edges away is at most n releases ahead
-		return nil, nil, fmt.Errorf("trust: a question about release %d in one of release %d, want at most %d", s.Round, m.Round,
+		return nil, nil, fmt.Errorf("trust: found a question about release %d in a message of release %d, want the same release, at most %d", s.Round, m.Round,
 			g.begun+len(g.members))
 	case s.Member == g.self || s.Round < g.begun-g.window || !g.compared(s):
 		return nil, nil, nil
@@ -359,7 +360,7 @@ func (g *Gossip) shown(s Slot, b []byte) (*signed.Statement, error) {
 	}
 	st, err := signed.Parse(b, signed.Release)
 	if err == nil && (st.Round != s.Round || st.Epoch != s.Epoch) {
-		err = fmt.Errorf("trust: release %d of epoch %d in a question about release %d of epoch %d", st.Round, st.Epoch, s.Round, s.Epoch)
+		err = fmt.Errorf("trust: found release %d of epoch %d in a question about release %d of epoch %d", st.Round, st.Epoch, s.Round, s.Epoch)
 	}
 	if err == nil {
 		err = st.Verify(g.scopes[s.Member], g.log.Keys(g.members[s.Member]))

@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Malicious members sign different releases for their neighbors a and b from release q on, send wrong digests, invent
-// digests of future slots, do not answer, and ask without a reason. Every honest member with a path of honest members
-// to a and b must hold evidence once all have used the releases q+ceil(dist(a, b)/2), dist in the graph of honest
-// members.
+// From release q on, malicious members sign different releases for their neighbors a and b. They send wrong digests,
+// invent digests of future slots, do not answer, and ask without a reason. With dist the distance in the graph of
+// honest members, every honest member that has a path of honest members to a and b must hold evidence once all have
+// used the releases q+ceil(dist(a, b)/2).
 func TestTwoStoriesAreFound(t *testing.T) {
 	t.Parallel()
 	found, apart := 0, map[int]int{}
@@ -50,8 +50,8 @@ func TestTwoStoriesAreFound(t *testing.T) {
 	}
 }
 
-// No honest member is accused, and nobody at all without equivocation, even if edges are dropped, devices replaced and
-// members restarted, or questions take a round for each edge.
+// No honest member is accused, and without equivocation nobody is, even if edges are dropped, devices are replaced,
+// members restart, or questions take a round for each edge.
 func TestDigestsAccuseNobody(t *testing.T) {
 	t.Parallel()
 	asked, accused := 0, 0
@@ -143,14 +143,15 @@ func TestFewDigestsOfManyMembers(t *testing.T) {
 	}
 }
 
-// Question passes on a question once and its statement once. It rejects an invalid question, which has no other effect.
+// Question relays each question once, and the statement about it once. It rejects an invalid question, which has no
+// other effect.
 func TestWrongQuestions(t *testing.T) {
 	g, _ := graphOf(t, 0)
 	w := newWorld(t, 1, g, 0)
 	for round := 1; round <= 3; round++ {
 		w.round(round, false)
 	}
-	l := w.logs[0] // its work on release 3 is over
+	l := w.logs[0] // member 0 has finished its work on release 3
 	of := func(member, round int, epoch uint16) signed.Statement {
 		s := signed.Statement{Epoch: epoch, Kind: signed.Release, Round: round, Value: [32]byte{5}}
 		s.Sign(w.logs[member].Key, w.logs[member].Scope)
@@ -165,7 +166,7 @@ func TestWrongQuestions(t *testing.T) {
 	long := ask(1, 2, 0, nil)
 	long.Signed.Digests = append(long.Signed.Digests, 0)
 	moved := ask(1, 2, 0, nil)
-	moved.Signed.Digests[3] = 1 // one release back
+	moved.Signed.Digests[3] = 1 // names the slot one release back
 	for name, m := range map[string]*admm.Message{
 		"no such member": ask(5, 2, 0, nil), "no such epoch": ask(1, 2, 3, nil), "no release": ask(1, 0, 0, nil),
 		"far ahead": ask(1, 3+5+1, 0, nil), "another length": long, "another release": moved,
@@ -179,7 +180,7 @@ func TestWrongQuestions(t *testing.T) {
 	if list, double, err := l.Gossip.Question(ask(0, 2, 0, nil)); list != nil || double != nil || err != nil {
 		t.Errorf("about the member itself: %v, %v, %v", list, double, err)
 	}
-	// It holds the statement of release 2. It gets that of release 3 when its next work begins.
+	// Member 0 holds the statement of release 2. It gets the statement of release 3 when it begins its next work.
 	for i, want := range []int{2, 0} {
 		if list, _, err := l.Gossip.Question(ask(1, 2, 0, nil)); err != nil || len(list) != want || want > 0 && list[0].Statement != nil ||
 			want > 0 && list[1].Statement.Round != 2 {
@@ -198,8 +199,8 @@ func TestWrongQuestions(t *testing.T) {
 	}
 }
 
-// Begin names a neighbor whose release used one of a convicted member, so that the node can send it the evidence; a
-// relayed digest does not count. Begin neither compares nor relays releases of that member.
+// Begin names a neighbor whose release used a release of a convicted member, so that the node can send the neighbor the
+// evidence. A relayed digest does not count. Begin neither compares nor relays releases of that member.
 func TestUnawareNeighbors(t *testing.T) {
 	g, err := graph.Parse("ring", 5, 0)
 	if err != nil {
@@ -209,7 +210,7 @@ func TestUnawareNeighbors(t *testing.T) {
 	for round := 1; round <= 4; round++ {
 		w.round(round, false)
 	}
-	l := w.logs[0] // its neighbors are 4 and 1; 2 is a neighbor of 1 only
+	l := w.logs[0] // the neighbors of 0 are 4 and 1; of these, only 1 is a neighbor of 2
 	l.Gossip.Convict(2, 0)
 	f := l.Gossip.Begin(5, []*trust.Used{l.Peers[1].Taken(4), l.Peers[4].Taken(4)})
 	if len(f.Ask) > 0 || len(f.Doubles) > 0 || !slices.Equal(f.Unaware, []trust.Unaware{{Neighbor: 1, With: 2}}) {
@@ -225,7 +226,7 @@ func TestUnawareNeighbors(t *testing.T) {
 	}
 }
 
-// Arbitrary digests and questions are rejected or have no effect, take a bounded number of slots, and yield no
+// Arbitrary digests and questions are rejected or have no effect: they create a bounded number of slots, and yield no
 // evidence.
 func FuzzDigests(f *testing.F) {
 	g, _ := graphOf(f, 0)

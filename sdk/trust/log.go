@@ -21,7 +21,7 @@ type Log struct {
 	Run    string
 	Scope  signed.Scope
 	Ledger *state.Ledger // may be nil
-	Heads  *state.Heads  // nil keeps those of this run
+	Heads  *state.Heads  // nil: only checkpoints of this run are kept
 
 	Checkpoint []byte           // of the node's ledger, for probes; nil if there is none
 	Lost       map[string]*Lost // by id, the largest unhandled checkpoints of other ledgers, shown by neighbors
@@ -65,7 +65,7 @@ func (l *Lost) Includes(id string) bool {
 	return err == nil && slices.Contains(c.From, id)
 }
 
-// Loses records a verified checkpoint of another ledger. It keeps the largest cost and the weakest unit.
+// Loses records a verified checkpoint of another ledger. It keeps the largest cost and the weakest unit of each ledger.
 func (l *Log) Loses(e signed.Earlier, by string) {
 	cost, _ := e.Spent(l.Scope)
 	one := &Lost{Earlier: e, By: by, Unit: cost.Unit}
@@ -130,7 +130,7 @@ func (l *Log) Resume(snap *wire.Snapshot) error {
 			return err
 		}
 		if stored.Round != r.Round || stored.Value != r.Value {
-			return fmt.Errorf("trust: what was signed is release %d, and not the one that is stored", stored.Round)
+			return fmt.Errorf("trust: the stored signature is of release %d, and does not match the stored release", stored.Round)
 		}
 		r = stored
 	}
@@ -200,8 +200,8 @@ func (l *Log) Attach(m *admm.Message) {
 	}
 }
 
-// Earlier returns a later head of a neighbor's ledger than the neighbor showed, or else the checkpoint of another of
-// its ledgers.
+// Earlier returns a signed position of a neighbor's ledger that is later than the one that the neighbor showed. Without
+// one it returns the checkpoint of another of the neighbor's ledgers, or nil.
 func (l *Log) Earlier(peer *Peer) []byte {
 	keys, ledger := l.Keys(peer.Name), peer.Shown.ID[:]
 	e := l.Heads.Find(keys, ledger, peer.Shown)

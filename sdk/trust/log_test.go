@@ -57,8 +57,8 @@ func Example() {
 	// b holds release 2 <nil>
 }
 
-// The second of two releases of one round is a contradiction; one that does not continue the last is a fork. A release
-// without a valid signature for its round and member is rejected and not stored.
+// The second of two releases of one round is a contradiction. A release that does not continue the last one is a fork.
+// A release without a valid signature for its round and member is rejected and not stored.
 func TestReleasesThatCannotBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(other *trust.Log, m *admm.Message)
@@ -67,7 +67,7 @@ func TestReleasesThatCannotBe(t *testing.T) {
 		"another one": {func(_ *trust.Log, m *admm.Message) {
 			again, _ := members()
 			*m = *released(again, 1, 1, 5)
-		}, "it has a double"},
+		}, "was copied or rolled back"},
 		"another past": {func(_ *trust.Log, m *admm.Message) {
 			again, _ := members()
 			released(again, 1, 1, 5)
@@ -80,7 +80,7 @@ func TestReleasesThatCannotBe(t *testing.T) {
 			s := signed.Statement{Kind: signed.Release, Round: m.Round, Value: signed.Digest(m.Vector, nil)}
 			s.Sign(b.Key, b.Scope)
 			m.Signed.Own = s.Append(nil)
-		}, "by none of the member's keys"},
+		}, "none of the member's keys"},
 	} {
 		a, b := members()
 		if _, err := b.Release(b.Peers[0], released(a, 1, 1, 1)); err != nil {
@@ -122,7 +122,7 @@ func TestNoWayBackToOneStory(t *testing.T) {
 	if b.Peers[0].Held.Of(1) != nil {
 		t.Fatal("the chain holds release 1")
 	}
-	released(a2, 1, 1, 5) // sent to another neighbor
+	released(a2, 1, 1, 5) // a release for another neighbor
 	var fork trust.Fork
 	if _, err := b.Release(b.Peers[0], released(a2, 1, 2, 2)); !errors.As(err, &fork) {
 		t.Errorf("release 2 of the other story: %v", err)
@@ -159,8 +159,8 @@ func TestPlacesAreSigned(t *testing.T) {
 	}
 }
 
-// A starting neighbor receives a later state of the ledger that it names, or else the checkpoint of another of its
-// ledgers.
+// A starting neighbor receives a later state of the ledger that it names. If there is none, it receives the checkpoint
+// of another of its ledgers.
 func TestLedgersAreShown(t *testing.T) {
 	_, b := members()
 	heads, err := state.OpenHeads(filepath.Join(t.TempDir(), "heads"))

@@ -9,12 +9,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Secrets holds what a member agreed on with others to draw the same noise. Store it whenever Changed is set.
+// Secrets holds a member's key pair and the offers of others, from which both ends draw the same noise. Store it
+// whenever Changed is set.
 type Secrets struct {
 	Kept    *pair.Kept // nil before a takeover, and once the run is over
 	Offer   []byte     // member's own; set exactly if Kept is
 	Changed bool       // since it was last stored
-	Relays  bool       // members relay offers: a device's first one is final, because others may have used it
+	Relays  bool       // members relay offers: a device's first offer is final, because others may have used it
 }
 
 // Set restores stored secrets, and signs the offer with the member's present key.
@@ -44,12 +45,12 @@ func Offers(kind admm.Kind) bool {
 }
 
 // Check returns a neighbor's offer, or nil if it is not new. m is a probe or start of the neighbor's present epoch, or
-// an answer to this incarnation. release is the last release that either end knows of the other, 0 for none. If it is
-// above 0, or with Relays, a second key of one device is a [Fork].
+// an answer to this incarnation. release is the last release that either end knows of the other, 0 for none. If release
+// is above 0, or with Relays, a second key of one device is a [Fork].
 func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*signed.Statement, error) {
 	o, err := signed.Parse(m.Signed.Offer, signed.Offer)
 	if err != nil {
-		return nil, fmt.Errorf("trust: the members share noise, and %q offers no key for it: %w", peer.Name, err)
+		return nil, fmt.Errorf("trust: %q offers no valid key for pairwise noise: %w", peer.Name, err)
 	}
 	if l.Signing() {
 		if err := o.Verify(peer.Scope, l.Keys(peer.Name)); err != nil {
@@ -60,7 +61,7 @@ func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*sign
 		return nil, nil
 	}
 	if m.Kind != admm.ProbeReply && o.Epoch != m.Epoch {
-		return nil, fmt.Errorf("trust: the sender is epoch %d, and offers a key of epoch %d", m.Epoch, o.Epoch)
+		return nil, fmt.Errorf("trust: the sender is epoch %d, but offers a key of epoch %d", m.Epoch, o.Epoch)
 	}
 	if fresh, err := s.admit(l, peer.Name, o, m.Round+1, release > 0 || s.Relays); !fresh {
 		return nil, err
@@ -99,7 +100,7 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 		least, most = 1, 1
 	}
 	if o.Epoch > admm.MaxTakeovers || o.Round < least || o.Round > most {
-		return false, fmt.Errorf("trust: an offer of epoch %d of %q is from release %d on, want %d to %d, and at most epoch %d", o.Epoch,
+		return false, fmt.Errorf("trust: the offer of epoch %d of %q starts at release %d, want release %d to %d, and at most epoch %d", o.Epoch,
 			member, o.Round, least, most, admm.MaxTakeovers)
 	}
 	for i := range known {
@@ -110,7 +111,7 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 			old.Signature = o.Signature
 			return false, nil
 		case fixed:
-			return false, Fork{fmt.Errorf("trust: epoch %d of %q has offered two keys: its device has a copy, or has lost its secrets", o.Epoch,
+			return false, Fork{fmt.Errorf("trust: epoch %d of %q has offered two keys: its device was copied, or has lost its secrets", o.Epoch,
 				member)}
 		}
 	}

@@ -32,7 +32,7 @@ type world struct {
 	proof   []map[int]bool // by member: the members against which it has evidence
 	asked   int
 	behind  bool            // questions take a round for each edge
-	stories []map[bool]last // of malicious members: the last statement of each of their two stories
+	stories []map[bool]last // of each malicious member: the last statement of each of its two chains
 }
 
 type parcel struct {
@@ -91,7 +91,8 @@ func (w *world) device(i int) *trust.Log {
 
 func (w *world) open(i, j int) bool { return !w.cut[[2]int{min(i, j), max(i, j)}] }
 
-// hops returns the distance of honest members over open edges between honest members; -1 if there is no path.
+// hops returns the distance between two honest members over open edges between honest members, or -1 if there is no
+// path.
 func (w *world) hops(a, b int) int {
 	away := make([]int, w.g.N())
 	away[a] = 1
@@ -106,7 +107,7 @@ func (w *world) hops(a, b int) int {
 	return away[b] - 1
 }
 
-// second reports whether a malicious member tells a neighbor its second story.
+// second reports whether a malicious member sends a neighbor releases of its second chain.
 func (w *world) second(i, to int) bool { return (i*31+to*17)%3 == 1 }
 
 // say queues questions to all neighbors.
@@ -142,12 +143,12 @@ func (w *world) learn(at int, e *signed.Evidence) {
 	}
 }
 
-// deliver delivers the queue; with behind, only what was queued before the call.
+// deliver delivers the queued messages; with behind, only those that were queued before the call.
 func (w *world) deliver() {
 	for left := len(w.queue); len(w.queue) > 0 && (left > 0 || !w.behind); left-- {
 		p := w.queue[0]
 		w.queue = w.queue[1:]
-		if w.bad[p.to] { // does not answer, and may ask anything
+		if w.bad[p.to] { // a malicious member does not answer, and may ask anything
 			continue
 		}
 		p.m.From = p.from
@@ -171,7 +172,7 @@ func (w *world) deliver() {
 	}
 }
 
-// release returns the message that a member sends to a neighbor in a round, which its log signed.
+// release returns the message that a member sends to a neighbor in a round. The member's log has signed the release.
 func (w *world) release(i, to, round int, x []float32) *admm.Message {
 	l := w.logs[i]
 	m := &admm.Message{Kind: admm.Release, From: i, To: to, Round: round, Vector: x}
@@ -203,7 +204,7 @@ func (w *world) release(i, to, round int, x []float32) *admm.Message {
 	return m
 }
 
-// lies changes digests and adds invented ones: of future slots, of other epochs, and random ones.
+// lies changes digests and adds invented digests: of future slots, of other epochs, and random ones.
 func (w *world) lies(i, round int, list []byte) []byte {
 	list = bytes.Clone(list)
 	for b := range slices.Chunk(list, trust.DigestSize) {
@@ -294,7 +295,7 @@ func (w *world) round(round int, churn bool) {
 	}
 }
 
-// graphOf returns the graph of a world by its seed, of 5 to 12 members.
+// graphOf returns the graph, of 5 to 12 members, that belongs to a world's seed.
 func graphOf(t testing.TB, seed uint64) (*graph.Graph, string) {
 	n := 5 + int(seed/4%8)
 	var g *graph.Graph

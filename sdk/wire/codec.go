@@ -123,13 +123,13 @@ func (f *frame) check(kind admm.Kind) error {
 	}
 	switch {
 	case has&^(must|may) != 0:
-		return fmt.Errorf("%s: found it, wanted none with kind %s", (has &^ (must | may)).name(), kind)
+		return fmt.Errorf("%s: found the field, wanted none with kind %s", (has &^ (must | may)).name(), kind)
 	case must&^has != 0:
-		return fmt.Errorf("%s: found nothing, wanted it with kind %s", (must &^ has).name(), kind)
+		return fmt.Errorf("%s: found no field, wanted one with kind %s", (must &^ has).name(), kind)
 	case (kind == admm.Release || kind == admm.Stand || kind == admm.Start) && has&hasPayload == 0:
-		return fmt.Errorf("vector: found neither it nor a grid, wanted one of them with kind %s", kind)
+		return fmt.Errorf("vector: found no vector and no grid, wanted one of them with kind %s", kind)
 	case has&hasPayload == hasPayload:
-		return errors.New("vector: found one and a grid as well, wanted one of them")
+		return errors.New("vector: found a vector and a grid, wanted only one of them")
 	}
 	numbers := []limits{{"round", int64(f.Round), 0, maxRound}}
 	if f.Held != nil {
@@ -171,9 +171,9 @@ func (f *frame) checkSigned() error {
 	case len(f.Digests) > signed.MaxDigests:
 		return fmt.Errorf("digests: found %d bytes, wanted at most %d", len(f.Digests), signed.MaxDigests)
 	case stops%signed.RelayedSize != 0 || stops > signed.MaxStops*signed.RelayedSize:
-		return fmt.Errorf("stops: found %d bytes, wanted %d for each of at most %d", stops, signed.RelayedSize, signed.MaxStops)
+		return fmt.Errorf("stops: found %d bytes, wanted %d for each stop and at most %d stops", stops, signed.RelayedSize, signed.MaxStops)
 	case relayed%signed.RelayedSize != 0 || relayed > signed.MaxOffers*signed.RelayedSize:
-		return fmt.Errorf("relayed: found %d bytes, wanted %d for each of at most %d", relayed, signed.RelayedSize, signed.MaxOffers)
+		return fmt.Errorf("relayed: found %d bytes, wanted %d for each statement and at most %d statements", relayed, signed.RelayedSize, signed.MaxOffers)
 	case len(f.Known) > maxField:
 		return fmt.Errorf("known: found %d bytes, wanted at most %d", len(f.Known), maxField)
 	}
@@ -215,7 +215,7 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	case m.Kind < admm.EdgeMessage || m.Kind > admm.Relay:
 		return nil, fmt.Errorf("kind: found %d, wanted %d..%d", m.Kind, admm.EdgeMessage, admm.Relay)
 	case m.Kind == admm.ProbeReply && m.Resent:
-		return nil, fmt.Errorf("resent: found it, wanted none with kind %s", m.Kind)
+		return nil, fmt.Errorf("resent: found the field, wanted none with kind %s", m.Kind)
 	case len(m.Vector) != 0 && len(m.Vector) != c.dim:
 		return nil, fmt.Errorf("vector: found %d coordinates, wanted %d", len(m.Vector), c.dim)
 	case len(m.Grid) != 0 && len(m.Grid) != c.dim:

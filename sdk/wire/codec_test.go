@@ -152,7 +152,7 @@ func TestPlanesSize(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		v        []float32
-		min, max float64 // ratio of four bytes a number to the frame's length
+		min, max float64 // four bytes for each number, divided by the frame's length
 	}{
 		{"10,000 normals", normals(10_000, 1), 1.15, 1.25},
 		{"100,000 normals", normals(100_000, 1), 1.15, 1.25},

@@ -79,8 +79,8 @@ func zigzag(x int32) uint32 { return uint32(x)<<1 ^ uint32(x>>31) }
 
 func unzigzag(z uint32) int32 { return int32(z>>1) ^ -int32(z&1) }
 
-// riceParameter returns the parameter with the shortest code of g, the lowest of equals, and that length in bits. It
-// first tries one that fits the mean, so that riceBits stops early for most others.
+// riceParameter returns the lowest parameter with the shortest code of g, and the length of that code in bits. It first
+// tries a parameter that fits the mean, so that riceBits stops early for most others.
 func riceParameter(g []int32) (k uint, least int) {
 	var sum uint64
 	for _, x := range g {
@@ -134,13 +134,13 @@ func readRice(g []int32, b []byte, k uint) ([]byte, error) {
 		if q := uint(bits.TrailingZeros64(^r.acc)); q < riceEscape {
 			z = uint32(q)<<k | uint32(r.acc>>(q+1))&(1<<k-1)
 			if uint64(q)<<k > 1<<32-1 {
-				return nil, fmt.Errorf("number %d: found %d ones before parameter %d, wanted a number of 32 bits", i, q, k)
+				return nil, fmt.Errorf("number %d: found %d ones in a code of parameter %d, wanted a number of at most 32 bits", i, q, k)
 			}
 			r.skip(q + 1 + k)
 		} else {
 			z = uint32(r.acc >> riceEscape)
 			if z>>k < riceEscape {
-				return nil, fmt.Errorf("number %d: found %d escaped, wanted no escape below %d", i, z, uint64(riceEscape)<<k)
+				return nil, fmt.Errorf("number %d: found an escape for %d, wanted none below %d", i, z, uint64(riceEscape)<<k)
 			}
 			r.skip(riceEscape + 32)
 		}
@@ -178,7 +178,7 @@ func (w *bitWriter) bytes() []byte {
 // bitReader reads bits from b. Beyond the end it returns zeros, which rest reports.
 type bitReader struct {
 	b   []byte
-	at  int // bytes read from b, or more
+	at  int // bytes read, including zeros beyond the end of b
 	acc uint64
 	n   uint // bits in acc
 }

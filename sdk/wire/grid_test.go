@@ -166,7 +166,7 @@ func sourceEntropy(sd float64) float64 {
 	for k := 0.0; k <= 9*sd+1; k++ {
 		p := (math.Erfc((k-0.5)/sd/math.Sqrt2) - math.Erfc((k+0.5)/sd/math.Sqrt2)) / 2
 		if k > 0 {
-			h -= p * math.Log2(p) // of -k
+			h -= p * math.Log2(p) // the term of -k
 		}
 		if p > 0 {
 			h -= p * math.Log2(p)
@@ -185,8 +185,8 @@ func TestGridSize(t *testing.T) {
 			h, source := entropy(g), sourceEntropy(sd)
 			t.Logf("d %6d, sd %3g: %6d bytes, %6.3f bits; entropy %6.3f (%+.2f %%), of the source %6.3f (%+.2f %%)",
 				dim, sd, len(frame), bits, h, 100*(bits/h-1), source, 100*(bits/source-1))
-			// The empirical entropy of a sample not much larger than its alphabet is below the source's, which no code
-			// undercuts: compare with the source's then.
+			// If a sample is not much larger than its alphabet, its empirical entropy is below the source's entropy. No
+			// code is shorter than the source's entropy, so compare with that.
 			if dim < 10_000 || sd > 100 && dim < 100_000 {
 				h = source
 			}
@@ -204,7 +204,8 @@ func TestGridSize(t *testing.T) {
 			}
 		}
 	}
-	// A grid of sigma/16 and releases whose change is mostly noise, at dimension 10,000: at most 7.5 bits.
+	// At dimension 10,000, on a grid of sigma/16, a release whose change is mostly noise takes at most 7.5 bits a
+	// number.
 	g := gridNormals(10_000, 16*math.Sqrt2, 2)
 	if n := len(mustAppend(t, newCodec(t, len(g)),
 		&admm.Message{Kind: admm.Release, Round: 1000, Grid: g})); 8*n > 75_000 {
@@ -218,7 +219,7 @@ func TestGridSize(t *testing.T) {
 	}
 }
 
-// Errors inside a packed grid, at dimension 100.
+// Decode refuses errors inside a packed grid, at dimension 100.
 func TestDecodeRefusesPacked(t *testing.T) {
 	const dim = 100
 	ones := bytes.Repeat([]byte{0xff}, 300)
@@ -236,9 +237,9 @@ func TestDecodeRefusesPacked(t *testing.T) {
 		{"Rice code cut", rice(0, make([]byte, 12)...), "found the end inside a number"},
 		{"Rice code cut in the low bits", rice(8, make([]byte, 112)...), "found the end inside a number"},
 		{"Rice run without end", rice(0, ones...), "found the end inside a number"}, // 52 bits for each escape
-		{"run to the end", rice(30, ones[:200]...), "number 0: found 4294967295 escaped, wanted no escape below 21474836480"},
-		{"needless escape", rice(4, 0xff, 0xff, 0x0f, 0, 0, 0, 0), "number 0: found 0 escaped, wanted no escape below 320"},
-		{"more than 32 bits", rice(30, 0x0f), "number 0: found 4 ones before parameter 30, wanted a number of 32 bits"},
+		{"run to the end", rice(30, ones[:200]...), "number 0: found an escape for 4294967295, wanted none below 21474836480"},
+		{"needless escape", rice(4, 0xff, 0xff, 0x0f, 0, 0, 0, 0), "number 0: found an escape for 0, wanted none below 320"},
+		{"more than 32 bits", rice(30, 0x0f), "number 0: found 4 ones in a code of parameter 30, wanted a number of at most 32 bits"},
 		{"bits left over", rice(0, append(make([]byte, 12), 0x10)...), "found bits 0b1 after the last number, wanted zeros"},
 		{"Rice code and more", rice(0, make([]byte, 14)...), "grid: found 1 bytes after the last block, wanted none"},
 	} {
@@ -341,7 +342,7 @@ func TestMutations(t *testing.T) {
 			taken++
 			var err error
 			if second, err = c.Append(second[:0], got); err != nil || len(second) > MaxFrame(dim) {
-				t.Fatalf("frame %d: %x was taken and cannot be sent: %v", i, buf, err)
+				t.Fatalf("frame %d: %x was accepted and cannot be sent: %v", i, buf, err)
 			}
 			if err := c.Decode(second, again); err != nil || !sameFrame(got, again) {
 				t.Fatalf("frame %d: %x comes back as another: %v", i, buf, err)
@@ -359,7 +360,7 @@ func TestMutations(t *testing.T) {
 		}
 	}
 	if taken == 0 || taken > count/2 {
-		t.Errorf("%d of %d mutations taken: they are all harmless or all fatal", taken, count)
+		t.Errorf("%d of %d mutations accepted: they are all harmless or all fatal", taken, count)
 	}
 }
 

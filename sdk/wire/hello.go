@@ -26,7 +26,7 @@ type Hello struct {
 	Fleet [32]byte // SHA-256 of the fleet file's canonical form
 	From  string   // name of the sender: 1 to 64 bytes of UTF-8
 	To    string   // name of the receiver, 1 to 64 bytes of UTF-8
-	Codec uint32   // version of the protocol: Protocol, or the sender's other version, at least 1
+	Codec uint32   // version of the sender's protocol, at least 1; this package sends Protocol
 
 	Adapter string // form, numbers and seed of the fleet's adapter for display, up to 64 bytes; empty without one
 
@@ -69,7 +69,7 @@ func (h Hello) check() error {
 		adapter = checkName("adapter", h.Adapter)
 	}
 	if h.Codec == 0 {
-		codec = errors.New("codec: found 0, wanted a version from 1 on")
+		codec = errors.New("codec: found 0, wanted a version of 1 or more")
 	}
 	if len(h.Sections) > maxSections {
 		sections = fmt.Errorf("sections: found %d, wanted at most %d", len(h.Sections), maxSections)
@@ -111,7 +111,7 @@ func decodeHello(b []byte) (h Hello, err error) {
 	case len(e.Fleet) != len(h.Fleet):
 		return h, fmt.Errorf("fleet: found %d bytes, wanted %d", len(e.Fleet), len(h.Fleet))
 	case len(e.Sections)%4 != 0:
-		return h, fmt.Errorf("sections: found %d bytes, wanted 4 for each", len(e.Sections))
+		return h, fmt.Errorf("sections: found %d bytes, wanted 4 for each section", len(e.Sections))
 	}
 	h = Hello{Run: e.Run, Fleet: [32]byte(e.Fleet), From: e.From, To: e.To, Codec: e.Codec, Adapter: e.Adapter}
 	for sum := range slices.Chunk(e.Sections, 4) {
@@ -120,8 +120,9 @@ func decodeHello(b []byte) (h Hello, err error) {
 	return h, h.check()
 }
 
-// Check compares a received hello with the expected one. The error lists every differing field with both values: the
-// first eight bytes of fleet hashes and, if both hellos have sections, want's names of those that differ.
+// Check compares a received hello with the expected one. The error lists every differing field with both values. A
+// fleet hash is shown by its first eight bytes and, if both hellos have sections, with the names of the sections that
+// differ.
 func (h Hello) Check(want Hello) error {
 	var errs []error
 	differ := func(field, format string, found, wanted any, more string) {
@@ -160,7 +161,7 @@ func (h Hello) differing(want Hello) string {
 	}
 	switch len(names) {
 	case 0:
-		return ": in no section"
+		return ": no section differs"
 	case 1:
 		return ": " + names[0] + " differs"
 	}

@@ -73,7 +73,7 @@ func TestHelloRoundTrip(t *testing.T) {
 		}
 		for n := range b {
 			if _, err := DecodeHello(b[:n]); err == nil {
-				t.Errorf("%d of %d bytes were taken for a hello", n, len(b))
+				t.Errorf("%d of %d bytes were accepted as a hello", n, len(b))
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func TestHelloCheckSections(t *testing.T) {
 		{"one", func(h, want *Hello) { h.Sections[1].Sum[0]++ }, ": method differs"},
 		{"two", func(h, want *Hello) { h.Sections[0].Sum[3]++; h.Sections[2].Sum[2]++ }, ": graph, privacy differ"},
 		{"no name", func(h, want *Hello) { h.Sections[3].Sum[1]++ }, ": section 4 differs"},
-		{"none", func(h, want *Hello) {}, ": in no section"},
+		{"none", func(h, want *Hello) {}, ": no section differs"},
 		{"not had", func(h, want *Hello) { h.Sections = h.Sections[:2] }, ": privacy, section 4 differ"},
 		{"not wanted", func(h, want *Hello) { want.Sections = want.Sections[:3] }, ": section 4 differs"},
 		{"had by neither", func(h, want *Hello) {
@@ -161,7 +161,7 @@ func TestEncodeHelloRefuses(t *testing.T) {
 		{"no from", func(h *Hello) { h.From = "" }, "from: found an empty string"},
 		{"broken from", func(h *Hello) { h.From = "a\xff" }, `from: found "a\xff", wanted valid UTF-8`},
 		{"no to", func(h *Hello) { h.To = "" }, "to: found an empty string"},
-		{"no codec", func(h *Hello) { h.Codec = 0 }, "codec: found 0, wanted a version from 1 on"},
+		{"no codec", func(h *Hello) { h.Codec = 0 }, "codec: found 0, wanted a version of 1 or more"},
 		{"long adapter", func(h *Hello) { h.Adapter = strings.Repeat("a", 65) }, "adapter: found 65 bytes, wanted 1..64"},
 		{"17 sections", func(h *Hello) { h.Sections = make([]Section, 17) }, "sections: found 17, wanted at most 16"},
 		{"two at once", func(h *Hello) { h.Run, h.To = "", "" }, "to: found an empty string"},
@@ -192,7 +192,7 @@ var malformedHellos = []struct {
 	{"unknown", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b", 8, 0),
 		"cbor: found unknown field at map element index 5"},
 	{"sections empty", withSections([]byte{}), "wanted deterministic CBOR"},
-	{"sections cut", withSections(make([]byte, 7)), "sections: found 7 bytes, wanted 4 for each"},
+	{"sections cut", withSections(make([]byte, 7)), "sections: found 7 bytes, wanted 4 for each section"},
 	{"17 sections", withSections(make([]byte, 68)), "sections: found 17, wanted at most 16"},
 	{"sections of 1 GiB", withSections(raw{0x5a, 0x40, 0, 0, 0, 0}), "unexpected EOF"},
 	{"sections null", withSections(nil), "wanted deterministic CBOR"},
@@ -206,7 +206,7 @@ var malformedHellos = []struct {
 	{"no from", pairs(1, 1, 2, "r", 3, make([]byte, 32), 5, "b"), "wanted deterministic CBOR"},
 	{"no to", pairs(1, 1, 2, "r", 3, make([]byte, 32), 4, "a"), "wanted deterministic CBOR"},
 	{"codec 0", pairs(1, 0, 2, "r", 3, make([]byte, 32), 4, "a", 5, "b"),
-		"codec: found 0, wanted a version from 1 on"},
+		"codec: found 0, wanted a version of 1 or more"},
 	{"codec text", pairs(1, "1", 2, "r", 3, make([]byte, 32), 4, "a", 5, "b"), "cbor: cannot unmarshal UTF-8 text string into Go struct field wire.hello.1 of type uint32"},
 	{"run empty", pairs(1, 1, 2, "", 3, make([]byte, 32), 4, "a", 5, "b"), "run: found an empty string"},
 	{"run long", pairs(1, 1, 2, strings.Repeat("x", 65), 3, make([]byte, 32), 4, "a", 5, "b"),

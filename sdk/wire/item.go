@@ -74,7 +74,7 @@ func (v numbers[T]) MarshalBinary() ([]byte, error) {
 // UnmarshalBinary parses the output of MarshalBinary; v is nil for no bytes.
 func (v *numbers[T]) UnmarshalBinary(b []byte) error {
 	if len(b)%4 != 0 {
-		return fmt.Errorf("found %d bytes, wanted 4 a number", len(b))
+		return fmt.Errorf("found %d bytes, wanted 4 for each number", len(b))
 	}
 	*v = sized(*v, len(b)/4)
 	_, err := binary.Decode(b, binary.LittleEndian, []T(*v))

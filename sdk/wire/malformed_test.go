@@ -104,22 +104,22 @@ var malformedFrames = []struct {
 	{"stops a number", pairs(1, 1, 2, 2, 3, 0, 18, 1), "cbor: cannot unmarshal positive integer into Go struct field wire.frame.18 of type []uint8"},
 	{"key 11", pairs(1, 1, 2, 5, 3, 0, 10, 0, 11, 0), "cbor: found unknown field at map element index 4"},
 	{"stops empty", pairs(1, 1, 2, 2, 3, 0, 18, []byte{}), "wanted deterministic CBOR"},
-	{"stops too long", pairs(1, 1, 2, 2, 3, 0, 18, make([]byte, 9*195)), "stops: found 1755 bytes, wanted 195 for each of at most 8"},
+	{"stops too long", pairs(1, 1, 2, 2, 3, 0, 18, make([]byte, 9*195)), "stops: found 1755 bytes, wanted 195 for each stop and at most 8 stops"},
 	{"stops in part", pairs(1, 1, 2, 2, 3, 0, 18, make([]byte, 196)), "stops: found 196 bytes, wanted 195 for each"},
 	{"stops of a join", pairs(1, 1, 2, 5, 3, 0, 10, 1, 18, make([]byte, 195)),
-		"stops: found it, wanted none with kind join"},
-	{"offer of a done", pairs(1, 1, 2, 2, 3, 0, 17, make([]byte, 191)), "offer: found it, wanted none with kind done"},
+		"stops: found the field, wanted none with kind join"},
+	{"offer of a done", pairs(1, 1, 2, 2, 3, 0, 17, make([]byte, 191)), "offer: found the field, wanted none with kind done"},
 	{"short offer", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 17, make([]byte, 190)), "offer: found 190 bytes, wanted 191"},
 	{"own a number", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 12, 1), "cbor: cannot unmarshal positive integer into Go struct field wire.frame.12 of type []uint8"},
 	{"own empty", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 12, []byte{}), "wanted deterministic CBOR"},
 	{"own of a done", pairs(1, 1, 2, 2, 3, 0, 12, []byte{1}),
-		"own: found it, wanted none with kind done"},
+		"own: found the field, wanted none with kind done"},
 	{"countersign of a probe", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 16, []byte{1}),
-		"countersign: found it, wanted none with kind probe"},
+		"countersign: found the field, wanted none with kind probe"},
 	{"key 15", pairs(1, 1, 2, 4, 3, 0, 9, 0, 10, 0, 15, make([]byte, 16)), "cbor: found unknown field at map element index 5"},
-	{"double without other", pairs(1, 1, 2, 7, 3, 0, 13, []byte{1}), "other: found nothing, wanted it with kind conflict"},
-	{"incarnation with done", pairs(1, 1, 2, 2, 3, 0, 10, 1), "incarnation: found it, wanted none with kind done"},
-	{"probe without incarnation", pairs(1, 1, 2, 4, 3, 0, 9, 0), "incarnation: found nothing, wanted it with kind probe"},
+	{"double without other", pairs(1, 1, 2, 7, 3, 0, 13, []byte{1}), "other: found no field, wanted one with kind conflict"},
+	{"incarnation with done", pairs(1, 1, 2, 2, 3, 0, 10, 1), "incarnation: found the field, wanted none with kind done"},
+	{"probe without incarnation", pairs(1, 1, 2, 4, 3, 0, 9, 0), "incarnation: found no field, wanted one with kind probe"},
 	{"key 0", pairs(0, 1, 1, 1, 2, 2, 3, 0), "cbor: found unknown field at map element index 0"},
 	{"key -1", pairs(1, 1, -1, 2, 3, 0), "cbor: found unknown field at map element index 1"},
 	{"huge key", pairs(1, 1, 2, 2, 3, 0, uint64(math.MaxUint64), 0),
@@ -135,7 +135,7 @@ var malformedFrames = []struct {
 	{"no version", pairs(2, 2, 3, 0), "wanted deterministic CBOR"},
 	{"no kind", pairs(1, 1, 3, 0), "wanted deterministic CBOR"},
 	{"no round", pairs(1, 1, 2, 2), "wanted deterministic CBOR"},
-	{"no vector", pairs(1, 1, 2, 1, 3, 0), "vector: found nothing, wanted it with kind message"},
+	{"no vector", pairs(1, 1, 2, 1, 3, 0), "vector: found no field, wanted one with kind message"},
 	{"version 0", pairs(1, 0, 2, 2, 3, 0), "version: found 0, wanted 1"},
 	{"version 2", pairs(1, 2, 2, 2, 3, 0), "version: found 2, wanted 1"},
 	{"version null", pairs(1, nil, 2, 2, 3, 0), "wanted deterministic CBOR"},
@@ -146,31 +146,31 @@ var malformedFrames = []struct {
 	{"kind 0", pairs(1, 1, 2, 0, 3, 0), "kind: found 0, wanted 1..7 or 9..11"},
 	{"kind 8", pairs(1, 1, 2, 8, 3, 0, 9, 0, 10, 0), "kind: found 8, wanted 1..7 or 9..11"},
 	{"kind 12", pairs(1, 1, 2, 12, 3, 0), "kind: found 12, wanted 1..7 or 9..11"},
-	{"relay without known", pairs(1, 1, 2, 11, 3, 0), "known: found nothing, wanted it with kind relay"},
-	{"relay with half an offer", pairs(1, 1, 2, 11, 3, 0, 20, make([]byte, signed.RelayedSize-1), 21, []byte{1}), "relayed: found 194 bytes, wanted 195 for each of at most 8"},
+	{"relay without known", pairs(1, 1, 2, 11, 3, 0), "known: found no field, wanted one with kind relay"},
+	{"relay with half an offer", pairs(1, 1, 2, 11, 3, 0, 20, make([]byte, signed.RelayedSize-1), 21, []byte{1}), "relayed: found 194 bytes, wanted 195 for each statement and at most 8 statements"},
 	{"relay with nine offers", pairs(1, 1, 2, 11, 3, 0, 20, make([]byte, 9*signed.RelayedSize), 21, []byte{1}), "relayed: found 1755 bytes"},
 	{"relay of too many members", pairs(1, 1, 2, 11, 3, 0, 21, make([]byte, 257)), "known: found 257 bytes, wanted at most 256"},
-	{"release with offers", pairs(1, 1, 2, 3, 3, 0, 20, make([]byte, signed.RelayedSize)), "relayed: found it, wanted none with kind release"},
+	{"release with offers", pairs(1, 1, 2, 3, 3, 0, 20, make([]byte, signed.RelayedSize)), "relayed: found the field, wanted none with kind release"},
 	{"kind 261", pairs(1, 1, 2, 261, 3, 0, 10, 0), "kind: found 261, wanted 1..7 or 9..11"}, // 5 in the lowest byte
-	{"join without incarnation", pairs(1, 1, 2, 5, 3, 0), "incarnation: found nothing, wanted it with kind join"},
+	{"join without incarnation", pairs(1, 1, 2, 5, 3, 0), "incarnation: found no field, wanted one with kind join"},
 	{"join with a negative incarnation", pairs(1, 1, 2, 5, 3, 0, 10, -1),
 		"cbor: cannot unmarshal negative integer into Go struct field wire.frame.10 of type uint64"},
 	{"join with an overlong incarnation", pairs(1, 1, 2, 5, 3, 0, 10, raw{0x18, 1}), "wanted deterministic CBOR"},
 	{"join in another order", pairs(1, 1, 2, 5, 10, 0, 3, 0), "wanted deterministic CBOR"},
 	{"join of a round too high", pairs(1, 1, 2, 5, 3, uint32(1<<31), 10, 0), "round: found 2147483648, wanted 0..2147483647"},
-	{"resent join", pairs(1, 1, 2, 5, 3, 0, 4, true, 10, 0), "resent: found it, wanted none with kind join"},
-	{"vector with join", pairs(1, 1, 2, 5, 3, 0, 5, vector(1, 2), 10, 0), "vector: found it, wanted none with kind join"},
-	{"grid with join", pairs(1, 1, 2, 5, 3, 0, 7, grid(1, 2), 10, 0), "grid: found it, wanted none with kind join"},
-	{"held with join", pairs(1, 1, 2, 5, 3, 0, 9, 0, 10, 0), "held: found it, wanted none with kind join"},
-	{"own of a join", pairs(1, 1, 2, 5, 3, 0, 10, 0, 12, []byte{1}), "own: found it, wanted none with kind join"},
+	{"resent join", pairs(1, 1, 2, 5, 3, 0, 4, true, 10, 0), "resent: found the field, wanted none with kind join"},
+	{"vector with join", pairs(1, 1, 2, 5, 3, 0, 5, vector(1, 2), 10, 0), "vector: found the field, wanted none with kind join"},
+	{"grid with join", pairs(1, 1, 2, 5, 3, 0, 7, grid(1, 2), 10, 0), "grid: found the field, wanted none with kind join"},
+	{"held with join", pairs(1, 1, 2, 5, 3, 0, 9, 0, 10, 0), "held: found the field, wanted none with kind join"},
+	{"own of a join", pairs(1, 1, 2, 5, 3, 0, 10, 0, 12, []byte{1}), "own: found the field, wanted none with kind join"},
 	{"standing without held", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 10, 0),
-		"held: found nothing, wanted it with kind standing"},
+		"held: found no field, wanted one with kind standing"},
 	{"standing without incarnation", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0),
-		"incarnation: found nothing, wanted it with kind standing"},
+		"incarnation: found no field, wanted one with kind standing"},
 	{"standing nowhere", pairs(1, 1, 2, 6, 3, 0, 9, 0, 10, 0),
-		"vector: found neither it nor a grid, wanted one of them with kind standing"},
+		"vector: found no vector and no grid, wanted one of them with kind standing"},
 	{"standing at two places", pairs(1, 1, 2, 6, 3, 0, 5, vector(1, 2), 7, grid(1, 2), 9, 0, 10, 0),
-		"vector: found one and a grid as well, wanted one of them"},
+		"vector: found a vector and a grid, wanted only one of them"},
 	{"standing at an empty vector", pairs(1, 1, 2, 6, 3, 0, 5, []byte{}, 7, grid(1, 2), 9, 0, 10, 0),
 		"wanted deterministic CBOR"},
 	{"standing at a NaN", pairs(1, 1, 2, 6, 3, 0, 5, vector(1, nan), 9, 0, 10, 0),
@@ -184,9 +184,9 @@ var malformedFrames = []struct {
 	{"standing after a round too high", pairs(1, 1, 2, 6, 3, uint32(1<<31), 7, grid(1, 2), 9, 0, 10, 0),
 		"round: found 2147483648, wanted 0..2147483647"},
 	{"resent standing", pairs(1, 1, 2, 6, 3, 0, 4, true, 7, grid(1, 2), 9, 0, 10, 0),
-		"resent: found it, wanted none with kind standing"},
+		"resent: found the field, wanted none with kind standing"},
 	{"offer of a standing", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0, 10, 0, 17, make([]byte, 191)),
-		"offer: found it, wanted none with kind standing"},
+		"offer: found the field, wanted none with kind standing"},
 	{"long other of a standing", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0, 10, 0, 14, make([]byte, 736)),
 		"other: found 736 bytes, wanted at most 735"},
 	{"long proof of a standing", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0, 10, 0, 13, make([]byte, 257)),
@@ -194,21 +194,21 @@ var malformedFrames = []struct {
 	{"stops in part of a standing", pairs(1, 1, 2, 6, 3, 0, 7, grid(1, 2), 9, 0, 10, 0, 18, make([]byte, 194)),
 		"stops: found 194 bytes, wanted 195 for each"},
 	{"start without incarnation", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2)),
-		"incarnation: found nothing, wanted it with kind start"},
+		"incarnation: found no field, wanted one with kind start"},
 	{"starting nowhere", pairs(1, 1, 2, 9, 3, 0, 10, 0),
-		"vector: found neither it nor a grid, wanted one of them with kind start"},
+		"vector: found no vector and no grid, wanted one of them with kind start"},
 	{"starting at two places", pairs(1, 1, 2, 9, 3, 0, 5, vector(1, 2), 7, grid(1, 2), 10, 0),
-		"vector: found one and a grid as well, wanted one of them"},
+		"vector: found a vector and a grid, wanted only one of them"},
 	{"starting at an infinity", pairs(1, 1, 2, 9, 3, 0, 5, vector(inf, 1), 10, 0),
 		"vector: found +Inf at coordinate 0, wanted a finite number"},
 	{"starting at a long grid", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2, 3), 10, 0),
 		"grid: found 4 bytes after the last block, wanted none"},
 	{"start after a round too high", pairs(1, 1, 2, 9, 3, uint32(1<<31), 7, grid(1, 2), 10, 0),
 		"round: found 2147483648, wanted 0..2147483647"},
-	{"resent start", pairs(1, 1, 2, 9, 3, 0, 4, true, 7, grid(1, 2), 10, 0), "resent: found it, wanted none with kind start"},
-	{"held with start", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2), 9, 0, 10, 0), "held: found it, wanted none with kind start"},
+	{"resent start", pairs(1, 1, 2, 9, 3, 0, 4, true, 7, grid(1, 2), 10, 0), "resent: found the field, wanted none with kind start"},
+	{"held with start", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2), 9, 0, 10, 0), "held: found the field, wanted none with kind start"},
 	{"proof of a start", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2), 10, 0, 13, []byte{1}),
-		"proof: found it, wanted none with kind start"},
+		"proof: found the field, wanted none with kind start"},
 	{"short offer of a start", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2), 10, 0, 17, make([]byte, 190)),
 		"offer: found 190 bytes, wanted 191"},
 	{"long own of a start", pairs(1, 1, 2, 9, 3, 0, 7, grid(1, 2), 10, 0, 12, make([]byte, 257)),
@@ -226,7 +226,7 @@ var malformedFrames = []struct {
 	{"resent false", pairs(1, 1, 2, 2, 3, 0, 4, false), "wanted deterministic CBOR"},
 	{"resent 1", pairs(1, 1, 2, 2, 3, 0, 4, 1), "cbor: cannot unmarshal positive integer into Go struct field wire.frame.4 of type bool"},
 	{"resent null", pairs(1, 1, 2, 2, 3, 0, 4, nil), "wanted deterministic CBOR"},
-	{"vector with done", pairs(1, 1, 2, 2, 3, 0, 5, vector(1, 2)), "vector: found it, wanted none with kind done"},
+	{"vector with done", pairs(1, 1, 2, 2, 3, 0, 5, vector(1, 2)), "vector: found the field, wanted none with kind done"},
 	{"vector null", pairs(1, 1, 2, 1, 3, 0, 5, nil), "wanted deterministic CBOR"},
 	{"vector overlong length", pairs(1, 1, 2, 1, 3, 0, 5, raw(append([]byte{0x58, 12}, vector(1, 2)...))),
 		"wanted deterministic CBOR"},
@@ -239,15 +239,15 @@ var malformedFrames = []struct {
 	{"vector with Inf", pairs(1, 1, 2, 1, 3, 0, 5, vector(inf, 1)), "vector: found +Inf at coordinate 0"},
 	{"vector with -Inf", pairs(1, 1, 2, 1, 3, 0, 5, vector(-inf, 1)), "vector: found -Inf at coordinate 0"},
 	{"vector empty", pairs(1, 1, 2, 1, 3, 0, 5, []byte{}), "wanted deterministic CBOR"},
-	{"grid with message", pairs(1, 1, 2, 1, 3, 0, 7, grid(1, 2)), "grid: found it, wanted none with kind message"},
-	{"grid with done", pairs(1, 1, 2, 2, 3, 0, 7, grid(1, 2)), "grid: found it, wanted none with kind done"},
-	{"grid with probe", pairs(1, 1, 2, 4, 3, 0, 7, grid(1, 2), 9, 0, 10, 0), "grid: found it, wanted none with kind probe"},
+	{"grid with message", pairs(1, 1, 2, 1, 3, 0, 7, grid(1, 2)), "grid: found the field, wanted none with kind message"},
+	{"grid with done", pairs(1, 1, 2, 2, 3, 0, 7, grid(1, 2)), "grid: found the field, wanted none with kind done"},
+	{"grid with probe", pairs(1, 1, 2, 4, 3, 0, 7, grid(1, 2), 9, 0, 10, 0), "grid: found the field, wanted none with kind probe"},
 	{"vector with probe", pairs(1, 1, 2, 4, 3, 0, 5, vector(1, 2), 9, 0, 10, 0),
-		"vector: found it, wanted none with kind probe"},
+		"vector: found the field, wanted none with kind probe"},
 	{"empty release", pairs(1, 1, 2, 3, 3, 0),
-		"vector: found neither it nor a grid, wanted one of them with kind release"},
+		"vector: found no vector and no grid, wanted one of them with kind release"},
 	{"vector and grid", pairs(1, 1, 2, 3, 3, 0, 5, vector(1, 2), 7, grid(1, 2)),
-		"vector: found one and a grid as well, wanted one of them"},
+		"vector: found a vector and a grid, wanted only one of them"},
 	{"duplicate grid", pairs(1, 1, 2, 3, 3, 0, 7, grid(1, 2), 7, grid(1, 2)), "cbor: found duplicate map key 7 at map element index 4"},
 	{"duplicate held", pairs(1, 1, 2, 4, 3, 0, 9, 1, 9, 1), "cbor: found duplicate map key 9 at map element index 4"},
 	{"grid null", pairs(1, 1, 2, 3, 3, 0, 7, nil), "wanted deterministic CBOR"},
@@ -258,13 +258,13 @@ var malformedFrames = []struct {
 	{"grid of 1 GiB", pairs(1, 1, 2, 3, 3, 0, 7, raw{0x5a, 0x40, 0, 0, 0, 0, 0}), "unexpected EOF"},
 	{"packed of 1 GiB", pairs(1, 1, 2, 3, 3, 0, 7, raw{0x5b, 0x40, 0, 0, 0, 0, 0}), "unexpected EOF"},
 	{"grid empty", pairs(1, 1, 2, 3, 3, 0, 7, []byte{}), "wanted deterministic CBOR"},
-	{"no held", pairs(1, 1, 2, 4, 3, 0), "held: found nothing, wanted it with kind probe"},
+	{"no held", pairs(1, 1, 2, 4, 3, 0), "held: found no field, wanted one with kind probe"},
 	{"held negative", pairs(1, 1, 2, 4, 3, 0, 9, -1), "cbor: cannot unmarshal negative integer into Go struct field wire.frame.9 of type uint64"},
 	{"held too high", pairs(1, 1, 2, 4, 3, 0, 9, uint32(1<<31), 10, 0), "held: found 2147483648, wanted 0..2147483647"},
 	{"held overlong", pairs(1, 1, 2, 4, 3, 0, 9, raw{0x18, 1}),
 		"wanted deterministic CBOR"},
-	{"held with release", pairs(1, 1, 2, 3, 3, 0, 7, grid(1, 2), 9, 1), "held: found it, wanted none with kind release"},
-	{"held with done", pairs(1, 1, 2, 2, 3, 0, 9, 0), "held: found it, wanted none with kind done"},
+	{"held with release", pairs(1, 1, 2, 3, 3, 0, 7, grid(1, 2), 9, 1), "held: found the field, wanted none with kind release"},
+	{"held with done", pairs(1, 1, 2, 2, 3, 0, 9, 0), "held: found the field, wanted none with kind done"},
 	{"too long", append(pairs(1, 1, 2, 2, 3, 0), make([]byte, 9200)...),
 		"found 9207 bytes, wanted at most 9107 for dimension 2"},
 	{"vector in a tag", pairs(1, 1, 2, 1, 3, 0, 5, cbor.Tag{Number: 85, Content: vector(1, 2)}), "cbor: CBOR tag isn't allowed"},
@@ -376,20 +376,20 @@ func TestFieldsOfKinds(t *testing.T) {
 			payload := either && (f.key == 5 || f.key == 7)
 			with := append(slices.Clone(kind.must), f.key)
 			switch {
-			case f.key == 4 && kind.onWire == 4: // it turns a probe into a probe reply, and vice versa
+			case f.key == 4 && kind.onWire == 4: // this field turns a probe into a probe reply, and vice versa
 			case slices.Contains(kind.must, f.key):
-				want := fmt.Sprintf("%s: found nothing, wanted it with kind %s", f.name, kind.kind)
+				want := fmt.Sprintf("%s: found no field, wanted one with kind %s", f.name, kind.kind)
 				if payload {
-					want = fmt.Sprintf("vector: found neither it nor a grid, wanted one of them with kind %s", kind.kind)
+					want = fmt.Sprintf("vector: found no vector and no grid, wanted one of them with kind %s", kind.kind)
 				}
 				without := slices.DeleteFunc(slices.Clone(kind.must), func(k int) bool { return k == f.key })
 				try(without, want, f.key == 9 || f.key == 10) // a message always has these two, even if they are 0
 			case slices.Contains(kind.may, f.key):
 				try(with, "", false)
 			case payload:
-				try(with, "vector: found one and a grid as well, wanted one of them", false)
+				try(with, "vector: found a vector and a grid, wanted only one of them", false)
 			default:
-				try(with, fmt.Sprintf("%s: found it, wanted none with kind %s", f.name, kind.kind), false)
+				try(with, fmt.Sprintf("%s: found the field, wanted none with kind %s", f.name, kind.kind), false)
 			}
 		}
 	}
@@ -418,7 +418,7 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 		var f admm.Message
 		for n := range frame {
 			if c.Decode(frame[:n], &f) == nil {
-				t.Errorf("%d of %d bytes were taken for a frame", n, len(frame))
+				t.Errorf("%d of %d bytes were accepted as a frame", n, len(frame))
 			}
 		}
 	}

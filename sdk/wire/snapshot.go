@@ -14,8 +14,8 @@ const snapshotVersion = 1
 
 // Limits of a [Snapshot], in bytes.
 const (
-	maxFilter = 64 << 10 // of Filter
-	maxLedger = 256      // of Ledger
+	maxFilter = 64 << 10
+	maxLedger = 256
 )
 
 // Snapshot is the durable state of a node after a release: its owner, and all that the bits of the next round depend
@@ -29,7 +29,7 @@ type Snapshot struct {
 	// State is the machine's state. Peers stores its neighbors by name: DecodeSnapshot sets their numbers to 0. State.X
 	// has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in epoch 0.
 	State admm.State
-	Peers []Peer // of the edges of State, in the same order; nil if there are none
+	Peers []Peer // peers of the edges of State, in the same order; nil if there are none
 
 	Epoch  uint16 // number of devices of this name that were lost before
 	Filter []byte // state of the privacy filter, up to 64 KiB, opaque; nil if there is none
@@ -99,8 +99,8 @@ const (
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
-// MaxSnapshot returns an upper bound, in bytes, of every snapshot of dim coordinates with that many edges and samples
-// numbers in Last, for dim and samples in 0..MaxDim, or the highest int if the bound overflows.
+// MaxSnapshot returns an upper bound, in bytes, of every snapshot with dim coordinates, the given number of edges, and
+// samples numbers in Last, for dim and samples in 0..MaxDim. It returns the highest int if the bound overflows.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers in vectors
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))

@@ -147,7 +147,8 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	}
 }
 
-// A snapshot can reach MaxSnapshot but for a few bytes of heads. MaxSnapshot is the highest int if an int is too small.
+// A snapshot can be as long as MaxSnapshot except for a few bytes of heads. MaxSnapshot is the highest int if the bound
+// does not fit an int.
 func TestMaxSnapshot(t *testing.T) {
 	c := largeSnapshot(20_000, 3, 70_000)
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
@@ -257,7 +258,7 @@ func checkpointPairs(replace map[int]any) []byte {
 	return withKeys(fields, replace)
 }
 
-// edgeWith returns a snapshot with one edge, some of whose fields are replaced or omitted likewise.
+// edgeWith returns a snapshot with one edge, some of whose fields are replaced or omitted as in checkpointPairs.
 func edgeWith(replace map[int]any) []byte {
 	fields := map[int]any{1: "p", 2: number8(0), 3: floatBytes(1, 2), 4: []byte{}, 5: []byte{}, 6: number8(0), 7: []byte{},
 		8: []byte{}, 9: number8(0), 10: number8(0), 11: number8(0), 12: number8(0), 13: []byte{}}
@@ -331,7 +332,7 @@ var malformedSnapshots = []struct {
 	{"round absurd", checkpointPairs(map[int]any{5: number8(math.MaxUint64)}), "round: found -1, wanted 0..2147483647"},
 	{"no x", checkpointPairs(map[int]any{6: nil}), "wanted deterministic CBOR"},
 	{"x null", checkpointPairs(map[int]any{6: raw{0xf6}}), "wanted deterministic CBOR"},
-	{"x uneven", checkpointPairs(map[int]any{6: make([]byte, 7)}), "found 7 bytes, wanted 4 a number"},
+	{"x uneven", checkpointPairs(map[int]any{6: make([]byte, 7)}), "found 7 bytes, wanted 4 for each number"},
 	{"x of 1 GiB", checkpointPairs(map[int]any{6: raw{0x5a, 0x40, 0, 0, 0}}), "unexpected EOF"},
 	{"NaN in x", checkpointPairs(map[int]any{6: floatBytes(1, nan)}), "x: found NaN at coordinate 1, wanted a finite number"},
 	{"short grid", checkpointPairs(map[int]any{7: floatBytes(1)}), "length of grid: found 1, wanted 2..2"},
@@ -392,7 +393,7 @@ func TestDecodeSnapshotRefuses(t *testing.T) {
 	b := mustSnapshot(t, sampleSnapshot())
 	for n := range b {
 		if DecodeSnapshot(b[:n], &c) == nil {
-			t.Errorf("%d of %d bytes were taken for a checkpoint", n, len(b))
+			t.Errorf("%d of %d bytes were accepted as a snapshot", n, len(b))
 		}
 	}
 }
@@ -415,7 +416,7 @@ func FuzzDecodeSnapshot(f *testing.F) {
 			t.Fatalf("%x came back as %x, %v", b, again, err)
 		}
 		if most := MaxSnapshot(len(c.State.X), len(c.State.Edges), len(c.State.Last)); len(b) > most {
-			t.Fatalf("%d bytes taken, above MaxSnapshot = %d", len(b), most)
+			t.Fatalf("%d bytes accepted, above MaxSnapshot = %d", len(b), most)
 		}
 	})
 }

@@ -4,7 +4,7 @@ package rng
 
 const (
 	group = 8 // blocks per assembly iteration; it stores whole groups only
-	few   = 2 // up to so many blocks are faster in Go than a group in assembly
+	few   = 2 // up to this many blocks are faster in Go than a group in assembly
 )
 
 // run is runGo, in assembly where that is faster.

@@ -67,8 +67,9 @@ func TestIntNBounds(t *testing.T) {
 	}
 }
 
-// Small n: equal frequencies. Then n for which a method without rejection is far off: 3/8 of 2^32, where the remainders
-// mod 3 would have the ratio 3:3:2, and 3/4, where it would be 2:1:1. The last check shows that the test detects that.
+// For small n all results are equally frequent. Larger n are those for which a method without rejection is far off: 3/8
+// of 2^32, where the remainders mod 3 would have the ratio 3:3:2, and 3/4 of 2^32, where it would be 2:1:1. The last
+// check shows that the test detects such a method.
 func TestIntNUnbiased(t *testing.T) {
 	const draws = 1000000
 	for _, n := range []int{2, 3, 7, 10, 100} {
@@ -152,8 +153,8 @@ func quantiles(n int, lo, hi float64, cdf func(float64) float64) []float64 {
 
 func normalCDF(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
-// 3e6 draws in 40 cells: a scale that is off by 0.5 % adds 3e6 * 2 * 0.005^2 = 150 to a statistic of about 39 with a
-// limit of 92, and the same draws with such a scale fail the test.
+// The test sorts 3e6 draws into 40 cells. A scale that is off by 0.5 % adds 3e6 * 2 * 0.005^2 = 150 to a statistic of
+// about 39 with a limit of 92, and the same draws with such a scale fail the test.
 func TestNormalChiSquare(t *testing.T) {
 	if testing.Short() {
 		t.Skip("three million normal draws are left out in short mode")
@@ -188,7 +189,7 @@ func TestNormalChiSquare(t *testing.T) {
 	}
 }
 
-// The first four moments, and the independence of the two draws of a pair and of successive pairs. Each mean over n
+// The first four moments are right, and the two draws of a pair and successive pairs are independent. Each mean over n
 // draws may deviate by five of its standard deviations.
 func TestNormalMoments(t *testing.T) {
 	const n = 400000
@@ -296,7 +297,7 @@ func TestGamma(t *testing.T) {
 	}
 }
 
-// The reference for Gamma, where the law has a closed form.
+// The reference for Gamma is right where the law has a closed form.
 func TestGammaReference(t *testing.T) {
 	for _, x := range []float64{0.01, 0.3, 1, 2.5, 8} {
 		for _, c := range []struct{ shape, want float64 }{

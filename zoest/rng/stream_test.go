@@ -201,7 +201,7 @@ func TestStreamAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The first words at some addresses, and the first draws of each kind at one: all processors must agree.
+// All processors agree on the first words at some addresses and on the first draws of each kind at one address.
 func TestStreamGolden(t *testing.T) {
 	const most = 1<<32 - 1
 	for _, c := range []struct {
@@ -246,7 +246,7 @@ func TestStreamGolden(t *testing.T) {
 	}
 }
 
-// A hash over many arithmetic draws: a missing rounding changes some of them.
+// All processors agree on many arithmetic draws, compared by a hash: a missing rounding changes some of them.
 func TestDrawsGoldenHash(t *testing.T) {
 	s := New(8, Address{Purpose: Generate})
 	hash := sha256.New()

@@ -11,7 +11,7 @@ import (
 // The assembly leaves the upper halves of the vector registers clean.
 func TestUpperHalvesAreClean(t *testing.T) {
 	if _, ok := cpu.DirtyUpper(); !ok || !vector {
-		t.Skip("the processor does not tell")
+		t.Skip("the processor cannot report this")
 	}
 	var dst [2 * group]uint64
 	var components [group]int

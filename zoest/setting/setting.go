@@ -78,7 +78,7 @@ var (
 // FieldError reports one invalid value.
 type FieldError struct {
 	Package string // the package that checked it: "admm", or "sdk: fleet"
-	Field   string // in a struct, or the path in a file: "Rho", "method.rho"
+	Field   string // name in a struct, or path in a file: "Rho", "method.rho"
 	Found   string
 	Want    string
 }

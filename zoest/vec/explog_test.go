@@ -154,7 +154,7 @@ func TestLogAccuracy(t *testing.T) {
 	t.Logf("largest error %.3f ulp", worst)
 }
 
-// The reference itself, against published digits.
+// The reference itself agrees with published digits.
 func TestReferenceDigits(t *testing.T) {
 	for _, c := range []struct {
 		got  *big.Float

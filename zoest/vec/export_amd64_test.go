@@ -27,7 +27,7 @@ func signReplaceAVX512(a, v, abar []float32, c float32, signs []uint64, byB, byM
 func signFoldAVX2(x []float32, signs []uint64) float32
 func signFoldAVX512(x []float32, signs []uint64) float32
 
-// Variants are those that this processor can run.
+// Variants returns the variants that this processor can run.
 func Variants() []Kernels {
 	return []Kernels{
 		Reference,

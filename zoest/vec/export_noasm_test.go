@@ -2,7 +2,7 @@
 
 package vec
 
-// Variants are those that this processor can run.
+// Variants returns the variants that this processor can run.
 func Variants() []Kernels { return []Kernels{Reference} }
 
 // Chosen names the variant that the exported functions use.

@@ -2,8 +2,8 @@ package vec
 
 import "math"
 
-// The kernels in Go are the definition of the assembly. A product that feeds a sum is converted first, so that the
-// compiler must not fuse the two.
+// The kernels in Go are the definition of the assembly. A product that feeds a sum is converted first, which forbids
+// the compiler to fuse the two operations.
 
 // The order of a reduction; see the package comment.
 const (

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// add and mul are one float32 operation with one rounding. A float64 holds the product of two float32 exactly, and has
-// over two digits more than twice theirs, so rounding a sum twice equals rounding it once.
+// add and mul are one float32 operation with one rounding. A float64 holds the product of two float32 exactly. It has
+// 53 digits, more than 2*24 + 2, so rounding a sum twice equals rounding it once.
 func add(a, b float32) float32 { return float32(float64(a) + float64(b)) }
 func mul(a, b float32) float32 { return float32(float64(a) * float64(b)) }
 

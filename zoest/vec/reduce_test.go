@@ -154,6 +154,6 @@ func TestDotAccuracy(t *testing.T) {
 		t.Errorf("SumSquares is off by %g, limit %g", got-want, limit)
 	}
 	if math.Abs(float64(plain)-want) <= limit {
-		t.Error("a plain float32 sum passes too: the limit shows nothing")
+		t.Error("a plain float32 sum passes too: the test has no power")
 	}
 }

@@ -90,7 +90,7 @@ func TestRowsAreRowAfterRow(t *testing.T) {
 					x[i] = canary
 				}
 				if slices.ContainsFunc(bufs[j], func(x float32) bool { return math.Float32bits(x) != math.Float32bits(canary) }) {
-					t.Fatalf("%s, d = %d, %d rows: wrote beside the rows", variant.Name, d, n)
+					t.Fatalf("%s, d = %d, %d rows: wrote outside the rows", variant.Name, d, n)
 				}
 			}
 			bufs, kept = bufs[:0], kept[:0]

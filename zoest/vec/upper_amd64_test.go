@@ -13,7 +13,7 @@ import (
 // whole process would run several times slower.
 func TestUpperHalvesAreClean(t *testing.T) {
 	if _, ok := cpu.DirtyUpper(); !ok {
-		t.Skip("the processor does not tell")
+		t.Skip("the processor cannot report this")
 	}
 	v := make([][]float32, 4)
 	for j := range v {

@@ -6,7 +6,7 @@ import (
 )
 
 // Each function cuts the other slices to the length of the first, with a capacity that makes a shorter one panic, and
-// checks for overlaps where it writes. Generic Go or assembly, called next, does not check its slices.
+// checks for overlaps where it writes. The Go code or assembly that it then calls does not check its slices.
 
 // Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order of the package comment.
 func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
@@ -193,7 +193,7 @@ func there(rows []int, table []float32, d int) bool {
 	return true
 }
 
-const notThere = "vec: a row that is not there"
+const notThere = "vec: no such row"
 
 // stride returns the number of sign words stored for each of n rows. It panics if a row has fewer than words, the
 // number that a kernel reads.
@@ -212,7 +212,7 @@ func inPlace(dst, src []float32) {
 	}
 }
 
-const overlaps = "vec: slices overlap that must not"
+const overlaps = "vec: slices must not overlap"
 
 // overlap reports whether two slices share memory. Both must be nonempty, or have the same length. Distances are modulo
 // the size of the address space.

@@ -24,23 +24,15 @@ func TestFleetInterrupted(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(from, name, "state"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(from, name, "state", "old"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, filepath.Join(from, name, "state"), "old", "")
 	}
 	copyAll(t, filepath.Join(from, "fleet.json"), filepath.Join(from, "a", "fleet.json"))
-	text := strings.Replace(readFile(t, filepath.Join(from, "a", "node.json")), "../fleet.json", "fleet.json", 1)
-	if err := os.WriteFile(filepath.Join(from, "a", "node.json"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(from, "a"), "node.json", strings.Replace(readFile(t, filepath.Join(from, "a", "node.json")), "../fleet.json", "fleet.json", 1))
 	code, fresh, log := call("keygen", "-name", "b", "-out", filepath.Join(from, "b", "new.key"))
 	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
-	key := filepath.Join(filepath.Dir(from), "b.line")
-	if err := os.WriteFile(key, []byte(fresh), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	key := writeFile(t, filepath.Dir(from), "b.line", fresh)
 	crash := errors.New("crash")
 	for _, c := range []struct {
 		files  int
@@ -99,28 +91,24 @@ func TestFleetInterrupted(t *testing.T) {
 	}
 }
 
-func TestSetField(t *testing.T) {
+// A field is set in the text of a file, of which the rest stays as it is, and the lines that change are found.
+func TestFileEdits(t *testing.T) {
 	t.Parallel()
 	const text = "{ \"a\": {\"state\": 1},\n\t\"state\" :  \"x\\u0041\" , \"z\": [1 ]\n}\n"
 	for key, want := range map[string]string{
-		"state": "{ \"a\": {\"state\": 1},\n\t\"state\" :  \"new\" , \"z\": [1 ]\n}\n",
-		"key":   "{ \"a\": {\"state\": 1},\n\t\"state\" :  \"x\\u0041\" , \"z\": [1 ],\n  \"key\": \"new\"\n}\n",
+		"state": strings.Replace(text, `"x\u0041"`, `"new"`, 1), "key": strings.Replace(text, " ]\n}", " ],\n  \"key\": \"new\"\n}", 1),
 	} {
 		if got, err := fleet.SetField([]byte(text), key, "new"); err != nil || string(got) != want {
 			t.Errorf("%s: %q, %v", key, got, err)
 		}
 	}
-}
-
-func TestLineChanges(t *testing.T) {
-	t.Parallel()
-	old := "{\n  \"run\": \"1\",\n  \"gone\": true,\n  \"edges\": [\n    [\"a\", \"b\"]\n  ]\n}\n"
-	text := "{\n  \"run\": \"2\",\n  \"edges\": [\n    [\"a\", \"b\"],\n    [\"b\", \"c\"]\n  ]\n}\n"
-	gone, new := fleet.LineChanges([]byte(old), []byte(text))
-	if !slices.Equal(gone, []string{`"run": "1"`, `"gone": true`}) || !slices.Equal(new, []string{`"run": "2"`, `["b", "c"]`}) {
-		t.Errorf("gone %q, new %q", gone, new)
+	const old = "{\n  \"run\": \"1\",\n  \"gone\": true,\n  \"edges\": [\n    [\"a\", \"b\"]\n  ]\n}\n"
+	next := []byte("{\n  \"run\": \"2\",\n  \"edges\": [\n    [\"a\", \"b\"],\n    [\"b\", \"c\"]\n  ]\n}\n")
+	gone, added := fleet.LineChanges([]byte(old), next)
+	if !slices.Equal(gone, []string{`"run": "1"`, `"gone": true`}) || !slices.Equal(added, []string{`"run": "2"`, `["b", "c"]`}) {
+		t.Errorf("gone %q, added %q", gone, added)
 	}
-	if gone, new := fleet.LineChanges(nil, []byte(text)); gone != nil || len(new) != 4 {
-		t.Errorf("of a new file: gone %q, new %q", gone, new)
+	if gone, added := fleet.LineChanges(nil, next); gone != nil || len(added) != 4 {
+		t.Errorf("of a new file: gone %q, added %q", gone, added)
 	}
 }

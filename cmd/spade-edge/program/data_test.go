@@ -1,10 +1,18 @@
 package program
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/setup"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
 // data is the folder of real data, outside the repository.
@@ -30,62 +38,75 @@ func arithmetic(t *testing.T) {
 	}
 }
 
-// simulated is outcome in a separate process: the operating system schedules it fairly beside tests that wait for
-// something; Go's scheduler would not.
-func simulated(t *testing.T, args ...string) (r setup.Result) {
+// simulated is the mean accuracy of simulations with seeds 1 to n, each in a process of its own: the operating system
+// schedules it fairly beside tests that wait for something; Go's scheduler would not. check looks at each result.
+func simulated(t *testing.T, n int, check func(r setup.Result), args ...string) (mean float64) {
 	t.Helper()
-	start(t, with(args, "-json")...).read(t, &r)
-	return r
-}
-
-// seeds are the seeds to average over: five with SPADE_LONG, otherwise the first few. They are deterministic.
-func seeds(few int) []string {
-	all := []string{"1", "2", "3", "4", "5"}
-	if long {
-		return all
+	for seed := 1; seed <= n; seed++ {
+		var r setup.Result
+		start(t, with(args, "-seed", strconv.Itoa(seed), "-json")...).read(t, &r)
+		check(r)
+		mean += r.Mean / float64(n)
 	}
-	return all[:few]
+	return mean
 }
 
-// Accuracy on real data with the program's own parameters, as the mean over five seeds. It was 98.9 to 99.0 % on
-// MNIST, 98.1 % with noise, and 84.3 % on Alzheimer's when this was written.
+// few is a number of seeds, five with SPADE_LONG. They are deterministic.
+func few(n int) int {
+	if long {
+		return 5
+	}
+	return n
+}
+
+var alzheimers = []string{"simulate", "-data", "csv:" + data + "/alzheimers/alzheimers_disease_data.csv", "-label", "Diagnosis",
+	"-drop", "PatientID,DoctorInCharge", "-onehot", "Ethnicity,EducationLevel"}
+
+// Accuracy on real data with the program's own settings, as the mean over seeds. It was 98.9 to 99.0 % on MNIST, 98.1 %
+// with noise, and 84.3 % on Alzheimer's when this was written. With privacy for each record, runs on Fashion-MNIST
+// test on 176 images and differ by two points, so there are ten.
 func TestAccuracyOnRealData(t *testing.T) {
 	t.Parallel()
 	needsData(t)
 	mnist := []string{"simulate", "-data", "idx:" + data + "/mnist-6-7", "-labels", "6,7", "-pca", "10", "-graph", "er:0.3", "-rounds", "50", "-tau", "2"}
-	alzheimers := []string{"simulate", "-data", "csv:" + data + "/alzheimers/alzheimers_disease_data.csv", "-label", "Diagnosis",
-		"-drop", "PatientID,DoctorInCharge", "-onehot", "Ethnicity,EducationLevel", "-nodes", "31", "-graph", "er:0.3",
-		"-tau", "8", "-partition", "iid", "-rounds", "50", "-cooldown", "20", "-non-private"}
+	each := []string{"-unit", "record", "-partition", "iid", "-nodes", "10", "-graph", "complete", "-epsilon"}
+	images := func(name string) []string {
+		return []string{"simulate", "-data", "idx:" + data + "/" + name, "-pca", "10", "-bias"}
+	}
 	for _, c := range []struct {
-		name string
-		want float64
-		dim  int
-		few  int
-		args []string
+		name  string
+		long  bool // only with SPADE_LONG
+		want  float64
+		dim   int
+		seeds int
+		args  []string
 	}{
-		{"MNIST dirichlet", 98.5, 10, 1, with(mnist, "-nodes", "31", "-partition", "dirichlet:0.3", "-non-private")},
-		{"MNIST iid", 98.5, 10, 1, with(mnist, "-nodes", "31", "-partition", "iid", "-non-private")},
-		{"MNIST pathological", 98.5, 10, 1, with(mnist, "-nodes", "31", "-partition", "pathological:2", "-non-private")},
-		{"MNIST private", 97.5, 10, 1, with(mnist, "-nodes", "100", "-partition", "iid", "-cooldown", "30", "-epsilon", "8", "-delta", "1e-5")},
-		{"Alzheimer's", 82.5, 39, 2, alzheimers},
+		{"MNIST dirichlet", false, 98.5, 10, few(1), with(mnist, "-nodes", "31", "-partition", "dirichlet:0.3", "-non-private")},
+		{"MNIST iid", true, 98.5, 10, 5, with(mnist, "-nodes", "31", "-partition", "iid", "-non-private")},
+		{"MNIST pathological", true, 98.5, 10, 5, with(mnist, "-nodes", "31", "-partition", "pathological:2", "-non-private")},
+		{"MNIST private", false, 97.5, 10, few(1), with(mnist, "-nodes", "100", "-partition", "iid", "-cooldown", "30", "-epsilon", "8", "-delta", "1e-5")},
+		{"Alzheimer's", false, 82.5, 39, few(2), with(alzheimers, "-nodes", "31", "-graph", "er:0.3", "-tau", "8", "-partition", "iid",
+			"-rounds", "50", "-cooldown", "20", "-non-private")},
+		{"Alzheimer's records, epsilon 1", false, 75.5, 39, 5, with(alzheimers, with(each, "1")...)},
+		{"Alzheimer's records, epsilon 2", false, 79.5, 39, 5, with(alzheimers, with(each, "2")...)},
+		{"Alzheimer's records, epsilon 1, shared", false, 81.5, 39, 5, with(alzheimers, with(each, "1", "-colluders", "1")...)},
+		{"Alzheimer's records, epsilon 2, shared", false, 82.7, 39, 5, with(alzheimers, with(each, "2", "-colluders", "1")...)},
+		{"MNIST records, epsilon 1", true, 98.5, 11, 5, with(images("mnist-6-7"), with(each, "1")...)},
+		{"Fashion-MNIST records, epsilon 1, shared", false, 94, 11, 10, with(images("fashion-0-1"), with(each, "1", "-colluders", "1")...)},
 	} {
-		if !long && (c.name == "MNIST iid" || c.name == "MNIST pathological") {
+		if c.long && !long {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var sum float64
-			seeds := seeds(c.few)
-			for _, seed := range seeds {
-				r := simulated(t, with(c.args, "-seed", seed)...)
-				sum += r.Mean / float64(len(seeds))
-				if r.Dim != c.dim {
-					t.Fatalf("dimension %d, want %d", r.Dim, c.dim)
+			mean := simulated(t, c.seeds, func(r setup.Result) {
+				if r.Dim != c.dim || slices.Contains(c.args, "record") && (r.Tau > 64 || r.Privacy == nil || r.Privacy.Unit != sdk.UnitRecord) {
+					t.Fatalf("dimension %d, want %d; %d queries a record and round, privacy %+v", r.Dim, c.dim, r.Tau, r.Privacy)
 				}
-			}
-			t.Logf("accuracy_mean %.2f", sum)
-			if sum < c.want {
-				t.Errorf("accuracy_mean is %.2f over seeds %v, want at least %.1f", sum, seeds, c.want)
+			}, c.args...)
+			t.Logf("accuracy_mean %.2f", mean)
+			if mean < c.want {
+				t.Errorf("accuracy_mean is %.2f over %d seeds, want at least %.1f", mean, c.seeds, c.want)
 			}
 		})
 	}
@@ -98,24 +119,87 @@ func TestCenteredBearsLargerSteps(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
 	needsData(t)
-	network := []string{"simulate", "-nodes", "31", "-graph", "er:0.3", "-partition", "iid", "-batch", "8", "-non-private"}
+	network := []string{"-nodes", "31", "-graph", "er:0.3", "-partition", "iid", "-batch", "8", "-non-private", "-estimator"}
 	for name, args := range map[string][]string{
-		"Fashion-MNIST": with(network, "-data", "idx:"+data+"/fashion-0-1", "-labels", "0,1", "-pca", "10", "-eta", "32"),
-		"Alzheimer's": with(network, "-data", "csv:"+data+"/alzheimers/alzheimers_disease_data.csv", "-label", "Diagnosis",
-			"-drop", "PatientID,DoctorInCharge", "-onehot", "Ethnicity,EducationLevel", "-tau", "8", "-eta", "1"),
+		"Fashion-MNIST": with([]string{"simulate", "-data", "idx:" + data + "/fashion-0-1", "-labels", "0,1", "-pca", "10", "-eta", "32"}, network...),
+		"Alzheimer's":   with(alzheimers, with([]string{"-tau", "8", "-eta", "1"}, network...)...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			mean, seeds := map[string]float64{}, seeds(1)
-			for _, estimator := range []string{"paper", "centered"} {
-				for _, seed := range seeds {
-					mean[estimator] += simulated(t, with(args, "-estimator", estimator, "-seed", seed)...).Mean / float64(len(seeds))
-				}
-			}
-			t.Logf("paper %.2f, centered %.2f", mean["paper"], mean["centered"])
-			if mean["centered"] < mean["paper"]+5 {
-				t.Errorf("paper %.2f, centered %.2f: want five points more", mean["paper"], mean["centered"])
+			paper := simulated(t, 5, func(setup.Result) {}, with(args, "paper")...)
+			if centered := simulated(t, 5, func(setup.Result) {}, with(args, "centered")...); centered < paper+5 {
+				t.Errorf("paper %.2f, centered %.2f: want five points more", paper, centered)
 			}
 		})
+	}
+}
+
+// Four hospitals, each judged on its own patients, with and without noise.
+func TestAccuracyForPatients(t *testing.T) {
+	t.Parallel()
+	needsData(t)
+	dir := t.TempDir()
+	recipe := filepath.Join(dir, "task.json")
+	if code, text := said("fit", "-data", "csv:../../../examples/hospital/agreed.csv", "-label", "ill", "-onehot", "cp,restecg,slope,thal",
+		"-missing", "indicator", "-test-fraction", "0", "-fitted-on", "usual values", "-out", recipe); code != 0 {
+		t.Fatal(text)
+	}
+	var files []string
+	for _, name := range []string{"cleveland", "hungarian", "switzerland", "va"} {
+		text, err := os.ReadFile(filepath.Join(data, "heart-four-hospitals", name+".csv"))
+		if err != nil {
+			t.Skip(err)
+		}
+		files = append(files, writeFile(t, dir, name+".csv", tidied(string(text))))
+	}
+	mean := func(args ...string) (sum float64) {
+		simulated(t, 5, func(r setup.Result) {
+			for _, f := range r.Files {
+				sum += *f.Accuracy / float64(5*len(files))
+			}
+		}, with([]string{"simulate", "-task", recipe, "-data", "csv:" + strings.Join(files, ","), "-test-fraction", "0.25", "-graph", "complete"}, args...)...)
+		return sum
+	}
+	open, one, four := mean("-non-private"), mean("-unit", "record", "-epsilon", "1"), mean("-unit", "record", "-epsilon", "4")
+	t.Logf("without noise %.2f, at epsilon 1 %.2f, at 4 %.2f", open, one, four)
+	if open < 83 || one < open-4.5 || four < open-1.5 {
+		t.Errorf("without noise %.2f, at epsilon 1 %.2f and at 4 %.2f: want at least 83, and at most 4.5 and 1.5 less", open, one, four)
+	}
+}
+
+// tidied converts a hospital's file as hospitals.sh does: the diagnosis becomes yes or no, and a cholesterol or blood
+// pressure of 0 becomes a missing value.
+func tidied(text string) string {
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n")
+	for i, line := range lines[1:] {
+		cells := strings.Split(line, ",")
+		for _, at := range []int{3, 4} {
+			cells[at] = strings.TrimPrefix(cells[at], map[bool]string{true: "0"}[cells[at] == "0"])
+		}
+		cells[13] = map[bool]string{true: "no", false: "yes"}[cells[13] == "0"]
+		lines[i+1] = strings.Join(cells, ",")
+	}
+	return strings.Replace(strings.Join(lines, "\n"), "num\n", "ill\n", 1) + "\n"
+}
+
+// The perceptron learns XOR of the signs of two columns, which no linear model can, in the same network with as many
+// queries: 93 to 97 % against chance, over seeds 1 to 3, when this was written.
+func TestPerceptronLearnsXOR(t *testing.T) {
+	t.Parallel()
+	arithmetic(t)
+	s := rng.New(1, rng.Address{Purpose: rng.Fault})
+	text := "a,b,odd\n"
+	for range 2500 {
+		a, b := s.Normal(), s.Normal()
+		text += fmt.Sprintf("%.4f,%.4f,%v\n", a, b, (a > 0) != (b > 0))
+	}
+	args := []string{"simulate", "-data", "csv:" + writeFile(t, t.TempDir(), "xor.csv", text), "-label", "odd", "-nodes", "10", "-rounds", "200", "-non-private"}
+	linear, perceptron := outcome(t, args...), outcome(t, with(args, "-model", "perceptron")...)
+	t.Logf("linear %.1f %%, perceptron %.1f %%", linear.Mean, perceptron.Mean)
+	if linear.Mean > 60 || perceptron.Mean < 85 {
+		t.Errorf("linear %.1f %%, perceptron %.1f %%, want at most 60 and at least 85", linear.Mean, perceptron.Mean)
+	}
+	if perceptron.Dim != 8*3+9 || perceptron.Chosen["hidden"] != 8.0 || linear.Chosen["hidden"] != nil || perceptron.Queries != linear.Queries {
+		t.Errorf("%d parameters, chosen %v", perceptron.Dim, perceptron.Chosen)
 	}
 }

@@ -106,7 +106,6 @@ type adversary struct {
 	attack  falseClaim
 	clients []sim.Client
 	bad     map[int]bool
-
 	mu      sync.Mutex
 	models  map[int][]float32 // by member, of its last release
 	victims map[int]*victim
@@ -125,9 +124,7 @@ type falsehood struct {
 // corrupt makes the members bad of a simulation send an attack's claims instead of releases, while their machines
 // continue. It sets OnRelease and Forge of network, which simulates clients.
 func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...int) error {
-	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{},
-		victims: map[int]*victim{},
-		links:   map[[2]int]*falsehood{}}
+	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{}, victims: map[int]*victim{}, links: map[[2]int]*falsehood{}}
 	for _, b := range bad {
 		if b < 0 || b >= len(clients) {
 			return fmt.Errorf("bad member %d, want 0..%d", b, len(clients)-1)

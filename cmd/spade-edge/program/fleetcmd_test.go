@@ -19,7 +19,7 @@ import (
 func plant(t *testing.T, more ...string) (dir, line string) {
 	t.Helper()
 	top := t.TempDir()
-	dir, line = filepath.Join(top, "plant"), filepath.Join(top, "line")
+	dir = filepath.Join(top, "plant")
 	if code, text := said(append([]string{"init", dir, "-nodes", "a,b,c", "-rounds", "6"}, more...)...); code != cli.ExitDone {
 		t.Fatal(text)
 	}
@@ -27,24 +27,17 @@ func plant(t *testing.T, more ...string) (dir, line string) {
 	if code != cli.ExitDone {
 		t.Fatal(log)
 	}
-	if err := os.WriteFile(line, []byte(out), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return dir, line
+	return dir, writeFile(t, top, "line", out)
 }
 
 func modelOf(t *testing.T, dir string, weights ...float32) string {
 	t.Helper()
 	m := builtin.Model{Run: "before", Member: "a", Round: 1, Rounds: 1, NoTask: builtin.Program, Weights: weights}
 	text, err := m.Marshal()
-	path := filepath.Join(filepath.Dir(dir), "model.json")
-	if err == nil {
-		err = os.WriteFile(path, text, 0o600)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+	return writeFile(t, filepath.Dir(dir), "model.json", string(text))
 }
 
 func contents(t *testing.T, dir string) string {
@@ -56,49 +49,6 @@ func contents(t *testing.T, dir string) string {
 		}
 	}
 	return all
-}
-
-// fleet rotate finds a key that differs from the fleet file if both are here, and removes a lost key at once.
-func TestFleetRotate(t *testing.T) {
-	t.Parallel()
-	dir, _ := plant(t)
-	line := filepath.Join(filepath.Dir(dir), "a.line")
-	for i := range 9 {
-		key := filepath.Join(dir, "a", "key"+string(rune('0'+i)))
-		code, out, log := call("keygen", "-name", "a", "-out", key)
-		if code != cli.ExitDone {
-			t.Fatal(log)
-		}
-		if err := os.WriteFile(line, []byte(out), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			if code, text := said("fleet", "rotate", dir, "-line", line, "-at-once"); code != cli.ExitUsage || !strings.Contains(text, "but the fleet file has") {
-				t.Errorf("the node file names the old key: exit code %d, %s", code, text)
-			}
-			if code, text := said("fleet", "rotate", dir, "-line", line, "-file", "node.key"); code != cli.ExitUsage || !strings.Contains(text, "is not that of") {
-				t.Errorf("another key: exit code %d, %s", code, text)
-			}
-		}
-		args := []string{"fleet", "rotate", dir, "-line", line, "-at-once", "-file", filepath.Base(key)}
-		if i == 8 {
-			if code, text := said(args...); code != cli.ExitUsage || !strings.Contains(text, "8 retired keys") {
-				t.Errorf("exit code %d, %s", code, text)
-			}
-			break
-		}
-		var r fleet.FleetResult
-		if into(t, &r, cli.ExitDone, args...); !r.SameRun || len(r.Files) != 2 {
-			t.Errorf("%+v", r)
-		}
-	}
-	file, err := fleetfile.Read(filepath.Join(dir, "fleet.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m := file.Members[0]; len(m.Keys) != 1 || len(m.Retired) != 8 {
-		t.Errorf("%d keys and %d retired ones", len(m.Keys), len(m.Retired))
-	}
 }
 
 // The next run stays within its budget, with local or pairwise noise, and keeps the rest of the method.

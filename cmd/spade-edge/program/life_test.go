@@ -50,15 +50,6 @@ func tree(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
-func checkupText(c *node.Checkup, item string) string {
-	for _, f := range c.Items {
-		if f.Item == item {
-			return f.Text
-		}
-	}
-	return "no such item"
-}
-
 func runFleet(t *testing.T, made fleet.InitResult) []node.RunResult {
 	t.Helper()
 	results := make([]node.RunResult, len(made.Nodes))

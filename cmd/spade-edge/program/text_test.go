@@ -1,42 +1,109 @@
 package program
 
 import (
+	"bytes"
+	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+
+	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// The help of every command fits a terminal of 80 columns and has all of its text.
-func TestHelpFits(t *testing.T) {
-	for _, cmd := range cli.Commands {
-		for _, more := range []string{"", "all"} {
-			code, out, log := call(append([]string{cmd.Name}, strings.Fields("-h "+more)...)...)
-			if code != cli.ExitDone || log != "" {
-				t.Errorf("%s -h %s: exit code %d, %s", cmd.Name, more, code, log)
+// texts is the folder of the texts that the program prints.
+const texts = "../internal/cli"
+
+// The program prints the help and the topics of the folder, all of them and byte for byte. They fit a terminal of 80
+// columns; only messages are longer, so that a search finds them in one line.
+func TestTexts(t *testing.T) {
+	shown := func(args ...string) string {
+		t.Helper()
+		code, out, log := call(args...)
+		if code != cli.ExitDone || log != "" {
+			t.Errorf("%v: exit code %d, %s", args, code, log)
+		}
+		for line := range strings.Lines(out) {
+			message := args[len(args)-1] == "troubleshooting" && strings.HasSuffix(line, "]\n")
+			if n := utf8.RuneCountInString(line) - 1; n > 80 && !message {
+				t.Errorf("%v: a line of %d: %s", args, n, line)
 			}
-			for line := range strings.Lines(out) {
-				if n := utf8.RuneCountInString(line) - 1; n > 80 {
-					t.Errorf("%s -h %s: a line of %d: %s", cmd.Name, more, n, line)
+		}
+		return out
+	}
+	usage, err := filepath.Glob(filepath.Join(texts, "usage", "*.txt"))
+	if err != nil || len(usage) != len(cli.Commands) {
+		t.Errorf("%d files of %d commands, %v", len(usage), len(cli.Commands), err)
+	}
+	for _, cmd := range cli.Commands {
+		want := readFile(t, filepath.Join(texts, "usage", cmd.Name+".txt"))
+		if !strings.HasPrefix(want, "usage: spade-edge "+cmd.Name) || !strings.Contains(want, "\n  spade-edge "+cmd.Name) || cli.About(cmd.Name) != want {
+			t.Errorf("%s: the text has no usage and example, or is not that of the folder", cmd.Name)
+		}
+		few, all := shown(cmd.Name, "-h"), shown(cmd.Name, "-h", "all")
+		if !strings.HasPrefix(few, want) || !strings.HasPrefix(all, want) {
+			t.Errorf("%s -h does not begin with its text:\n%s", cmd.Name, few)
+		}
+		// The help of a command with many flags shows a few existing ones, and all on request.
+		if flags := cli.BeginWith[cmd.Name]; flags != nil {
+			if strings.Count(few, "\n  -") != len(flags)+strings.Count(want, "\n  -") || len(all) < 2*len(few)-len(want) {
+				t.Errorf("%s:\n%s\n%s", cmd.Name, few, all)
+			}
+			for _, f := range flags {
+				if !strings.Contains(few, "\n  -"+f+" ") && !strings.Contains(few, "\n  -"+f+"\n") {
+					t.Errorf("%s: no -%s in\n%s", cmd.Name, f, few)
 				}
 			}
-			if !strings.HasPrefix(out, cli.About(cmd.Name)) {
-				t.Errorf("%s -h %s does not begin with its text:\n%s", cmd.Name, more, out)
-			}
+		}
+	}
+	topics, err := filepath.Glob(filepath.Join(texts, "topics", "*.txt")) // sorted
+	names, list := cli.TopicNames(), shown("help")
+	if err != nil || len(topics) < 8 || len(names) != len(topics) {
+		t.Fatalf("topics %q of the files %q, %v", names, topics, err)
+	}
+	for i, file := range topics {
+		want := readFile(t, file)
+		about, _, _ := strings.Cut(want, "\n")
+		if out := shown("help", names[i]); out != want || about == "" || !strings.Contains(list, " "+about+"\n") {
+			t.Errorf("topic %q, about %q, is not %s", names[i], about, file)
 		}
 	}
 }
 
-// So does every topic. Only messages are longer, so that a search finds them in one line.
-func TestTopicsFit(t *testing.T) {
-	for _, name := range append([]string{""}, cli.TopicNames()...) {
-		_, out, _ := call(append([]string{"help"}, strings.Fields(name)...)...)
-		for line := range strings.Lines(out) {
-			message := name == "troubleshooting" && strings.HasSuffix(line, "]\n")
-			if n := utf8.RuneCountInString(line) - 1; n > 80 && !message {
-				t.Errorf("help %s: a line of %d: %s", name, n, line)
+// The topic explains every metric and every field of a status.
+func TestTopicIsComplete(t *testing.T) {
+	_, topic, _ := call("help", "page")
+	link := &monitor.Link{Fault: "f", Refusal: "r"}
+	st := monitor.Status{
+		NonPrivate: true, Fault: "f", Neighbors: []monitor.Neighbor{{Name: "b", Link: link}}, Local: &monitor.Local{},
+		Privacy: &monitor.Privacy{Lifetime: &monitor.Lifetime{AgainstAll: &monitor.LifetimeAgainst{}}, AgainstAll: &monitor.Against{}}, Mixing: 1,
+		Trend: &monitor.Trend{Falling: true, Last: 0.125},
+	}
+	names, without := 0, st
+	without.Trend = nil
+	if !bytes.Equal(monitor.Metrics(st), monitor.Metrics(without)) {
+		t.Error("metrics, which leave the device, depend on the node's own losses")
+	}
+	for line := range strings.Lines(string(monitor.Metrics(st))) {
+		if rest, ok := strings.CutPrefix(line, "# TYPE spade_edge_"); ok {
+			names++
+			if name, _, _ := strings.Cut(rest, " "); !strings.Contains(topic, name) {
+				t.Errorf("no metric %s in the topic", name)
 			}
+		}
+	}
+	if names < 25 {
+		t.Errorf("%d metrics", names)
+	}
+	text, err := json.Marshal(st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range strings.Split(string(text), `"`) {
+		if strings.Trim(part, "abcdefghijklmnopqrstuvwxyz_") == "" && len(part) > 1 && part != "null" && !strings.Contains(topic, part) {
+			t.Errorf("no field %s in the topic", part)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -53,14 +54,13 @@ func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 			Estimator: sdk.EstimatorCentered, Seed: 5},
 		Privacy: sdk.Privacy{NonPrivate: true},
 	}
-	seen := map[string]bool{}
 	for _, e := range strings.Fields(edges) {
-		fleet.Edges = append(fleet.Edges, [2]string{e[:1], e[1:]})
-		for _, name := range fleet.Edges[len(fleet.Edges)-1] {
-			if !seen[name] {
+		edge := [2]string{e[:1], e[1:]}
+		fleet.Edges = append(fleet.Edges, edge)
+		for _, name := range edge {
+			if !slices.Contains(fleet.Members, name) {
 				fleet.Members = append(fleet.Members, name)
 			}
-			seen[name] = true
 		}
 	}
 	if change != nil {
@@ -101,9 +101,7 @@ func (tr *trial) path(name string) string { return filepath.Join(tr.dir, name) }
 
 func (tr *trial) write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(tr.path(name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, tr.dir, name, text)
 }
 
 // clients returns the simulated clients, with the patients dealt out by partition.

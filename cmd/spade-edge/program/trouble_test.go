@@ -3,6 +3,9 @@
 package program
 
 import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -13,25 +16,16 @@ import (
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 
 	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/admm"
+	"github.com/spade-dfl/spade-edge/sdk/device"
+	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
+	"github.com/spade-dfl/spade-edge/sdk/signed"
+	"github.com/spade-dfl/spade-edge/sdk/state"
+	"github.com/spade-dfl/spade-edge/transport/ws"
 )
-
-// goesOn stands for an exit code if a node reports something and continues.
-const goesOn = -1
-
-// bench is where tests provoke errors: a fleet of two without privacy, a private one, and one with a single private
-// member.
-type bench struct {
-	plain, private, lone *trial
-}
-
-func newBench(t *testing.T) *bench {
-	t.Helper()
-	guarded := func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} }
-	alone := func(f *sdk.Fleet) { f.Members, f.Edges = []string{"a"}, nil }
-	return &bench{newTrial(t, "ab", nil), newTrial(t, "ab", guarded), newTrial(t, "a ", func(f *sdk.Fleet) { guarded(f); alone(f) })}
-}
 
 // variant writes a copy of a file with parts replaced, and returns its path.
 func (tr *trial) variant(t *testing.T, name string, oldNew ...string) string {
@@ -64,13 +58,16 @@ func (tr *trial) place(i int) string {
 	return strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[i].Addresses[0], "wss://"), "/")
 }
 
-// provocation makes the program print a message. It returns the exit code and the message.
-type provocation func(t *testing.T, b *bench) (code int, text string)
+// goesOn stands for an exit code if a node reports something and continues.
+const goesOn = -1
 
-var entryLine = regexp.MustCompile(`^  (\S.*)  \[(\d+|-)\]\n$`)
+var (
+	entryLine   = regexp.MustCompile(`^  (\S.*)  \[(\d+|-)\]\n$`)
+	troubleLine = regexp.MustCompile(`(?m)^(?:\[\w+\] )?trouble '((?:[^']|'')+)' `)
+)
 
-// Every entry of the topic is a sufficiently long part of a message that a provocation produces, with the entry's exit
-// code, and every provocation has an entry.
+// Every entry of the topic has a cause and cure, and something provokes its message: a line "trouble" of the
+// transcripts, which checks message and exit code, or a test here.
 func TestTroubleshooting(t *testing.T) {
 	t.Parallel()
 	_, topic, _ := call("help", "troubleshooting")
@@ -97,34 +94,31 @@ func TestTroubleshooting(t *testing.T) {
 			t.Errorf("%q has no cause and cure", title)
 		}
 	}
-	provoked := map[string]string{} // by entry, the message
-	for i, group := range []map[string]provocation{fileTroubles, linkTroubles, claimTroubles, stateTroubles, privacyTroubles, scorerTroubles,
-		dataTroubles, pageTroubles} {
-		entry := map[string]string{}
-		for message := range group {
-			title := entryOf(message, entries)
-			if other := provoked[title]; title == "" || other != "" {
-				t.Errorf("%q is provoked, and its entry is %q, as that of %q", message, title, other)
-			}
-			provoked[title], entry[message] = message, title
+	provoked := map[string]bool{}
+	files, err := filepath.Glob("../transcripts/testdata/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		for _, m := range troubleLine.FindAllStringSubmatch(readFile(t, file), -1) {
+			provoked[entryOf(strings.ReplaceAll(m[1], "''", "'"), entries)] = true
 		}
-		t.Run(strconv.Itoa(i), func(t *testing.T) {
+	}
+	for _, message := range slices.Sorted(maps.Keys(troubles)) {
+		entry := entryOf(message, entries)
+		provoked[entry] = true
+		t.Run(message, func(t *testing.T) {
 			t.Parallel()
-			b := newBench(t)
-			for _, message := range slices.Sorted(maps.Keys(group)) {
-				t.Run(message, func(t *testing.T) {
-					code, text := group[message](t, b)
-					if want := entries[entry[message]]; code != want || !says(text, message) || !says(text, entry[message]) {
-						t.Errorf("exit code %d, want %d with %s\n%s", code, want, message, text)
-					}
-					plain(t, text)
-				})
+			code, text := troubles[message](t)
+			if entry == "" || code != entries[entry] || !says(text, message) || !says(text, entry) {
+				t.Errorf("exit code %d, want %d with %s\n%s", code, entries[entry], message, text)
 			}
+			plain(t, text)
 		})
 	}
-	for title := range entries {
-		if provoked[title] == "" {
-			t.Errorf("nobody provokes %q", title)
+	for entry := range entries {
+		if !provoked[entry] {
+			t.Errorf("nothing provokes %q", entry)
 		}
 	}
 }
@@ -150,71 +144,153 @@ func says(text, message string) bool {
 	return regexp.MustCompile("(?m)" + strings.Join(parts, ".*")).MatchString(text)
 }
 
-var fileTroubles = map[string]provocation{
-	"no command ...; there are ...": func(*testing.T, *bench) (int, string) { return said("rnu") },
-	"flag provided but not defined: -...": func(t *testing.T, b *bench) (int, string) {
-		return said("run", b.plain.path("a.json"), "-fast")
-	},
-	"unexpected argument ...: every setting is a flag": func(*testing.T, *bench) (int, string) { return said("demo", "fast") },
-	"no file given, want ...":                          func(*testing.T, *bench) (int, string) { return said("run", "-json") },
-	"a node file: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
-		return said("run", b.plain.path("none.json"))
-	},
-	"a fleet file: ... no such file or directory": func(t *testing.T, b *bench) (int, string) {
-		return said("run", b.plain.variant(t, "a.json", "fleet.json", "none.json"))
-	},
-	"...: line ..., column ...: ...": func(t *testing.T, b *bench) (int, string) {
-		return said("run", b.plain.variant(t, "a.json", `"version": 1,`, `"version": 1`))
-	},
-	"version is ..., want 1, the version that this program reads": func(t *testing.T, b *bench) (int, string) {
-		return said("run", b.plain.variant(t, "a.json", `"version": 1`, `"version": 2`))
-	},
-	"unknown field ...": func(t *testing.T, b *bench) (int, string) {
-		return said("run", b.plain.variant(t, "a.json", `"version": 1`, `"version": 1, "color": "red"`))
-	},
-	"... is missing, want ...": func(t *testing.T, b *bench) (int, string) {
-		return said("run", b.plain.variant(t, "a.json", `"state": "a.state",`, ``))
-	},
-	"... is ..., want a whole number, ...": func(t *testing.T, b *bench) (int, string) {
-		return said("fleet", "move", b.plain.variant(t, "fleet.json", `"tau": 2`, `"tau": 0`), "-name", "a", "-address", "x:1")
-	},
-	"... is not a member of the fleet, which has ...": func(t *testing.T, b *bench) (int, string) {
-		return said("run", b.plain.variant(t, "a.json", `"name": "a"`, `"name": "z"`))
-	},
-	"the node file has a gap: put in what this node learns from, ...": func(t *testing.T, b *bench) (int, string) {
-		dir := filepath.Join(t.TempDir(), "gap")
-		if code, text := said("init", dir, "-n", "1", "-hosts", ownPort(), "-dim", "3", "-non-private"); code != cli.ExitDone {
-			return code, text
-		}
-		return said("check", filepath.Join(dir, "node-0", "node.json"))
-	},
-	"... is not empty, and nothing is ever overwritten": func(t *testing.T, b *bench) (int, string) {
-		return said("init", b.plain.dir, "-n", "2")
-	},
-	"... is not a line that keygen prints: ...": func(t *testing.T, b *bench) (int, string) {
-		b.plain.write(t, "members.txt", "ward-1 10.0.0.1:7443\n")
-		return said("init", b.plain.path("new"), "-members", b.plain.path("members.txt"), "-dim", "3")
-	},
-	"... already exists: -force overwrites it": func(t *testing.T, b *bench) (int, string) {
-		b.done(t)
-		return said("export", b.lone.path("a.json"), "-out", b.lone.path("a.json"))
-	},
-	"... already exists, want a name for a new file": func(t *testing.T, b *bench) (int, string) {
-		return said("fit", "-data", "synthetic:clinical", "-fitted-on", "x", "-out", b.plain.path("a.json"))
-	},
-	"-graph ...: not connected: no path leads from ... to ...": func(t *testing.T, b *bench) (int, string) {
-		b.plain.write(t, "apart.txt", "0 1\n2 3\n")
-		return said("plan", "-nodes", "4", "-graph", "file:"+b.plain.path("apart.txt"))
-	},
+// guardedTrial is a private fleet of two.
+func guardedTrial(t *testing.T) *trial {
+	t.Helper()
+	return newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
 }
 
-// done runs the single member to completion, once.
-func (b *bench) done(t *testing.T) {
+// hearing starts a and sends it frames from b, whose key the test has.
+func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	t.Helper()
-	if _, err := os.Stat(b.lone.path("a.state/certificate.json")); err == nil {
-		return
+	key, err := fleetfile.ReadKey(tr.path("b.key"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if code, text := said("run", b.lone.path("a.json")); code != cli.ExitDone {
-		t.Fatalf("exit code %d: %s", code, text)
+	b, err := ws.New(ws.ConfigOf(tr.file, "b", key, tr.place(1)))
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = b.Close() })
+	a = start(t, "run", tr.path("a.json"))
+	for _, f := range frames {
+		if err := b.Send(t.Context(), "a", []byte(f)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a
+}
+
+// releaseOf returns a release of a member, signed with the key of member by.
+func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) []byte {
+	t.Helper()
+	key, _ := tr.signedBy(t, by)
+	_, scope := tr.signedBy(t, member)
+	r.Sign(key, scope)
+	return r.Append(nil)
+}
+
+// claim returns a hail from b which claims that b holds a release of a, with a signature as proof.
+func (tr *trial) claim(t *testing.T, held int, proof []byte) string {
+	t.Helper()
+	return encoded(t, 6, admm.Message{Kind: admm.Probe, Held: held, Incarnation: 5, Signed: admm.Signed{Proof: proof}})
+}
+
+func ended(p *process) (int, string) {
+	<-p.over
+	return p.cmd.ProcessState.ExitCode(), p.log.String()
+}
+
+// told waits for words on one line of a node that goes on.
+func told(t *testing.T, p *process, words ...string) (int, string) {
+	t.Helper()
+	p.log.await(t, words...)
+	return goesOn, p.log.String()
+}
+
+// suspect returns what a run finally reports about a suspect neighbor; tinytest and sdk/admm test how members become
+// suspect.
+func suspect(in admm.Influence) func(*testing.T) (int, string) {
+	return func(*testing.T) (int, string) {
+		r := &node.RunResult{Outcome: device.Outcome{NonPrivate: true, Suspects: []string{`"b": ` + in.Suspicion()}}}
+		var text strings.Builder
+		r.Write(cli.Table{Writer: &text}, sdk.Method{}, false)
+		return cli.ExitDone, text.String()
+	}
+}
+
+// troubles provoke the messages for which a neighbor must lie, as the program itself never does. Each returns the exit
+// code and the message.
+var troubles = map[string]func(t *testing.T) (code int, text string){
+	"suspect ... set aside, for it does not give way: cut back in ... rounds":                   suspect(admm.Influence{Aside: true, Clipped: 9}),
+	"suspect ... set aside, for its releases up to ... have less noise in them than a member's": suspect(admm.Influence{Aside: true, Still: 9}),
+	"suspect ... release ... is farther from the start than any honest member goes":             suspect(admm.Influence{Outside: 3}),
+	"every edge of this node is in quarantine; ...": func(*testing.T) (int, string) {
+		var log strings.Builder
+		return cli.ExitCode(fmt.Errorf("sdk: %w; \"b\": what was found", sdk.ErrQuarantine), "run", &log), log.String()
+	},
+	"frame refused ... from=... err=...": func(t *testing.T) (int, string) {
+		return told(t, newTrial(t, "ab", nil).hearing(t, "junk"), "frame refused")
+	},
+	"the sender says that ..., and shows no signature of it": func(t *testing.T) (int, string) {
+		tr := guardedTrial(t)
+		return told(t, tr.hearing(t, tr.claim(t, 1, nil)), "frame refused", "shows no signature of it")
+	},
+	"the signature is by none of the member's keys (of ...)": func(t *testing.T) (int, string) {
+		tr := guardedTrial(t)
+		proof := tr.releaseOf(t, "a", "b", signed.Statement{Kind: signed.Release, Round: 1})
+		return told(t, tr.hearing(t, tr.claim(t, 1, proof)), "frame refused", "by none of the member's keys")
+	},
+	"the edge is in quarantine, and the run goes on without it ... neighbor=... release=... why=...": func(t *testing.T) (int, string) {
+		tr := guardedTrial(t)
+		key, scope := tr.signedBy(t, "b")
+		_, to := tr.signedBy(t, "a")
+		notice := signed.Statement{Kind: signed.Notice, Round: 1, Value: to}
+		notice.Sign(key, scope)
+		a := tr.hearing(t, encoded(t, 6, admm.Message{Kind: admm.Conflict, Round: 1,
+			Signed: admm.Signed{Proof: notice.Append(nil), Other: []byte("x\x1b[2J")}}))
+		a.log.await(t, "the edge is in quarantine", "neighbor=b", "goes on without this node")
+		tr.tells(t, "a", "IN QUARANTINE from release 2 on")
+		return goesOn, a.log.String()
+	},
+	"evidence of equivocation ... neighbor=... round=...": func(t *testing.T) (int, string) {
+		tr := guardedTrial(t)
+		var frames []string
+		for i := range 2 {
+			own := tr.releaseOf(t, "b", "b", signed.Statement{Kind: signed.Release, Round: 1, Value: [32]byte{byte(i)}})
+			frames = append(frames, encoded(t, 6, admm.Message{Kind: admm.Probe, Round: 1, Incarnation: uint64(i), Signed: admm.Signed{Own: own}}))
+		}
+		a := tr.hearing(t, frames...)
+		a.log.await(t, "evidence of equivocation", "neighbor=b", "round=1")
+		tr.tells(t, "a", `evidence       "b" has signed two different releases of round 1`)
+		return goesOn, a.log.String()
+	},
+	"shows two releases of round ... that this node's key has signed: another device makes releases in this node's name; ...": func(t *testing.T) (int, string) {
+		tr := guardedTrial(t)
+		tr.give(t, "b", tr.double(t, "a", "a", 1)) // a does not have it
+		start(t, "run", tr.path("b.json"))
+		return ended(start(t, "run", tr.path("a.json")))
+	},
+	"holds a release that epoch ... of this node's name has signed, ... another device has taken its place": func(t *testing.T) (int, string) {
+		tr := guardedTrial(t)
+		return ended(tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "a", signed.Statement{Kind: signed.Release, Epoch: 1, Round: 1}))))
+	},
+	"shows a later state of the ledger, which this node's key has signed: the state was set back: ...": func(t *testing.T) (int, string) {
+		tr := guardedTrial(t)
+		ledger, err := state.ReadLedger(tr.path("a.ledger"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := hex.DecodeString(ledger.Head().ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scope := signed.NewScope("an earlier run", [32]byte{1}, "a") // after which the ledger was reset
+		key, _ := tr.signedBy(t, "a")
+		r := signed.Statement{Kind: signed.Release, Round: 4, Ledger: signed.Head{ID: [16]byte(id), Seq: 4, Hash: [32]byte{4}}}
+		r.Sign(key, scope)
+		line, err := json.Marshal(map[string]string{
+			"key": hex.EncodeToString(tr.file.Members[0].Keys[0]), "ledger": ledger.Head().ID, "signed": hex.EncodeToString(r.Append(scope[:])),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr.write(t, "b.ledger.neighbors", string(line)+"\n")
+		start(t, "run", tr.path("b.json"))
+		code, text := ended(start(t, "run", tr.path("a.json")))
+		if after, err := state.ReadLedger(tr.path("a.ledger")); err != nil || after.Head().Seq != 0 {
+			t.Errorf("the ledger was written: %+v, %v", after.Head(), err)
+		}
+		return code, text
+	},
 }

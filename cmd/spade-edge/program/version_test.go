@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,17 +16,15 @@ import (
 
 // The licenses that the program prints are those of its linked modules, word for word.
 func TestLicenses(t *testing.T) {
-	list, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}"+
-		"{{end}}{{end}}", "github.com/spade-dfl/spade-edge/cmd/spade-edge").Output()
+	list, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}",
+		"github.com/spade-dfl/spade-edge/cmd/spade-edge").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	folders := []string{"Go's standard library, https://go.dev " + goroot(t)}
-	seen := make(map[string]bool)
 	for line := range strings.Lines(string(list)) {
-		f := strings.Fields(line)
-		if one := f[0] + " " + f[2]; !seen[one] {
-			seen[one], folders = true, append(folders, one)
+		if line = strings.TrimSpace(line); !slices.Contains(folders, line) {
+			folders = append(folders, line)
 		}
 	}
 	var all bytes.Buffer

@@ -6,14 +6,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,7 +30,7 @@ import (
 var update = flag.Bool("update", false, "write what cmp finds into the scripts")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"spade-edge": program.Websockets.Main})
+	testscript.Main(m, map[string]func(){"spade-edge": program.Websockets.Main, "fetch": fetch})
 }
 
 // Each file shows what a user types and sees. SPADE_EDGE names another program to test.
@@ -46,13 +51,13 @@ func TestTranscripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"await": await, "edit": edit, "ports": ports, "wrong": wrong,
-			"refused": refused, "signal": signal,
+			"exits": exits, "field": field, "is": is, "proxy": proxy, "signal": signal, "trouble": trouble,
 		},
 	})
 }
 
 // wrong runs a command that must fail: "wrong CODE COMMAND ARG...". It checks the exit code, that standard output is
-// empty, and that no file changed.
+// empty, that the message names no package of this module, and that no file changed.
 func wrong(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: wrong CODE COMMAND ARG...")
@@ -71,10 +76,31 @@ func wrong(ts *testscript.TestScript, neg bool, args []string) {
 	if out := ts.ReadFile("stdout"); out != "" {
 		ts.Fatalf("found output of a command that failed:\n%s", out)
 	}
+	if found := packagePrefix().FindString(ts.ReadFile("stderr")); found != "" {
+		ts.Fatalf("%q in what people read:\n%s", found, ts.ReadFile("stderr"))
+	}
 	if after := snapshot(ts, ts.MkAbs(".")); after != before {
 		ts.Fatalf("files are\n%s\nand were\n%s", after, before)
 	}
 }
+
+// packagePrefix finds names of this module's packages, with which errors begin for programmers.
+var packagePrefix = sync.OnceValue(func() *regexp.Regexp {
+	names := []string{"sdk", "zoest", "dpmech"}
+	for _, root := range []string{"sdk", "zoest", "transport"} {
+		err := filepath.WalkDir("../../../"+root, func(path string, d fs.DirEntry, err error) error {
+			// Some names are also sections of a file, or a command.
+			if name := filepath.Base(path); err == nil && d.IsDir() && !slices.Contains([]string{"testdata", "graph", "wire", "plan", "scorer", root}, name) {
+				names = append(names, name)
+			}
+			return err
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	return regexp.MustCompile(`(?m)(^|: |; |["(])(` + strings.Join(names, "|") + `): `)
+})
 
 func snapshot(ts *testscript.TestScript, dir string) string {
 	var all strings.Builder
@@ -127,14 +153,85 @@ func edit(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), text, 0o600))
 }
 
-// ports sets the variables P1, P2, ... to free ports of this machine: "ports NUMBER".
+// ports sets the variables P1, P2, ... to free ports of this machine: "ports NUMBER". They are outside the range of
+// outgoing connections, so that no other process takes one while nothing listens there.
 func ports(ts *testscript.TestScript, neg bool, args []string) {
 	n, err := strconv.Atoi(strings.Join(args, ""))
 	ts.Check(err)
-	for i := range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		ts.Check(err)
-		defer l.Close()
-		ts.Setenv(fmt.Sprintf("P%d", i+1), strconv.Itoa(l.Addr().(*net.TCPAddr).Port))
+	for i := 1; i <= n; {
+		port := 18000 + (31*os.Getpid()+int(nextPort.Add(1)))%14500
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			l.Close()
+			ts.Setenv(fmt.Sprintf("P%d", i), strconv.Itoa(port))
+			i++
+		}
+	}
+}
+
+var nextPort atomic.Int32
+
+// fetch is a program that prints a page: "fetch CODE URL [TOKEN]". It fails if the server answers with another code.
+func fetch() {
+	request, err := http.NewRequest(http.MethodGet, os.Args[2], nil)
+	if err == nil && len(os.Args) > 3 {
+		request.Header.Set("Authorization", "Bearer "+os.Args[3])
+	}
+	var answer *http.Response
+	if err == nil {
+		answer, err = http.DefaultClient.Do(request)
+	}
+	if err == nil {
+		_, err = io.Copy(os.Stdout, answer.Body)
+	}
+	if err == nil && strconv.Itoa(answer.StatusCode) != os.Args[1] {
+		err = fmt.Errorf("%s answers %s, want %s", os.Args[2], answer.Status, os.Args[1])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fetch:", err)
+		os.Exit(1)
+	}
+}
+
+// Every command line that help or the README shows runs in a script, as it is or with more flags at its end. Not
+// compared are quotation marks, ports of this machine, redirections, and which node of a fleet it is.
+func TestExamplesRun(t *testing.T) {
+	plain := func(line string) string {
+		line = regexp.MustCompile(`127\.0\.0\.1:\$?\w+`).ReplaceAllString(line, "127.0.0.1:PORT")
+		line = strings.NewReplacer("$i", "0", "'", "", `"`, "", "$PATIENTS", "examples/patients.csv").Replace(line)
+		return strings.Join(strings.Fields(line), " ") + " "
+	}
+	read := func(pattern string) (all string) {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all += "\n" + string(text)
+		}
+		return all
+	}
+	var ran []string
+	// Of commands that fail, only nodes that a script stops count. Tests of package program make evidence.
+	for _, found := range regexp.MustCompile(`(?m)^(?:exec |! exec spade-edge run ).*`).FindAllString(read("testdata/*.txtar"), -1) {
+		_, line, _ := strings.Cut(found, "exec ")
+		ran = append(ran, plain(line))
+	}
+	ran = append(ran, "spade-edge privacy -verify state/journal.jsonl -fleet fleet.json ")
+	texts := read("../internal/cli/usage/*.txt") + read("../internal/cli/topics/*.txt")
+	texts = regexp.MustCompile(` \\\n +`).ReplaceAllString(texts, " ")
+	shown := regexp.MustCompile(`(?m)^ +(spade-edge [a-z].*)`).FindAllStringSubmatch(texts, -1)
+	readme := regexp.MustCompile(`(?m)(?:^|&& |do )(spade-edge [^&;\n]*)`).FindAllStringSubmatch(read("../../../README.md"), -1)
+	if len(shown) < 90 || len(readme) < 5 {
+		t.Errorf("%d examples in help, %d in the README", len(shown), len(readme))
+	}
+	for _, found := range append(shown, readme...) {
+		line := plain(regexp.MustCompile(` +(#|[<>] ?\w).*`).ReplaceAllString(found[1], ""))
+		if !slices.ContainsFunc(ran, func(one string) bool { return strings.HasPrefix(one, line) }) {
+			t.Errorf("no script runs %s", line)
+		}
 	}
 }

@@ -94,7 +94,7 @@ func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 		return nil, usage{err}
 	}
 	if file.Transport != nil {
-		return nil, Usagef("transport is a broker, want it left out: this library has websockets only")
+		return nil, Usagef("transport is a broker, want it omitted: this library has websockets only")
 	}
 	if loss == nil && samples != 0 {
 		return nil, Usagef("there are %d samples and no loss, want both or neither", samples)

@@ -9,10 +9,10 @@ import (
 
 const (
 	shuffles  = 499
-	chance    = 15   // shuffles that do as well, from which on labels are suspicious: 3 of 100
+	chance    = 15   // labels are suspicious if at least so many shuffles do as well: 3 of 100
 	mostRows  = 5000 // maximum number of rows; more are sampled at even distances
 	mostWide  = 1000 // columns; wider data is not judged
-	leastRare = 8    // samples of the rarer side from which on labels are judged
+	leastRare = 8    // least number of samples of the rarer side for which labels are judged
 )
 
 // Relation compares how strongly the columns are related to the most frequent class (or to a half of the range of a
@@ -23,7 +23,7 @@ type Relation struct {
 	Class    string `json:"class"`
 	Rare     int    `json:"rare"`     // rows of the rarer side; too few are not judged
 	Shuffles int    `json:"shuffles"` // 0 if there was no test
-	AsGood   int    `json:"as_good"`  // of these, how many relate to the columns as well
+	AsGood   int    `json:"as_good"`  // shuffles that relate to the columns at least as strongly as the labels
 }
 
 // Chance reports whether the labels may have been shuffled.
@@ -58,13 +58,13 @@ func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 	}
 	rel.Shuffles++
 	if rel.Chance() {
-		p.add(Labels, r.Label, d.Len(), rel.Class, "the other columns tell %.40q from the rest hardly better than they tell shuffled labels (%d of "+
-			"%d shuffles go with them as well): labels in the wrong rows, or no relation", rel.Class, rel.AsGood, rel.Shuffles)
+		p.add(Labels, r.Label, d.Len(), rel.Class, "the other columns predict %.40q hardly better than they predict shuffled labels (%d of "+
+			"%d shuffles do as well): labels are in the wrong rows, or are unrelated to the columns", rel.Class, rel.AsGood, rel.Shuffles)
 	}
 	return rel
 }
 
-// rows returns standardised columns, with missing cells at the mean, and whether each row is of a class.
+// rows returns standardized columns, with missing cells at the mean, and whether each row is of a class.
 func rows(d *task.Data, class int) (x [][]float64, y []int) {
 	mean, sd := make([]float64, d.Dim), make([]float64, d.Dim)
 	for j := range mean {

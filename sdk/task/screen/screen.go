@@ -12,21 +12,21 @@ import (
 // The kinds of [Suspicion].
 const (
 	Sentinel = "sentinel" // a number far from all others occurs repeatedly: it may stand for a missing value
-	Unit     = "unit"     // all values are off by about one factor
+	Unit     = "unit"     // all values are off by about the same factor
 	Far      = "far"      // most values are far from the expected ones
 	Swapped  = "swapped"  // each of two columns would fit in place of the other
 	Constant = "constant" // every row has the same value
 	Unknown  = "unknown"  // a category that the recipe does not have
-	Labels   = "labels"   // the columns say nothing about the label
+	Labels   = "labels"   // the columns do not predict the label
 )
 
 const (
-	fewest   = 10  // present values from which on a column is judged
-	repeated = 3   // occurrences from which on a number can be a sentinel
-	apart    = 3.5 // distance of a sentinel from the middle of the others, in spreads
-	far      = 3   // distance of a suspicious median from the expected mean, in deviations
-	close    = 1.5 // and from that of the right column
-	strange  = 4   // distance of a strange single value from the mean, in deviations
+	fewest   = 10  // least number of present values for which a column is judged
+	repeated = 3   // least number of occurrences of a sentinel
+	apart    = 3.5 // least distance of a sentinel from the middle of the other values, in spreads
+	far      = 3   // least distance of a suspicious median from the expected mean, in deviations
+	close    = 1.5 // greatest distance of a swapped median from the expected mean of the other column, in deviations
+	strange  = 4   // least distance of a strange single value from the mean, in deviations
 )
 
 // Report describes a table and what is suspicious about it.
@@ -46,29 +46,29 @@ type Count struct {
 // Column is a column of the file, of categories or of numbers.
 type Column struct {
 	Name       string  `json:"name"`
-	Missing    int     `json:"missing"`              // cells
-	Categories []Count `json:"categories,omitempty"` // those that occur
-	Low        float64 `json:"low"`                  // of numbers
+	Missing    int     `json:"missing"`              // number of missing cells
+	Categories []Count `json:"categories,omitempty"` // categories that occur
+	Low        float64 `json:"low"`                  // lowest number; 0 for categories
 	Median     float64 `json:"median"`
 	High       float64 `json:"high"`
 	Mean       float64 `json:"expected_mean,omitempty"`
 	Std        float64 `json:"expected_std,omitempty"` // 0 if nothing is expected
 
-	values []float64 // the present ones, sorted; without sentinels
+	values []float64 // present values without sentinels, sorted
 }
 
 // Suspicion is a possible error in a column or in the label.
 type Suspicion struct {
 	Kind    string `json:"kind"`
 	Column  string `json:"column"`
-	Count   int    `json:"count"`   // values
+	Count   int    `json:"count"`   // affected values
 	Example string `json:"example"` // a value
 	Text    string `json:"text"`    // what was found and what was expected, for people
 }
 
-// Table checks samples as [task.Recipe.Raw] returns them. With own, the recipe was fitted on these samples, so there
-// are no expected values. unknown counts the values that are not a category, by column and value; it may be nil. Table
-// does not change the data.
+// Table checks samples as [task.Recipe.Raw] returns them. own says that the recipe was fitted on these samples, so
+// there are no expected values. unknown counts the values that are not a category, by column and value; it may be nil.
+// Table does not change the data.
 func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *Report {
 	p := &Report{Rows: d.Len(), Suspicions: []Suspicion{}}
 	if r.Target == nil {
@@ -88,7 +88,7 @@ func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *R
 	}
 	p.compare()
 	for key, n := range unknown {
-		p.add(Unknown, key[0], n, key[1], "%d of %d values are %.40q, none of its categories", n, p.Rows, key[1])
+		p.add(Unknown, key[0], n, key[1], "%d of %d values are %.40q, not one of its categories", n, p.Rows, key[1])
 	}
 	slices.SortStableFunc(p.Suspicions, func(a, b Suspicion) int { // the order of a map is random
 		return slices.Compare([]string{a.Kind, a.Column, a.Example}, []string{b.Kind, b.Column, b.Example})
@@ -105,8 +105,9 @@ func classes(d *task.Data) []int {
 	return counts
 }
 
-// Among compares the tables of several sites that have agreed on no expected values: each column of numbers with the
-// median of that column at the others, of which at least two must have it. The reports must be of one recipe.
+// Among compares the tables of several sites that have no expected values. It compares each column of numbers with the
+// medians of the same column at the other sites, if at least two of them have enough values. The reports must be of one
+// recipe.
 func Among(all []*Report) {
 	for i, p := range all {
 		for k := range p.Columns {
@@ -184,15 +185,15 @@ func (p *Report) alone(c *Column) {
 	if same != "" && present >= fewest {
 		expected := ""
 		if c.isFar() {
-			expected = ", expected are " + c.expected()
+			expected = ", expected " + c.expected()
 		}
 		p.add(Constant, c.Name, present, same, "all of its %d values are %.40s%s", present, same, expected)
 		c.values = nil
 	}
 }
 
-// isSentinel judges an end of a column by the sorted rest of it: the gap between them must be wider than any other gap
-// except those of a few outliers.
+// isSentinel reports whether at, which occurs count times at one end of a column, is a sentinel. rest has the other
+// values, sorted. The gap between at and rest must be wider than all gaps in rest except those of a few outliers.
 func isSentinel(at float64, count int, rest []float64) bool {
 	if count < repeated || len(rest) < fewest || rest[0] == rest[len(rest)-1] {
 		return false
@@ -217,8 +218,8 @@ func (c *Column) isFar() bool { return len(c.values) >= fewest && c.off(quantile
 
 func (c *Column) expected() string { return short(c.Mean) + " ± " + short(c.Std) }
 
-// compare checks the columns that are far from the expected values. Two of them may be swapped. One may be in another
-// unit, if one factor brings both its middle and its spread to the expected values.
+// compare checks the columns that are far from the expected values. Two such columns may be swapped. A column may be in
+// another unit if one factor brings both its middle and its spread to the expected values.
 func (p *Report) compare() {
 	swapped := map[string]bool{}
 	for i := range p.Columns {
@@ -229,7 +230,7 @@ func (p *Report) compare() {
 		n, m := len(a.values), quantile(a.values, 0.5)
 		if b := p.partner(a, m); b != nil {
 			swapped[b.Name] = true
-			p.add(Swapped, a.Name, n, short(m), "its %d values are about %s, those of %q about %s: as if they were swapped (expected %s and %s)",
+			p.add(Swapped, a.Name, n, short(m), "its %d values are about %s, those of %q about %s: the columns may be swapped (expected %s and %s)",
 				n, short(m), b.Name, short(quantile(b.values, 0.5)), a.expected(), b.expected())
 			continue
 		}
@@ -240,14 +241,14 @@ func (p *Report) compare() {
 		}
 		kind, text := Far, ""
 		if factor > 0 && size > 2 && !math.IsInf(size, 0) && wide > 0.25 && wide < 4 {
-			kind, text = Unit, fmt.Sprintf(": about %s times %s, as in another unit", short(size), by)
+			kind, text = Unit, fmt.Sprintf(": about %s times %s, so the unit may differ", short(size), by)
 		}
-		p.add(kind, a.Name, n, short(m), "its values are about %s, expected are %s%s", short(m), a.expected(), text)
+		p.add(kind, a.Name, n, short(m), "its values are about %s, expected %s%s", short(m), a.expected(), text)
 	}
 }
 
-// partner returns the column with which c, of median m, may be swapped: each then is where the other is expected. It
-// is nil if there is none.
+// partner returns the column with which c, of median m, may be swapped: the median of each is near the expected mean of
+// the other. It returns nil if there is none.
 func (p *Report) partner(c *Column, m float64) (best *Column) {
 	least := float64(far)
 	for i := range p.Columns {
@@ -264,23 +265,23 @@ func (p *Report) partner(c *Column, m float64) (best *Column) {
 	return best
 }
 
-// Strange lists single values that are far from the data that a recipe was fitted on, one suspicion a column, if at
-// least one in a thousand is: for such a row the model guesses. The example is the first such value, with the
-// number of its row, from 1.
+// Strange reports columns in which at least one value in a thousand is far from the data that the recipe was fitted on:
+// for such rows the model guesses. It returns one suspicion for each column. The example is the first such value, with
+// the number of its row, from 1.
 func Strange(r *task.Recipe, d *task.Data) (found []Suspicion) {
 	p, at := Report{}, 0
 	for _, c := range r.Columns {
 		if s := r.Standardize; s != nil && c.Categories == nil {
 			e, count, example := Column{Mean: s.Mean[at], Std: s.Std[at]}, 0, ""
 			for i := range d.Len() {
-				if x := float64(d.Row(i)[at]); e.off(x) > strange { // NaN, a missing value, is not
+				if x := float64(d.Row(i)[at]); e.off(x) > strange { // false for a missing value, NaN
 					if count++; count == 1 {
 						example = fmt.Sprintf("%s in row %d", short(x), i+1)
 					}
 				}
 			}
 			if count > 0 && count*1000 >= d.Len() {
-				p.add(Far, c.Name, count, example, "%d of %d far from what the model was fitted for, %s, such as %s", count, d.Len(), e.expected(), example)
+				p.add(Far, c.Name, count, example, "%d of %d values far from the data that the model was fitted on, %s, such as %s", count, d.Len(), e.expected(), example)
 			}
 		}
 		at += max(1, len(c.Categories))
@@ -295,8 +296,8 @@ func quantile(sorted []float64, q float64) float64 {
 	return below + float64((sorted[min(int(at)+1, len(sorted)-1)]-below)*(at-math.Floor(at)))
 }
 
-// spread returns the standard deviation of sorted values, or that of a normal variable with their quartiles if it is
-// larger.
+// spread returns the standard deviation of sorted values, or, if larger, the deviation of a normal variable with their
+// quartiles.
 func spread(sorted []float64) float64 {
 	mean, square := 0.0, 0.0
 	for _, x := range sorted {

@@ -161,7 +161,7 @@ func TestHospitals(t *testing.T) {
 		swap("age", "trestbps")
 		swap("age", "thalach")
 		bad("one sex", func(_ int, row []string) { row[at["sex"]] = "1" }, "constant sex")
-		if name != "switzerland" { // which has no cholesterol
+		if name != "switzerland" { // Switzerland has no cholesterol values
 			swap("age", "chol")
 			swap("trestbps", "chol")
 			bad("mmol/L", func(_ int, row []string) {
@@ -209,7 +209,7 @@ func TestUntidied(t *testing.T) {
 		row[at] = "0"
 	}
 	p, _ := look(t, r, rows, false)
-	if got := kinds(p); !slices.Equal(got, []string{"constant chol"}) || !strings.Contains(text(p), "expected are 240") {
+	if got := kinds(p); !slices.Equal(got, []string{"constant chol"}) || !strings.Contains(text(p), "expected 240") {
 		t.Errorf("%q\n%s", got, text(p))
 	}
 }

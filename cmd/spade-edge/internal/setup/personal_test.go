@@ -2,8 +2,6 @@ package setup
 
 import (
 	"context"
-	"encoding/csv"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -11,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spade-dfl/spade-edge/sdk"
@@ -104,43 +103,8 @@ func TestHalvesJudgeOthers(t *testing.T) {
 	}
 }
 
-// tidied writes a hospital's file with empty cells for missing values and a column for the diagnosis.
-func tidied(t *testing.T, path string) string {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Skipf("no real data in ../shared/data beside the project: %v", err)
-	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := len(rows[0]) - 1
-	for i, row := range rows {
-		for j, name := range rows[0] {
-			if (name == "chol" || name == "trestbps") && row[j] == "0" {
-				row[j] = ""
-			}
-		}
-		if i > 0 {
-			row[last] = map[bool]string{true: "no", false: "yes"}[row[last] == "0"]
-		}
-	}
-	rows[0][last] = "ill"
-	out, err := os.Create(filepath.Join(t.TempDir(), filepath.Base(path)))
-	if err == nil {
-		err = errors.Join(csv.NewWriter(out).WriteAll(rows), out.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out.Name()
-}
-
 // trainFleet trains a fleet on a complete graph with one data set per member, and returns the members' models.
-func trainFleet(t *testing.T, privacy sdk.Privacy, seed uint64, own []*task.Data) [][]float32 {
-	t.Helper()
+func trainFleet(privacy sdk.Privacy, seed uint64, own []*task.Data) [][]float32 {
 	f := &sdk.Fleet{Run: "figures", Dim: softmax.Dim(own[0].Dim, own[0].Classes)}
 	k := plan.Known{Dim: f.Dim, Open: true, Columns: true, Privacy: privacy, Method: sdk.Method{Seed: seed}}
 	for i, d := range own {
@@ -150,31 +114,32 @@ func trainFleet(t *testing.T, privacy sdk.Privacy, seed uint64, own []*task.Data
 		}
 	}
 	var err error
-	if f.Method, f.Privacy, err = plan.Suggest(k); err != nil {
-		t.Fatal(err)
-	}
+	f.Method, f.Privacy, err = plan.Suggest(k)
+	must(err)
 	if privacy.Unit == sdk.UnitRecord {
 		f.Records = k.Samples
 	}
-	machines, err := f.Machines(k.Samples, func(i int) io.Reader {
+	var clients []sim.Client
+	for i, m := range need(f.Machines(k.Samples, func(i int) io.Reader {
 		s := rng.New(seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var clients []sim.Client
-	for i, m := range machines {
+	})) {
 		clients = append(clients, sim.Client{Config: m, Oracle: softmax.New(own[i])})
 	}
-	network, err := sim.New(clients)
-	if err == nil {
-		err = network.Run(t.Context(), nil)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	network := need(sim.New(clients))
+	must(network.Run(context.Background(), nil))
 	return network.Models()
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func need[T any](v T, err error) T {
+	must(err)
+	return v
 }
 
 // TestPersonalFigures computes the figures of examples/hospital/README.md: scores of the shared, the local and the
@@ -186,110 +151,75 @@ func TestPersonalFigures(t *testing.T) {
 		t.Skip("SPADE_FIGURES=1 measures them")
 	}
 	const data, seeds = "../../../../../shared/data", 10
-	record := sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5}
-	open := sdk.Privacy{NonPrivate: true}
-	compare := func(name string, privacy sdk.Privacy, sites func(seed uint64) (train, test []*task.Data)) {
-		var rows [][3]float64 // accuracies of shared, local, personal; then losses
-		var losses [][3]float64
-		best := map[string]int{}
-		for seed := uint64(1); seed <= seeds; seed++ {
-			train, test := sites(seed)
-			models := trainFleet(t, privacy, seed, train)
-			for i := range train {
-				p, err := Personalize(t.Context(), softmax, models[i], make([]float32, len(models[i])), false, train[i], test[i])
-				if err != nil {
-					t.Fatal(err)
-				}
-				var right, loss [3]float64
-				for k, m := range p.Models {
-					right[k], loss[k] = m.Classification.Accuracy.Value, m.Loss
-				}
-				rows, losses = append(rows, right), append(losses, loss)
-				best[p.Best]++
-				for _, other := range p.Beats {
-					best["over "+other]++
+	compare := func(name string, sites func(seed uint64) (train, test []*task.Data)) {
+		for suffix, privacy := range map[string]sdk.Privacy{"no noise": {NonPrivate: true},
+			"epsilon 1 for each patient": {Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5}} {
+			var right, loss, square [3]float64 // means for shared, own, personal; squares of the differences of losses
+			best, n := map[string]int{}, 0.0
+			for seed := uint64(1); seed <= seeds; seed++ {
+				train, test := sites(seed)
+				for i, model := range trainFleet(privacy, seed, train) {
+					p := need(Personalize(t.Context(), softmax, model, make([]float32, len(model)), false, train[i], test[i]))
+					n++
+					for k, m := range p.Models {
+						right[k] += (100*m.Classification.Accuracy.Value - right[k]) / n
+						loss[k] += (m.Loss - loss[k]) / n
+						square[k] += math.Pow(p.Models[2].Loss-m.Loss, 2)
+					}
+					best[p.Best]++
+					for _, other := range p.Beats {
+						best["over "+other]++
+					}
 				}
 			}
+			// twice the standard error, over sites and seeds, of the mean difference of losses
+			wide := func(k int) float64 { return 1.96 * math.Sqrt(square[k]-n*math.Pow(loss[2]-loss[k], 2)) / n }
+			t.Logf("%s, %s: accuracy %.1f; loss %.4f; personal less own %+.4f ± %.4f, less shared %+.4f ± %.4f; best %v of %.0f", name, suffix,
+				right, loss, loss[2]-loss[1], wide(1), loss[2]-loss[0], wide(0), best, n)
 		}
-		sum := func(rows [][3]float64) (mean [3]float64) {
-			for _, r := range rows {
-				for k, v := range r {
-					mean[k] += v / float64(len(rows))
-				}
-			}
-			return mean
-		}
-		if sites := len(rows) / seeds; sites == 4 {
-			for i := range sites {
-				var own [][3]float64
-				for k := i; k < len(rows); k += sites {
-					own = append(own, rows[k])
-				}
-				a := sum(own)
-				t.Logf("| %s, site %d | %.1f | %.1f | %.1f |", name, i, 100*a[0], 100*a[1], 100*a[2])
-			}
-		}
-		a, l := sum(rows), sum(losses)
-		// the standard error, over sites and seeds, of the mean difference of losses between personal and the other
-		// two
-		se := func(k int) float64 {
-			square := 0.0
-			for _, r := range losses {
-				d := r[2] - r[k] - (l[2] - l[k])
-				square += d * d
-			}
-			return math.Sqrt(square) / float64(len(losses))
-		}
-		t.Logf("| %s | %.1f | %.1f | %.1f | %.4f | %.4f | %.4f | %+.4f ± %.4f | %+.4f ± %.4f | %d, %d, %d of %d | %d, %d |", name, 100*a[0], 100*a[1],
-			100*a[2], l[0], l[1], l[2], l[2]-l[0], 1.96*se(0), l[2]-l[1], 1.96*se(1), best["shared"], best["own"], best["personal"], len(rows), best["over shared"], best["over own"])
 	}
-	files := []string{}
+	agreed := need(task.Fit(task.Spec{Source: "csv:../../../../examples/hospital/agreed.csv", Label: "ill", OneHot: []string{"cp", "restecg", "slope", "thal"},
+		Missing: "indicator", Whole: true}, softmax, "a table of usual values, of nobody"))
+	dir, files := t.TempDir(), []string{}
 	for _, name := range []string{"cleveland", "hungarian", "switzerland", "va"} {
-		files = append(files, tidied(t, data+"/heart-four-hospitals/"+name+".csv"))
+		files = append(files, filepath.Join(dir, name+".csv"))
+		must(os.WriteFile(files[len(files)-1], []byte(tidied(string(need(os.ReadFile(data+"/heart-four-hospitals/"+name+".csv"))))), 0o600))
 	}
-	agreed, err := task.Fit(task.Spec{Source: "csv:../../../../examples/hospital/agreed.csv", Label: "ill", OneHot: []string{"cp", "restecg", "slope", "thal"},
-		Missing: "indicator", Whole: true}, softmax, "a table of usual values, of nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
-	hospitals := func(seed uint64) (train, test []*task.Data) {
+	compare("four hospitals", func(seed uint64) (train, test []*task.Data) {
 		_, each, err := agreed.ApplyFiles(task.Spec{TestFraction: 0.25, Seed: seed}, files)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(err)
 		for _, one := range each {
 			train, test = append(train, one.Train), append(test, one.Test)
 		}
 		return train, test
-	}
-	compare("four hospitals, no noise", open, hospitals)
-	compare("four hospitals, epsilon 1 for each patient", record, hospitals)
-	all, err := task.Load(task.Spec{Source: "csv:" + data + "/alzheimers/alzheimers_disease_data.csv", Label: "Diagnosis", Drop: []string{"PatientID", "DoctorInCharge"},
-		OneHot: []string{"Ethnicity", "EducationLevel"}, Whole: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
+	all := need(task.Load(task.Spec{Source: "csv:" + data + "/alzheimers/alzheimers_disease_data.csv", Label: "Diagnosis",
+		Drop: []string{"PatientID", "DoctorInCharge"}, OneHot: []string{"Ethnicity", "EducationLevel"}, Whole: true})).Train
 	for _, share := range []string{"dirichlet:0.1", "dirichlet:0.3"} {
-		partition, err := task.ParsePartition(share)
-		if err != nil {
-			t.Fatal(err)
-		}
-		clinics := func(seed uint64) (train, test []*task.Data) {
-			parts, err := partition.Deal(all.Train, 10, seed)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, part := range parts {
-				own := all.Train.Select(part)
+		compare("Alzheimer's, ten clinics by "+share, func(seed uint64) (train, test []*task.Data) {
+			partition := need(task.ParsePartition(share))
+			for _, part := range need(partition.Deal(all, 10, seed)) {
+				own := all.Select(part)
 				learn, held, err := task.Split(own.Y, own.Classes, 0.25, seed)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(err)
 				train, test = append(train, own.Select(learn)), append(test, own.Select(held))
 			}
 			return train, test
-		}
-		compare("Alzheimer's, ten clinics by "+share+", no noise", open, clinics)
-		compare("Alzheimer's, ten clinics by "+share+", epsilon 1 for each patient", record, clinics)
+		})
 	}
+}
+
+// tidied converts a hospital's file as examples/hospital/hospitals.sh does: the diagnosis becomes yes or no, and a
+// cholesterol or blood pressure of 0 becomes a missing value.
+func tidied(text string) string {
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(text, "\r", "")), "\n")
+	for i, line := range lines[1:] {
+		cells := strings.Split(line, ",")
+		for _, at := range []int{3, 4} {
+			cells[at] = strings.TrimPrefix(cells[at], map[bool]string{true: "0"}[cells[at] == "0"])
+		}
+		cells[13] = map[bool]string{true: "no", false: "yes"}[cells[13] == "0"]
+		lines[i+1] = strings.Join(cells, ",")
+	}
+	return strings.Replace(strings.Join(lines, "\n"), "num\n", "ill\n", 1) + "\n"
 }

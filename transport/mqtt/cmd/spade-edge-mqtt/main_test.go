@@ -164,7 +164,7 @@ func TestWrong(t *testing.T) {
 		{"run", place + `, "user_file": "none"`, "transport.user_file: ", 64},
 		{"check", place + `, "user_file": "one"`, "want one line user:password", 64},
 		{"check", place + `, "user_file": "open"`, "chmod 600 ", 64},
-		{"check", `"mqtt": "tls://x", "ca_file": "one"`, "no certificate in it, want PEM", 64},
+		{"check", `"mqtt": "tls://x", "ca_file": "one"`, "has no certificate in PEM", 64},
 		{"check", `"mqtt": "tls://x", "certificate_file": "one", "certificate_key_file": "good"`, "transport.certificate_key_file: ", 64},
 		{"check", place + `, "token_file": "one"`, "token_file", 64},
 		{"check", place, "not authorized", 1},
@@ -196,7 +196,7 @@ func TestStatus(t *testing.T) {
 	if code, said := call(t, "stop", node(0)); code != 0 {
 		t.Errorf("stop: exit code %d\n%s", code, said)
 	}
-	if <-over; !strings.Contains(log.String(), "stopped, as asked") {
+	if <-over; !strings.Contains(log.String(), "stopped on request") {
 		t.Errorf("run:\n%s", log.String())
 	}
 	file, err := fleetfile.ReadNode(node(0))

@@ -167,7 +167,7 @@ func TestAttackMemory(t *testing.T) {
 		}
 		for i, n := range nodes {
 			n.ends(t, exitMismatch,
-				"the ledger has release 8 of this run, and the stored state ends with 0: the state was set back")
+				"the ledger has release 8 of this run, but the stored state ends with release 0: the state was set back")
 			if lines := f.ledger(t, f.file.Fleet.Members[i]); lines != 8 || n.out.Len() > 0 {
 				t.Errorf("%d lines in the ledger, output %q", lines, &n.out)
 			}

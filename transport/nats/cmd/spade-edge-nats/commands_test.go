@@ -43,7 +43,7 @@ func TestCommands(t *testing.T) {
 	}
 	has("; the first member makes the stream", "check", "a.json")
 	has("has not been at the broker (yet)", "check", "a.json")
-	has("nothing was ever released", "status", "a.json")
+	has("it has released nothing", "status", "a.json")
 	b := f.start(t, "b")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -1,0 +1,76 @@
+package fleet
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/sdk/builtin"
+)
+
+// A random start has the same bits on every processor and depends on the seed. A start is also read from files of
+// numpy.save and export; there it must be complete and finite.
+func TestStart(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string, content []byte) string {
+		to := filepath.Join(dir, name)
+		if err := os.WriteFile(to, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return to
+	}
+	npy := func(x ...float32) []byte { return cli.AppendFloats(cli.NpyHeader(len(x)), x) }
+	x := []float32{1, -0.5, 0, 0x1p-20}
+	model, err := (&builtin.Model{Run: "before", Member: "a", Round: 3, Rounds: 3, NoTask: builtin.Program, Weights: x}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spread := bytes.Replace(npy(x...), []byte("), }"), []byte("), }                     "), 1) // NumPy leaves room to grow
+	spread[8] += 21
+	drawn := []float32{0x1.3f1a72p-04, 0x1.b514e4p-03, 0x1.bc42cep-06, 0x1.73dadp-03} // the same on all machines of a run
+	other := []float32{0x1.6371a2p-03, -0x1.cb46ecp-03, 0x1.4f8dc6p-03, 0x1.416da4p-07}
+	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
+	for name, c := range map[string]struct {
+		seed uint64
+		x0   string
+		want []float32 // nil for zeros
+		fail string
+	}{
+		"drawn":           {1, "normal:0.25", drawn, ""},
+		"twice as far":    {1, "normal:0.5", []float32{2 * drawn[0], 2 * drawn[1], 2 * drawn[2], 2 * drawn[3]}, ""},
+		"another seed":    {2, "normal:0.25", other, ""},
+		"numpy":           {1, path("a.npy", npy(x...)), x, ""},
+		"numpy with room": {1, path("b.npy", spread), x, ""},
+		"export":          {1, path("c.json", model), x, ""},
+		"zeros":           {1, path("zeros.npy", npy(0, 0, 0, 0)), nil, ""},
+		"short":           {1, path("short.npy", npy(1, 2, 3)), nil, "has 3 numbers, want 4"},
+		"long":            {1, path("long.npy", npy(1, 2, 3, 4, 5)), nil, "has 5 numbers, want 4"},
+		"NaN":             {1, path("nan.npy", npy(1, nan, 3, 4)), nil, "number 1 is NaN, want one that is finite"},
+		"infinite":        {1, path("inf.npy", npy(1, 2, 3, inf)), nil, "number 3 is -Inf, want one that is finite"},
+		"cut":             {1, path("cut.npy", npy(1, 2, 3, 4)[:130]), nil, "before 2 bytes of numbers"},
+		"cut header":      {1, path("cuth.npy", npy(1, 2, 3, 4)[:50]), nil, "its header is cut short"},
+		"empty":           {1, path("empty.npy", nil), nil, "does not begin as a file of NumPy"},
+		"float64":         {1, path("f8.npy", bytes.Replace(npy(1, 2, 3, 4), []byte("<f4"), []byte("<f8"), 1)), nil, "want one row of float32"},
+	} {
+		f := &sdk.Fleet{Dim: 4, Method: sdk.Method{Seed: c.seed}}
+		err := begin(f, c.x0, func(string, ...any) {})
+		if c.fail != "" {
+			if err == nil || !strings.Contains(err.Error(), c.fail) || cli.ExitCode(err, "init", &bytes.Buffer{}) != cli.ExitUsage {
+				t.Errorf("%s: %v, want %q", name, err, c.fail)
+			}
+		} else if err != nil || !slices.Equal(f.X0, c.want) {
+			t.Errorf("%s: start %x, %v, want %x", name, f.X0, err, c.want)
+		}
+	}
+	if err := begin(&sdk.Fleet{Dim: 4}, filepath.Join(dir, "none.npy"), nil); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v, want no such file", err)
+	}
+}

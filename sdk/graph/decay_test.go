@@ -1,0 +1,96 @@
+package graph
+
+import (
+	"math"
+	"testing"
+)
+
+// covariance is that of one mode of the Laplacian under the noise, in units of the noise's variance, for the state (x,
+// a*dual): eq. (modal-dynamics) of the paper, computed without random numbers. With g = a*rho*lambda the matrix is
+// [[1-g, -1], [g/2, 1]].
+type covariance struct{ xx, xy, yy float64 }
+
+func (s covariance) round(g, noise float64) covariance {
+	a, b, c, d := 1-g, -1.0, g/2, 1.0
+	return covariance{
+		a*a*s.xx + 2*a*b*s.xy + b*b*s.yy + noise,
+		a*c*s.xx + (a*d+b*c)*s.xy + b*d*s.yy,
+		c*c*s.xx + 2*c*d*s.xy + d*d*s.yy,
+	}
+}
+
+// decayOfModes returns the Step and Mix of a Decay, and Left, by the sum over all modes.
+func decayOfModes(lambdas []float64, a, rho float64, s Schedule) (steps, left []float64) {
+	modes, logs := make([]covariance, len(lambdas)), make([]float64, 1+s.Mixing)
+	learning, last := s.Rounds*(1+s.Mixing), 0.0
+	for release := range learning + s.Cooldown + 1 {
+		noise := 0.0
+		if release < learning && release%(1+s.Mixing) == 0 {
+			noise = 1
+		}
+		step, sum := noise, 0.0 // the mean of all nodes has only the noise
+		for i, m := range modes {
+			g, own := a*rho*lambdas[i], noise*(1+s.Shared*s.Shared*lambdas[i])
+			step += g*g*m.xx + 2*g*m.xy + m.yy + own
+			modes[i] = m.round(g, own)
+			sum += m.xx
+		}
+		if release == (s.Rounds-1)*(1+s.Mixing)+1 {
+			last = math.Sqrt(sum) // after the last noise
+		}
+		if release >= learning {
+			left = append(left, math.Sqrt(sum)/last)
+		} else {
+			logs[release%(1+s.Mixing)] += math.Log(step/float64(len(modes)+1)) / 2
+		}
+	}
+	for _, l := range logs {
+		steps = append(steps, math.Exp(l/float64(s.Rounds)))
+	}
+	return steps, left
+}
+
+// The predicted effect of noise on a network, of pairwise noise, mixing and a cool-down matches the sum over all modes
+// of graphs with known eigenvalues. The slowest mode of ten nodes has 200 numbers, so it is known to 5 %.
+func TestDecayAgainstModes(t *testing.T) {
+	eigenvalues := map[string][]float64{
+		"complete": {10, 10, 10, 10, 10, 10, 10, 10, 10}, "star": {1, 1, 1, 1, 1, 1, 1, 1, 10},
+	}
+	for k := 1; k < 10; k++ {
+		eigenvalues["ring"] = append(eigenvalues["ring"], 2-2*math.Cos(2*math.Pi*float64(k)/10))
+		eigenvalues["path"] = append(eigenvalues["path"], 2-2*math.Cos(math.Pi*float64(k)/10))
+	}
+	plain := Schedule{Rounds: 60, Cooldown: 900}
+	check := func(spec string, gain float64, s Schedule, share, stepOff, leftOff float64) {
+		g := mustParse(t, spec, 10, 1)
+		const rho = 2
+		a := g.Gain(gain, rho)
+		steps, left := decayOfModes(eigenvalues[spec], a, rho, s)
+		got := g.Decay(a, rho, s, share, 1)
+		for j, step := range append([]float64{got.Step}, got.Mix...) {
+			if math.Abs(step/steps[j]-1) > stepOff {
+				t.Errorf("%s at %v: release %d of a round has a step of %.4f, want %.4f", spec, gain, j+1, step, steps[j])
+			}
+		}
+		above := 0
+		for c, want := range left {
+			if math.Abs(got.Left[c]-want) > leftOff*want+1e-9 {
+				t.Errorf("%s at %v: %.4f left after %d rounds, want %.4f", spec, gain, got.Left[c], c, want)
+				break
+			}
+			if want >= share {
+				above = c
+			}
+		}
+		off := got.Needed - (above + 1)
+		if above > s.Cooldown/2 || max(off, -off) > 1+above/10 || len(got.Mix) != s.Mixing || got.Left[got.Needed] >= share {
+			t.Errorf("%s at %v: %d rounds needed, want %d", spec, gain, got.Needed, above+1)
+		}
+	}
+	for spec := range eigenvalues {
+		for _, gain := range []float64{0.3, 0.75, 0.9} {
+			check(spec, gain, plain, 0.1, 0.02, 0.1)
+		}
+	}
+	check("ring", 0.75, Schedule{Rounds: 60, Mixing: 4, Cooldown: 60, Shared: 2}, 0.05, 0.05, 0.12)
+}

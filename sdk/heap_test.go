@@ -1,0 +1,85 @@
+package sdk_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/transport/mem"
+	"github.com/spade-dfl/spade-edge/zoest"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// After a thousand rounds the heap is as large as after a few.
+func TestRoundsLeaveNothing(t *testing.T) {
+	few, many := heldAfter(t, 20), heldAfter(t, 1020)
+	t.Logf("two nodes hold %d bytes after 20 rounds, and %d after 1,020", few, many)
+	if many > few+10_000 { // one eight-byte number per round and node would exceed this
+		t.Errorf("two nodes hold %d bytes after 20 rounds, and %d after 1,020", few, many)
+	}
+}
+
+// heldAfter returns how much more of the heap is in use once two private nodes have made so many rounds and one of
+// them, whose oracle then blocks, keeps the other waiting. It ends the runs before, which drops frames in transit.
+func heldAfter(t *testing.T, rounds int) int64 {
+	t.Helper()
+	before := heapInUse()
+	f := &sdk.Fleet{
+		Run: "heap", Dim: 1000, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},
+		Method:  sdk.Method{Rounds: 2000, Tau: 1, Batch: 1, Rho: 1, Gain: 0.4, Eta: []float64{0.05}, Mu: []float64{0.2}},
+		Privacy: sdk.Privacy{Clip: 1, Sigma: 1, Delta: 1e-5},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	net := mem.New(f.Members...)
+	stuck, waiting := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	var nodes []*sdk.Node
+	for i, name := range f.Members {
+		link, err := net.Node(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		noise, made := rng.New(1, rng.Address{Purpose: rng.Noise, Client: uint32(i)}), 0
+		held, waits := sync.OnceFunc(func() { close(stuck) }), sync.OnceFunc(func() { close(waiting) })
+		cfg := sdk.Config{Fleet: f, Name: name, Samples: 10, Transport: link, ResendAfter: 20 * time.Millisecond, Noise: &noise}
+		cfg.Observer.Released = func(round int, _ []float32) { made = round }
+		cfg.Oracle = zoest.OracleFunc(func(ctx context.Context, _ []float32, _ int) (float64, error) {
+			if name == "b" && made == rounds {
+				held()
+				<-ctx.Done()
+			}
+			return 0.5, nil
+		})
+		if name == "a" {
+			cfg.Observer.Waiting = func(round int, _ []string) {
+				if round == rounds+1 {
+					waits()
+				}
+			}
+		}
+		node, err := sdk.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nodes = append(nodes, node)
+		all.Go(func() { _ = node.Run(ctx) }) // ends with ctx
+	}
+	<-stuck
+	<-waiting
+	cancel()
+	all.Wait()
+	held := heapInUse() - before
+	runtime.KeepAlive(nodes)
+	return held
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC() // the second collection frees what pools held
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
