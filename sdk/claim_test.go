@@ -162,7 +162,7 @@ func TestLiesCostNothing(t *testing.T) {
 			r := signed.Statement{Kind: signed.Release, Epoch: 65535}
 			r.Sign(memberKey("b"), signed.NewScope(f.Run, f.Hash(), "b"))
 			return admm.Message{Kind: admm.Probe, Epoch: 65535, Incarnation: 1, Signed: admm.Signed{Own: r.Append(nil)}}
-		}), "signed release 0 is of epoch 65535, want at most 2 replaced devices"},
+		}), "signed release 0 is of epoch 65535, want at most 2"},
 		{"a ledger of another run", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.ProbeReply {
 				scope := signed.NewScope("run before", f.Hash(), "a")
