@@ -22,13 +22,13 @@ func ParseAddress(s string) (host, hostPort string, err error) {
 	ip, errIP := netip.ParseAddr(host)
 	switch {
 	case u.Scheme == "ws":
-		return "", "", fmt.Errorf("address %q: want wss://host:port/path, there is no mode without TLS", s)
+		return "", "", fmt.Errorf("address %q: want wss://host:port/path: there is no mode without TLS", s)
 	case strings.Count(s, "://") > 1 || strings.HasSuffix(u.Host, ":"):
 		return "", "", fmt.Errorf("address %q: want one scheme, and a port after a colon: wss://host:port/path", s)
 	case u.Scheme != "wss" || host == "" || u.User != nil || u.Fragment != "" || errIP != nil && strings.ContainsAny(host, ": ,;%"):
 		return "", "", fmt.Errorf("address %q: want wss://host:port/path or host:port", s)
 	case ip.IsUnspecified():
-		return "", "", fmt.Errorf("address %q: %s is where a node listens, want the host at which others find it", s, host)
+		return "", "", fmt.Errorf("address %q: %s is an address to listen on, want the host that others dial", s, host)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return "", "", fmt.Errorf("address %q: port is %s, want 1 to 65535", s, port)
@@ -51,7 +51,7 @@ func CheckProxy(u *url.URL) error {
 		return errors.New("want http://host:port or https://host:port")
 	}
 	if u.Hostname() == "" || u.Opaque+u.RawQuery+u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
-		return errors.New("want nothing but a host and a port after " + u.Scheme + "://")
+		return errors.New("want only a host and a port after " + u.Scheme + "://")
 	}
 	return nil
 }

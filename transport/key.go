@@ -61,7 +61,7 @@ func CheckKey(key ed25519.PublicKey) error {
 	y := slices.Clone(key)
 	y[len(y)-1] &^= 0x80
 	if slices.Contains(smallOrder, hex.EncodeToString(y)) {
-		return errors.New("it is a point of small order, for which anybody can sign")
+		return errors.New("it is a point of small order: anyone can sign under it")
 	}
 	return nil
 }

@@ -151,5 +151,5 @@ func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err err
 	return a, b, nil
 }
 
-// nothing is the other side of a figure without one.
+// nothing stands for the other side of a figure that has none.
 func nothing() (float64, error) { return 0, nil }

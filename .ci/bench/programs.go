@@ -108,7 +108,7 @@ func (b *bench) run(dir string, env []string, name string, args ...string) (said
 func (s said) number(key string) (float64, error) {
 	x, ok := s.JSON[key].(float64)
 	if !ok {
-		return 0, fmt.Errorf("no number %q in what was said", key)
+		return 0, fmt.Errorf("no number %q in the output", key)
 	}
 	return x, nil
 }

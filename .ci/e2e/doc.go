@@ -1,5 +1,5 @@
 // Package e2e tests a node's page with a real browser, and parses its metrics with Prometheus' own parser. It is a
-// separate module, so that neither is a dependency of the project. audit.js checks what a page must be. TestPageMatrix
+// separate module, so that neither is a dependency of the project. audit.js has the checks of a page. TestPageMatrix
 // applies it for one and eight nodes, built-in models and programs, waiting, learning and done, private and not, on a
 // phone and a desktop, in light and dark mode.
 //

@@ -259,7 +259,7 @@ func TestNodePage(t *testing.T) {
 	b.await(`!document.getElementById("gone").hidden && document.getElementById("gone").` +
 		`textContent.includes("the node has ended")`)
 	if round := eval[int](b, roundNumber); round < before {
-		t.Errorf("the last word is round %d, after %d", round, before)
+		t.Errorf("the page ends at round %d, after it showed %d", round, before)
 	}
 	b.look("node-gone", 1200, 900, "light")
 

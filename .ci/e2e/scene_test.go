@@ -170,7 +170,7 @@ func rare() []scene {
 		return s
 	})
 	add("serving", true, true, monitor.Serving, learning+cooldown, func(_ *sdk.Fleet, s *monitor.Status) any {
-		// It has everything and exited.
+		// The neighbor has everything and exited.
 		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: "it has said goodbye"}
 		s.Waiting = []string{}
 		return s
@@ -179,7 +179,7 @@ func rare() []scene {
 		s.Neighbors = []monitor.Neighbor{}
 		return s
 	})
-	add("mixing and shared noise", true, true, monitor.Querying, 138, func(f *sdk.Fleet, s *monitor.Status) any {
+	add("mixing and pairwise noise", true, true, monitor.Querying, 138, func(f *sdk.Fleet, s *monitor.Status) any {
 		s.Rounds, s.Mixing = 400, 4
 		s.Privacy.Adversary = "any coalition of fewer than 7 other members"
 		s.Privacy.AgainstAll = &monitor.Against{Rho: 3, Epsilon: 123.4567, Limit: 400, Planned: 321.0987}

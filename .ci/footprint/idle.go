@@ -21,9 +21,8 @@ import (
 
 // Limits for a node that waits for a slow neighbor, and for its start until the first query.
 const (
-	// Of data. The kernel decides how many pages of the program's own file it maps beside those that were used; these cost
-	// no more than the file, which has a limit of its own, and it can drop them at any time.
-	// 2.6 to 2.8 and 3.6 to 4.1 MiB were measured.
+	// Bytes of data, without pages of the program's file: the kernel decides how many of these it maps, and can drop them
+	// at any time. The size of the file has its own limit. Measured were 2.6 to 2.8 and 3.6 to 4.1 MiB.
 	maxEmbedded = 3 << 20
 	maxProgram  = 9 << 19
 	maxStart    = 50 * time.Millisecond
@@ -36,7 +35,7 @@ const (
 // wakes up ten times a second.
 func measureIdle(seconds int) error {
 	if runtime.GOOS != "linux" {
-		return errors.New("-memory reads /proc, and so needs Linux")
+		return errors.New("-memory needs Linux: it reads /proc")
 	}
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {
@@ -175,10 +174,10 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 	status, err := fields(fmt.Sprintf("/proc/%d/status", pid))
 	m.resident, m.peak, m.anonymous = status["VmRSS:"]<<10, status["VmHWM:"]<<10, status["RssAnon:"]<<10
 	if _, made := os.Stat(tr.path("a.state/releases.log")); made != nil {
-		return m, fmt.Errorf("the node has made no release: %w\n%s", made, said.String())
+		return m, fmt.Errorf("the node made no release: %w\n%s", made, said.String())
 	}
 	if err == nil && m.resident == 0 {
-		err = fmt.Errorf("the node has ended\n%s", said.String())
+		err = fmt.Errorf("the node ended\n%s", said.String())
 	}
 	return m, err
 }
@@ -231,7 +230,7 @@ func busy(pid int, span time.Duration) (share, wakeups float64, err error) {
 func usage(pid int) (cpu time.Duration, waits int64, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil || len(threads) == 0 {
-		return 0, 0, errors.Join(err, fmt.Errorf("process %d is gone", pid))
+		return 0, 0, errors.Join(err, fmt.Errorf("process %d has ended", pid))
 	}
 	for _, dir := range threads {
 		text, err := os.ReadFile(filepath.Join(dir, "schedstat"))

@@ -64,7 +64,7 @@ func checkLinked(update bool) error {
 	}
 	for p := range words {
 		if !update {
-			errs = append(errs, fmt.Errorf("%s has %s, which an embedder does not link", linkedFile, p))
+			errs = append(errs, fmt.Errorf("%s lists %s, which an embedder does not link", linkedFile, p))
 		}
 	}
 	if update {
@@ -98,12 +98,12 @@ func checkDeadCode() error {
 		return err
 	}
 	if !bytes.Contains(out, []byte("main.main -> main.run")) {
-		return errors.New("the linker's -dumpdep has no edge from main.main to main.run: is its form another now?")
+		return errors.New("the linker's -dumpdep has no edge from main.main to main.run: has its format changed?")
 	}
 	var errs []error
 	for line := range bytes.Lines(out) {
 		if bytes.Contains(line, []byte("<ReflectMethod>")) {
-			errs = append(errs, fmt.Errorf("an embedder's exported methods are all kept, for %s", bytes.TrimSpace(line)))
+			errs = append(errs, fmt.Errorf("the linker keeps all exported methods of an embedder, because of %s", bytes.TrimSpace(line)))
 		}
 	}
 	return errors.Join(errs...)

@@ -21,13 +21,13 @@ func main() {
 	release := flag.String("release", "", "make release builds into this `directory`, and nothing else")
 	flag.StringVar(&stamp, "stamp", "", "with -release: `version` and commit that the programs print")
 	linked := flag.Bool("linked", false, "check the packages that an embedder links")
-	update := flag.Bool("update", false, "with -linked: write them")
+	update := flag.Bool("update", false, "with -linked: write them to the list")
 	memory := flag.Bool("memory", false, "measure an idle node")
-	seconds := flag.Int("seconds", 10, "how long -memory looks at the node")
+	seconds := flag.Int("seconds", 10, "how long -memory measures the node")
 	which := flag.String("targets", "",
 		"comma-separated `list` of targets, such as linux/arm/6,darwin/arm64 (default all)")
 	twice := flag.String("twice", "", "comma-separated `list` of targets that are built twice (default all)")
-	fresh := flag.Bool("fresh", false, "make the second build with an empty cache: the standard library twice, too")
+	fresh := flag.Bool("fresh", false, "make the second build with an empty cache, so that it also builds the standard library")
 	flag.Parse()
 	err := func() error {
 		if flag.NArg() > 0 {

@@ -62,7 +62,7 @@ func run(words []string) error {
 		}
 	}
 	if len(chosen) == 0 {
-		return fmt.Errorf("no planted error with %q in its name", words)
+		return fmt.Errorf("no mutation with %q in its name", words)
 	}
 	start := time.Now()
 	work, err := os.MkdirTemp("", "mutate")
@@ -86,7 +86,7 @@ func run(words []string) error {
 		return nil
 	})
 	if len(unsound) > 0 {
-		return fmt.Errorf("before anything was planted, and to be mended first: %w", errors.Join(unsound...))
+		return fmt.Errorf("these suites fail without a mutation; fix them first: %w", errors.Join(unsound...))
 	}
 	bad := len(each(copies, chosen, func(copied string, m mutation) error {
 		failed, err := plant(copied, m)
@@ -96,14 +96,14 @@ func run(words []string) error {
 			return err
 		case len(failed) == 0:
 			fmt.Printf("SURVIVED  %s (%s)\n", m.name, m.file)
-			return errors.New("not caught")
+			return errors.New("not detected")
 		}
-		fmt.Printf("caught    %s: by %s\n", m.name, strings.Join(failed, ", "))
+		fmt.Printf("detected  %s: by %s\n", m.name, strings.Join(failed, ", "))
 		return nil
 	}))
-	fmt.Printf("%d planted, %d caught, in %.0f s\n", len(chosen), len(chosen)-bad, time.Since(start).Seconds())
+	fmt.Printf("%d mutations, %d detected, in %.0f s\n", len(chosen), len(chosen)-bad, time.Since(start).Seconds())
 	if bad > 0 {
-		return fmt.Errorf("%d planted errors were not caught", bad)
+		return fmt.Errorf("%d mutations were not detected", bad)
 	}
 	return nil
 }

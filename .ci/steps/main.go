@@ -130,7 +130,7 @@ func (l *lab) search(open []task, seeds string) error {
 	mean := sum / float64(len(open))
 	fmt.Printf("\nlost in the mean of %d tasks: %.2f (%.0f s)\n\n", len(open), mean, time.Since(began).Seconds())
 	if mean > meanLost {
-		faults = append(faults, fmt.Errorf("the default step loses %.2f points in the mean, want at most %v", mean, meanLost))
+		faults = append(faults, fmt.Errorf("the default step loses %.2f points on average, want at most %v", mean, meanLost))
 	}
 	return errors.Join(faults...)
 }

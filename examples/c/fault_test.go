@@ -79,19 +79,19 @@ func TestErrors(t *testing.T) {
 	dir, _ := alone(t, nil)
 	said := native.start(t, nil, program, "errors", nodeFile(dir, "alone"), "-", "0").wait(t, 0)
 	const want = `empty 0
-null: -2: host: there is neither the path nor the text of a node file
+null: -2: host: no node file: give its path or its text
 no file: -2: fleetfile: a node file: open /nonexistent/node.json: no such file or directory
-no samples: -2: host: there are 0 samples, want 1..2147483647
-no loss: -2: host: there are 5 samples and no loss, want both or neither
-too many: -2: host: there are 18446744073709551615 samples, want 1..2147483647
+no samples: -2: host: samples is 0, want 1..2147483647
+no loss: -2: host: samples is 5 without a loss, want both or neither
+too many: -2: host: samples is 18446744073709551615, want 1..2147483647
 garbage: -2: fleetfile: not valid UTF-8
 nothing: -2: fleetfile: column 0: unexpected end of JSON input
-handle: -2: host: 77 is no open node
-cut 24 hos
-unread 24
+handle: -2: host: 77 is not the handle of an open node
+cut 42 hos
+unread 42
 open 1
-short: -2: host: a model has 6 numbers, as spade_dim says, and there is room for 1
-nowhere: -2: host: a model has 6 numbers, as spade_dim says, and there is room for 0
+short: -2: host: the model has 6 numbers (spade_dim), but there is room for 1
+nowhere: -2: host: the model has 6 numbers (spade_dim), but there is room for 0
 model: -1: no model yet: the node has made no release: `
 	if !strings.HasPrefix(said, want) {
 		t.Errorf("it prints\n%s\nwant\n%s", said, want)
@@ -99,8 +99,8 @@ model: -1: no model yet: the node has made no release: `
 	for _, w := range []string{
 		"certificate: -1: host: no certificate in ",
 		"flags: -2: host: the flags are 0x40, want ", "status 1\nstop 0\nrun: -5: ",
-		"again: -2: host: the node has run",
-		"lines: -2: host: the node has run", "close 0\nclosed: -2: host: 1 is no open node\n",
+		"again: -2: host: the node is running or has run",
+		"lines: -2: host: the node is running or has run", "close 0\nclosed: -2: host: 1 is not the handle of an open node\n",
 	} {
 		if !strings.Contains(said, w) {
 			t.Errorf("it prints\n%s\nwithout %q", said, w)
@@ -247,7 +247,7 @@ func TestFoundByBuildTools(t *testing.T) {
 				dir := installed(t, mode)
 				t.Setenv("LD_LIBRARY_PATH", dir)
 				p := native.start(t, nil, build(t, mode, dir)) // without a node file, which the library refuses
-				if p.wait(t, 1); !strings.Contains(p.log.String(), "neither the path nor the text of a node file") {
+				if p.wait(t, 1); !strings.Contains(p.log.String(), "no node file: give its path or its text") {
 					t.Errorf("it says %q", &p.log)
 				}
 			})

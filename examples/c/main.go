@@ -65,7 +65,7 @@ func (n *node) say(line string) {
 	C.spade_go_line(n.line, text, n.user)
 }
 
-// result returns the number of call, or a code for its error, whose text it keeps for the thread.
+// result returns the number that call returns, or the code of its error, and keeps the error's text for the thread.
 func result(call func() (int64, error)) C.int64_t {
 	n, err := host.Guard(call)
 	if err == nil {
@@ -76,12 +76,12 @@ func result(call func() (int64, error)) C.int64_t {
 	return C.int64_t(-host.Code(err))
 }
 
-// with is result of a call for an open node.
+// with is result for a call that needs the open node of a handle.
 func with(handle C.int32_t, call func(n *node) (int64, error)) C.int64_t {
 	return result(func() (int64, error) {
 		n, ok := open.Load(int32(handle))
 		if !ok {
-			return 0, host.Usagef("%d is no open node", handle)
+			return 0, host.Usagef("%d is not the handle of an open node", handle)
 		}
 		return call(n.(*node))
 	})
@@ -119,7 +119,7 @@ func spade_go_open(
 			files.Folder = C.GoString(folder)
 		}
 		if files.Path == "" && files.Node == nil {
-			return 0, host.Usagef("there is neither the path nor the text of a node file")
+			return 0, host.Usagef("no node file: give its path or its text")
 		}
 		var oracle host.Loss
 		if call != 0 {
@@ -198,7 +198,7 @@ func spade_model(handle C.int32_t, to *C.float, count C.size_t) C.int64_t {
 			count = 0
 		}
 		if d := n.Dim(); uint64(count) < uint64(d) {
-			return 0, host.Usagef("a model has %d numbers, as spade_dim says, and there is room for %d", d, count)
+			return 0, host.Usagef("the model has %d numbers (spade_dim), but there is room for %d", d, count)
 		}
 		x, err := n.Model()
 		if err != nil {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The life of a private fleet of five on this machine, from five keys to five models, as README.md tells it: keygen, init, check,
-# run (one node is killed on the way), export, verify. It takes some seconds, needs Go, bash and what every system has, and leaves
-# nothing behind. Run it from anywhere: bash examples/fleet/fleet.sh
+# Runs a private fleet of five on this machine, from five keys to five models, as in README.md: keygen, init, check, run (one node is
+# killed on the way), export, verify. It takes some seconds, needs Go, bash and common tools, and leaves nothing behind. Run it from
+# anywhere: bash examples/fleet/fleet.sh
 . "$(dirname "$0")/../scratch.sh"
 fail() {
 	printf 'fleet.sh: %s\n' "$*" >&2
@@ -19,7 +19,7 @@ edge=$work/spade-edge
 knows() { "$edge" help | grep -q "^  spade-edge $1 "; }
 "$edge" version
 
-# As in the Dockerfile: nothing around it but itself.
+# As in the Dockerfile: the program alone in an empty root folder.
 jail=$work/jail
 mkdir "$jail"
 cp "$edge" "$jail/spade-edge"

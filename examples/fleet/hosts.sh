@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Five hosts on one machine: each a network namespace with an address of its own and a cable to a switch. Two fleets run on them, first one
-# that is not private, then one that is. On the way a cable is pulled and put back, a node is killed and started again, and a host moves
-# to another address. Then the first fleet's models have to be those of a quiet run, bit for bit, and the second one's certificates
-# have to be right. Before that the first fleet runs once more in the networks of hospitals: one site lets nobody in, and one reaches the
-# world through a proxy alone (where nftables and tinyproxy are; otherwise it says what is left out).
+# Runs fleets on five hosts of one machine: each host is a network namespace with an address and a cable to a switch. A fleet without
+# privacy runs first, then a private one. During each run a cable is unplugged and plugged in again, a node is killed and restarted, and
+# a host changes its address. The first fleet's models must equal those of a quiet run, bit for bit, and the second fleet's certificates
+# must be valid. Before that, the first fleet runs in networks like those of hospitals: one site accepts no connections, and one reaches
+# the others only through a proxy. This needs nftables and tinyproxy; the script prints what it skips.
 #
-# It needs Linux, Go, bash, iproute2 and util-linux, and root or the right to make user namespaces; where something is missing it says
-# so and ends with status 0. It takes less than two minutes and touches no interface of the machine: all of it happens in namespaces that
-# end with the processes in them, however they end. Run it from anywhere: bash examples/fleet/hosts.sh
+# It needs Linux, Go, bash, iproute2 and util-linux, and root or the right to create user namespaces; if something is missing, it says so
+# and exits with status 0. It takes less than two minutes and changes no interface of the machine: its namespaces end with the processes
+# in them. Run it from anywhere: bash examples/fleet/hosts.sh
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -21,7 +21,7 @@ skip() {
 	exit 0
 }
 
-# Outside: what is needed is looked for and built, and the namespaces are made, in which this script starts again.
+# Outside: check the requirements, build the programs, and create the namespaces in which this script starts again.
 outside() {
 	[ "$(uname)" = Linux ] || skip 'network namespaces are a thing of Linux'
 	local tool
@@ -48,12 +48,12 @@ outside() {
 	wait "$inside"
 }
 leave() {
-	[ -z "$inside" ] || kill -9 "$inside" 2>/dev/null || true # and with it, by --kill-child, all there is
+	[ -z "$inside" ] || kill -9 "$inside" 2>/dev/null || true # --kill-child ends everything in it
 	wait 2>/dev/null || true
 	rm -rf "$work"
 }
 
-# In walls of its own, `ip netns` keeps its names in a /run of its own.
+# In a separate mount namespace, `ip netns` keeps its names in a separate /run.
 settle() {
 	mount -t tmpfs tmpfs /run
 	ip link set lo up
@@ -130,7 +130,7 @@ finish() { # FLEET
 		(cd "$work/$1" && sha256sum --quiet -c "ward-$i.npy.sha256")
 	done
 }
-# If the nodes hang in spite of all, that is an end too.
+# A last time limit, if the nodes hang.
 (sleep $((limit + 10)) && kill -9 -1) &
 
 build() { # the hosts and their cables
@@ -157,7 +157,7 @@ if said=$(tc qdisc add dev probe root netem delay 50ms loss 1% 2>&1); then
 	echo 'they will have a delay of 50 ms each way, and lose 1 %'
 	slow=yes rounds=100
 else
-	echo "they will be neither slow nor lossy, for there is no netem here: $said"
+	echo "links are neither slow nor lossy: no netem here: $said"
 	slow='' rounds=400
 fi
 ip link del probe
@@ -182,7 +182,7 @@ for fleet in $fleets; do
 done
 
 step 'the quiet run: the open fleet on one loopback interface'
-# The same files, but for addresses and ports, which say nothing about a run.
+# The same files except for addresses and ports, which do not affect a run.
 ip netns add quiet
 ip -n quiet link set lo up
 mkdir "$work/quiet"
@@ -197,8 +197,8 @@ finish quiet
 echo "five models, $SECONDS s after the beginning"
 
 step 'the open fleet once more: a site with a firewall, and one behind a proxy'
-# ward-3 lets nobody in, and ward-5 has no way out but a proxy that asks for a password. Neither has an address, so both dial, whatever
-# their names are: ward-5 its neighbors ward-4 and ward-1, ward-3 its neighbors ward-2 and ward-4.
+# ward-3 accepts no connections, and ward-5 reaches others only through a proxy that asks for a password. Neither has an address, so both
+# dial whatever their names are: ward-5 dials ward-4 and ward-1, ward-3 dials ward-2 and ward-4.
 cp -r "$work/open" "$work/sites"
 sed '/"ward-[35]"/s#, "addresses": \["wss://[^]]*\]##' "$work/open/study/fleet.json" >"$work/sites/study/fleet.json"
 [ "$(grep -c '"addresses"' "$work/sites/study/fleet.json")" = 3 ] || fail 'ward-3 or ward-5 still has an address'
@@ -221,7 +221,7 @@ END
 ); then
 	echo 'ward-3 drops whatever comes in'
 else
-	echo "ward-3 has no firewall, for there is no nftables here: $said"
+	echo "ward-3 has no firewall: no nftables here: $said"
 fi
 if command -v tinyproxy >/dev/null; then
 	ip link add inner up type bridge
@@ -240,7 +240,7 @@ if command -v tinyproxy >/dev/null; then
 	(umask 077 && echo ward:mistyped >"$work/sites/ward-5/proxy.txt")
 	for ((n = 0; ; n++)); do
 		ip netns exec ward-5 "$edge" check -edges "$work/sites/ward-5/node.json" >"$work/edges" 2>&1 || true
-		! grep -m 1 'does not accept the user and the password' "$work/edges" || break
+		! grep -m 1 'rejects the user and the password' "$work/edges" || break
 		[ "$n" -lt 50 ] || fail "the proxy does not ask for a password: $(cat "$work/edges")"
 		sleep 0.1
 	done
@@ -307,7 +307,7 @@ for fleet in $fleets; do
 	reaches "$fleet" 5 70
 	ip -n ward-5 addr del 10.77.0.5/24 dev eth0
 	ip -n ward-5 addr add 10.77.0.55/24 dev eth0
-	# The old address is given to somebody else, who speaks to others, so that they know, and refuses connections that it has not made.
+	# Another host takes the old address. It contacts the others, so that they know its link address, and refuses their connections.
 	host stranger 10.77.0.5
 	for i in 1 4; do
 		until ip netns exec stranger timeout 2 bash -c "exec 3<>/dev/tcp/10.77.0.$i/$(port "$fleet")" 2>/dev/null; do

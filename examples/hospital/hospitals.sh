@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Four real hospitals, from their files to a model that they share, as README.md tells it: tidy and split, fit, keygen, init, check,
-# run (four processes), export, verify, evaluate at each, predict for one patient; then the same without noise, and each alone, to see
-# what is gained and what privacy costs. It takes some seconds, needs Go, bash, awk and the data, and leaves nothing behind:
+# Four real hospitals train a shared model from their files, as in README.md: tidy and split, fit, keygen, init, check, run (four
+# processes), export, verify, evaluate at each hospital, predict for one patient. Then they do the same without noise, and each alone, to
+# show the gain and the cost of privacy. The script takes some seconds, needs Go, bash, awk and the data, and leaves nothing behind:
 #   bash examples/hospital/hospitals.sh [FOLDER of cleveland.csv, hungarian.csv, switzerland.csv and va.csv]
 . "$(dirname "$0")/../scratch.sh"
 data=${1:-$root/../shared/data/heart-four-hospitals}
@@ -23,7 +23,7 @@ edge=$work/spade-edge
 
 step 'at each hospital: what was not measured is left empty, who is ill is said, and a quarter is kept for tests'
 # The same patients every time: of four in a row with one outcome, a draw from a fixed seed keeps one. A cholesterol or a blood pressure
-# of 0 was not measured; num tells how ill somebody is, from 1 to 4.
+# of 0 was not measured; num is the degree of disease, from 1 to 4.
 for name in $hospitals; do
 	mkdir "$work/$name"
 	awk -F, -v OFS=, -v train="$work/$name/train.csv" -v test="$work/$name/test.csv" '
@@ -65,7 +65,7 @@ study() { # NAME MEMBERS flags: makes a fleet, and brings each member's files to
 	for file in "$work/$1"/*/node.json; do
 		to=$work/$(basename "$(dirname "$file")")
 		cp "$work/$1/fleet.json" "$to/"
-		sed "s/\"state\": \"state\"/\"state\": \"$1\"/" "$file" >"$to/node.json" # a folder of its own for each run
+		sed "s/\"state\": \"state\"/\"state\": \"$1\"/" "$file" >"$to/node.json" # a separate folder for each run
 	done
 }
 run() { # the four nodes, each a process, until each has its model
@@ -79,7 +79,7 @@ run() { # the four nodes, each a process, until each has its model
 	done
 	pids=()
 }
-judge() { # MODEL: at each hospital, on its own patients that nobody has learned from
+judge() { # MODEL: scores it at each hospital, on patients that no model was trained on
 	for name in $hospitals; do
 		(cd "$work/$name" && "$edge" export node.json -out "$1.json" >/dev/null && "$edge" evaluate "$1.json" -data csv:test.csv >"$1.judged")
 	done
@@ -112,7 +112,7 @@ step 'at va: one patient, of whom much was not measured'
 awk 'NR <= 2 { sub(/,[^,]*$/, ""); print }' "$work/va/test.csv" | tee "$work/va/patient.csv"
 (cd "$work/va" && "$edge" predict private.json -data csv:patient.csv)
 
-# In a trial only: after a run without noise no epsilon says anything of these data any more.
+# Only in a trial: after a run without noise, no epsilon holds for this data.
 step 'what privacy has cost: the same without noise'
 study open members.txt -samples 170 -non-private -cooldown 10
 run

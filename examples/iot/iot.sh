@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A dozen sensors, processes of their own, train one private model over an MQTT broker, Mosquitto with users and an access list.
-# One sensor is killed on the way, one sleeps, and the broker is restarted. It takes some seconds, needs Go, bash and mosquitto, and
-# leaves nothing behind. Run it from anywhere: bash examples/iot/iot.sh
+# A dozen sensors, each a process, train one private model over an MQTT broker: Mosquitto with users and an access list. During the run
+# one sensor is killed, one sleeps, and the broker restarts. The script takes some seconds, needs Go, bash and mosquitto, and leaves
+# nothing behind. Run it from anywhere: bash examples/iot/iot.sh
 . "$(dirname "$0")/../scratch.sh"
 fail() {
 	printf 'iot.sh: %s\n' "$*" >&2

@@ -95,15 +95,15 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 	fl := flag.NewFlagSet("paper "+command, flag.ContinueOnError)
 	fl.SetOutput(log)
 	dir := fl.String("data", filepath.FromSlash("../../../shared/data"), "`folder` of the data sets")
-	seeds := fl.Int("seeds", 30, "runs of every cell, with seeds from 1")
-	out := fl.String("out", "out", "`folder` for runs and what is made of them")
+	seeds := fl.Int("seeds", 30, "number of runs of every cell, with seeds from 1")
+	out := fl.String("out", "out", "`folder` for runs, tables and figures")
 	settingsPath := fl.String("settings", "settings.json", "`file` of the methods' parameters")
 	sets := fl.String("datasets", strings.Join(data.Names, ","), "which data sets, separated by commas")
 	only := fl.String("only", "", "which comparisons, separated by commas: "+strings.Join(experiment.Tables, ", "))
 	methods := fl.String("methods", "", "which methods, separated by commas; all if empty")
-	clients := fl.Int("clients", 0, "only comparisons with so many clients; 0: all")
-	small := fl.Bool("small", false, "of scale: small sizes alone")
-	point := fl.String("point", "", "of scale and versus: one run as `JSON`, made in this process")
+	clients := fl.Int("clients", 0, "only comparisons with this number of clients; 0: all")
+	small := fl.Bool("small", false, "scale: only the small sizes")
+	point := fl.String("point", "", "scale and versus: make one run in this process, given as `JSON`")
 	if err := fl.Parse(args[1:]); err != nil {
 		return err
 	}
@@ -134,14 +134,14 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 	names := strings.Split(*sets, ",")
 	for _, name := range names {
 		if !slices.Contains(data.Names, name) {
-			return fmt.Errorf("-datasets: %q, want some of %v", name, data.Names)
+			return fmt.Errorf("-datasets: there is no data set %q, want names from %v", name, data.Names)
 		}
 	}
 	if *only != "" {
 		tables = strings.Split(*only, ",")
 		for _, t := range tables {
 			if !slices.Contains(experiment.Tables, t) {
-				return fmt.Errorf("-only: %q, want some of %v", t, experiment.Tables)
+				return fmt.Errorf("-only: there is no comparison %q, want names from %v", t, experiment.Tables)
 			}
 		}
 	}

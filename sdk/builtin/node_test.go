@@ -126,7 +126,7 @@ func TestNodeFaults(t *testing.T) {
 			`transport: credentials: found number, want a string`),
 		one(`"listen": "0.0.0.0:7443"`, `"transport": {"nats": "tls://me:secret@x"}`, "transport.nats has a user in it"),
 		one(`"listen": "0.0.0.0:7443"`, `"proxy": "ftp://p:1"`, "proxy is not the URL of a proxy: want http://host:port"),
-		one(`"listen": "0.0.0.0:7443"`, `"proxy": "http://p:1/path"`, "want nothing but a host and a port after http://"),
+		one(`"listen": "0.0.0.0:7443"`, `"proxy": "http://p:1/path"`, "want only a host and a port after http://"),
 		one(`"listen": "0.0.0.0:7443"`, `"proxy": "http://me:secret@p"`, "proxy has a user in it"),
 		one(`"listen": "0.0.0.0:7443"`, `"proxy": "http://me:secret@%"`, "proxy is not a URL"),
 		one(`"listen": "0.0.0.0:7443"`, `"proxy_credentials": "p.txt"`, "want it omitted: there is no proxy"),

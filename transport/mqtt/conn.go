@@ -19,9 +19,9 @@ const (
 	maxHeader = 128      // bytes of a PUBLISH in addition to its payload
 )
 
-var errLeft = errors.New("this node has ended the connection")
+var errLeft = errors.New("this node ended the connection")
 
-var errSilent = errors.New("the broker has not answered in time")
+var errSilent = errors.New("the broker did not answer in time")
 
 // conn is one connection to a broker, which has admitted this node.
 type conn struct {
@@ -95,8 +95,7 @@ func (h *hello) packet(keepAlive time.Duration) []byte {
 	return appendPacket(nil, kindConnect<<4, b, 0)
 }
 
-// connect opens an MQTT connection over c, which leads to a broker, within the time limit for that. It closes c on
-// failure.
+// connect opens an MQTT connection to a broker over c within t.connect. It closes c on failure.
 func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topic string, payload []byte)) (*conn, error) {
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
@@ -121,7 +120,7 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 		err = wrong
 	}
 	if err == nil && a.get(propMaxQoS, 2) < 1 {
-		err = errors.New("the broker has QoS 0 alone, want 1")
+		err = errors.New("the broker supports only QoS 0, want 1")
 	}
 	if !stop() {
 		err = ctx.Err()
@@ -241,7 +240,7 @@ func (n *conn) read(r *bufio.Reader, h hello) error {
 		case kindDisconnect:
 			a, err := parseReply(p)
 			if err == nil && a.err() == nil {
-				err = errors.New("the broker has ended the connection")
+				err = errors.New("the broker ended the connection")
 			}
 			return errors.Join(err, a.err())
 		case kindPingresp:
@@ -303,7 +302,7 @@ func (n *conn) result(ctx context.Context, answer chan reply, limit time.Duratio
 // payload has at least one byte.
 func (n *conn) publish(ctx context.Context, topic string, expiry uint32, payload []byte) error {
 	if longest := n.maxPacket - maxHeader; len(payload) > longest {
-		return fmt.Errorf("a message of %d bytes, and the broker takes %d: %w", len(payload), longest, &refusal{code: reasonTooLarge})
+		return fmt.Errorf("a message of %d bytes, but the broker accepts at most %d: %w", len(payload), longest, &refusal{code: reasonTooLarge})
 	}
 	select {
 	case n.slots <- struct{}{}:

@@ -90,14 +90,14 @@ func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (c
 	case errors.As(err, &outer) && outer.Err != nil: // it repeats the URL
 		err = outer.Err
 	case err != nil && resp != nil:
-		err = errors.New("it answers " + resp.Status + " and not as a websocket does")
+		err = errors.New("it answers " + resp.Status + " instead of opening a websocket")
 	}
 	if err != nil {
 		return nil, "", err
 	}
 	if ws.Subprotocol() != "mqtt" {
 		_ = ws.CloseNow()
-		return nil, "", errors.New("the websocket does not speak mqtt")
+		return nil, "", errors.New("the websocket does not offer the subprotocol mqtt")
 	}
 	ws.SetReadLimit(-1) // readPacket has its own limit
 	return websocket.NetConn(context.Background(), ws, websocket.MessageBinary), "", nil

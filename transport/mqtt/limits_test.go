@@ -28,7 +28,7 @@ func TestConfigFaults(t *testing.T) {
 	if err == nil {
 		t.Fatal("no fault was found")
 	}
-	for _, want := range []string{"Name is empty", "Run is empty", "Key has 0 bytes", "has a user in it", "MaxFrame is -1",
+	for _, want := range []string{"Name is empty", "Run is empty", "Key has 0 bytes", "contains a user", "MaxFrame is -1",
 		"MaxAge is -1", "Proxy: ", `peer "a" has 0 keys`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("nothing is said of %q in\n%v", want, err)
@@ -111,7 +111,7 @@ func TestProbe(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	mute := newToy(t) // delivers nothing
-	if a := ask(mute); a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "hands out nothing") {
+	if a := ask(mute); a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "does not deliver") {
 		t.Errorf("%+v", a)
 	}
 	for code, want := range map[byte]string{0x87: "to publish on spade/", 0x95: "a frame of 1048576 bytes goes in messages of up to"} {
@@ -178,8 +178,8 @@ func TestMalformed(t *testing.T) {
 		"not allowed":        {[][]byte{in, {kindSuback << 4, 4, 0, 1, 0, 0x87}}, "to read spade/"},
 		"taken over":         {[][]byte{in, granted, {kindDisconnect << 4, 1, 0x8e}}, "copy of this node"},
 		"a broker's CONNECT": {[][]byte{in, granted, {kindConnect << 4, 0}}, "kind 1"},
-		"nothing":            {nil, "not answered"},
-		"no answer":          {[][]byte{in}, "not answered"},
+		"nothing":            {nil, "not answer"},
+		"no answer":          {[][]byte{in}, "not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := configure(brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}, replay(t, c.said...))
@@ -282,7 +282,7 @@ func TestNoWebsocket(t *testing.T) {
 	reached := false
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
 	defer elsewhere.Close()
-	for path, want := range map[string]string{"/none": "404 Not Found", "/moved": "302 Found", "/other": "does not speak mqtt"} {
+	for path, want := range map[string]string{"/none": "404 Not Found", "/moved": "302 Found", "/other": "does not offer the subprotocol mqtt"} {
 		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			switch r.URL.Path {
 			case "/moved":

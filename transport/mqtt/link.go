@@ -66,7 +66,7 @@ func (l *link) work(ctx context.Context) {
 				attempts, brief = 0, 0
 			}
 			if brief > 1 && !errors.As(why, new(*refusal)) { // some brokers give no reason
-				why = fmt.Errorf("%w, soon after it was made and not for the first time: another client may use this node's client id %s "+
+				why = fmt.Errorf("%w, soon after it was made, and repeatedly: another client may use this node's client id %s "+
 					"(is there a copy of this node?), or the broker ends every connection", why, l.self)
 			}
 			l.leave(why)
@@ -122,7 +122,7 @@ func (l *link) enter(n *conn, via string) {
 	l.mu.Unlock()
 	l.Connected(l.cfg.URL, via)
 	if lost {
-		l.cfg.Logger.Warn("the broker has lost what it stored for this node; it is asked for again")
+		l.cfg.Logger.Warn("the broker lost what it stored for this node; the node asks for it again")
 		l.lost()
 	}
 }

@@ -404,8 +404,8 @@ func TestMosquittoRefusals(t *testing.T) {
 	})
 }
 
-// Another client repeatedly connects with a member's client id and takes the messages for it: one clear error in the
-// meantime, and the bits of the quiet run.
+// Another client repeatedly connects with a member's client id and takes the messages for it: the node reports one
+// clear error, and the models equal those of the quiet run.
 func TestMosquittoSameClient(t *testing.T) {
 	b := newMosquitto(t)
 	h := hello{client: ClientID("twins", "a"), expiry: 60, peers: 4, maxPacket: 1 << 20}

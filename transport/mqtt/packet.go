@@ -22,7 +22,7 @@ const (
 	kindDisconnect = 14
 )
 
-// Properties (section 2.2.2.2).
+// Properties of packets (section 2.2.2.2).
 const (
 	propExpiry        = 0x02
 	propSessionExpiry = 0x11
@@ -47,7 +47,7 @@ const (
 // longestPacket is the largest number that four bytes of length can encode.
 const longestPacket = 1<<28 - 1
 
-var errMalformed = errors.New("the broker has sent a packet that is not MQTT 5")
+var errMalformed = errors.New("the broker sent a packet that is not MQTT 5")
 
 // packet is a packet as it was read; its body is not yet checked.
 type packet struct {

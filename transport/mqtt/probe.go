@@ -92,7 +92,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	if err := n.publish(ctx, self, 60, trial); err != nil {
 		var no *refusal
 		if errors.As(err, &no) && no.code == reasonTooLarge {
-			return fmt.Errorf("%w: a frame of %d bytes goes in messages of up to %d bytes, and it refuses one: %w", errLimit,
+			return fmt.Errorf("%w: a frame of %d bytes goes in messages of up to %d bytes, and the broker refuses one: %w", errLimit,
 				t.MaxFrame(), len(trial), err)
 		}
 		return fmt.Errorf("to publish on %s: %w", topic(l.run, l.self, "+"), err)
@@ -105,6 +105,6 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	case <-time.After(t.cfg.timing.answer / 4):
 	case <-ctx.Done():
 	}
-	return fmt.Errorf("to read %s: the broker says that it may, and hands out nothing that was published there: %w", l.filter(),
+	return fmt.Errorf("to read %s: the broker allows it, but does not deliver what was published there: %w", l.filter(),
 		&refusal{code: reasonNotAuthorized})
 }

@@ -55,8 +55,8 @@ func build(cfg Config) (*Transport, error) {
 // the same.
 func ClientID(run, member string) string { _, self := sealed.Tags(run, member); return self }
 
-// Topics returns topic filters for an access list: only this member of the run publishes on publish; it subscribes to
-// read.
+// Topics returns the topic filters for an access list: publish, on which only this member of the run publishes, and
+// read, to which it subscribes.
 func Topics(run, member string) (publish, read string) {
 	ofRun, self := sealed.Tags(run, member)
 	return topic(ofRun, self, "+"), topic(ofRun, "+", self)

@@ -60,7 +60,7 @@ func ports(t *testing.T, n int) (all []string) {
 }
 
 // Half of a fleet is at a site whose server, a leaf node, dials out through a proxy; the other half connects to the
-// hub. The link between the two is cut twice: the bits of the quiet run. The configurations are those of the README.
+// hub. The link between the two is cut twice; the models equal those of the quiet run. The configurations are the README's.
 func TestLeaf(t *testing.T) {
 	e := newEstate(t)
 	e.Stop() // only its certificate is needed

@@ -154,7 +154,7 @@ func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	l.stream, l.found = stream, period
 	l.mu.Unlock()
 	if lost {
-		l.log.Warn("the broker has lost what it stored of the run; it is sent again")
+		l.log.Warn("the broker lost what it stored for the run; the node sends it again")
 		l.lost()
 	}
 	return stream, nil

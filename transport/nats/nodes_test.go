@@ -12,7 +12,7 @@ func TestSameBits(t *testing.T) { brokertest.SameBits(t, newBroker(t).End) }
 
 func ring8(run string) *brokertest.Network { return brokertest.Ring(run, 8, false, 16) }
 
-// Server restarts, cut networks and killed nodes at random moments, SPADE_KILLS of them.
+// Servers restart, networks are cut and nodes are killed at random moments, SPADE_KILLS times.
 func TestKills(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 12), ring8,
 		func(t *testing.T) brokertest.Broker { return newBroker(t) })

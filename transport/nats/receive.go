@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	errGap   = errors.New("messages were lost on the way; they are asked for again")
-	errMoved = errors.New("the connection is another one")
+	errGap   = errors.New("messages were lost on the way; the node asks for them again")
+	errMoved = errors.New("the connection has changed")
 )
 
 // reader is a node's position in the stream.

@@ -185,7 +185,7 @@ func serve(dir string, port int) {
 }
 
 // Such a broker does not admit a client that presents no credentials or trusts another authority. A run over it
-// survives the kill of its process, with unwritten data, and of nodes: the bits of the quiet run.
+// survives when its process, with unwritten data, and nodes are killed: the models equal those of the quiet run.
 func TestKilledServer(t *testing.T) {
 	b := newEstate(t)
 	for what, options := range map[string][]client.Option{

@@ -63,7 +63,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// The crash suite over websockets, through a proxy that sometimes hangs up: the bits of the quiet run.
+// The crash suite over websockets, through a proxy that sometimes hangs up, gives the models of the quiet run.
 func TestKillsBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 12), ring8, func(t *testing.T) brokertest.Broker { return newFar(t) })
 }
@@ -109,19 +109,19 @@ func TestBrokenProxy(t *testing.T) {
 		fault func(net.Conn, *http.Request) bool
 		want  []string
 	}{
-		{"407", say("HTTP/1.1 407 Who are you\r\n\r\n"), []string{named, "answers 407", "does not accept the user"}},
+		{"407", say("HTTP/1.1 407 Who are you\r\n\r\n"), []string{named, "answers 407", "rejects the user"}},
 		{"403", say("HTTP/1.1 403 No\r\n\r\n"), []string{named, "answers 403", "it does not allow that"}},
-		{"garbage", say("220 mail.example ready\r\n"), []string{named, "is no HTTP proxy"}},
+		{"garbage", say("220 mail.example ready\r\n"), []string{named, "is not an HTTP proxy"}},
 		{"echo", func(c net.Conn, head *http.Request) bool {
 			io.WriteString(c, "HTTP/1.1 403 "+head.Header.Get("Proxy-Authorization")+" "+secret+"\r\n\r\n")
 			return true
 		}, []string{named, "403"}},
-		{"closes", func(net.Conn, *http.Request) bool { return true }, []string{named, "closes the connection"}},
-		{"nothing", silent(""), []string{named, "has not answered"}},
-		{"nothing after 200", silent(established), []string{"has not answered", "behind the " + named}},
+		{"closes", func(net.Conn, *http.Request) bool { return true }, []string{named, "closed the connection"}},
+		{"nothing", silent(""), []string{named, "did not answer"}},
+		{"nothing after 200", silent(established), []string{"did not answer", "behind the " + named}},
 		{"closes after 200", say(established), []string{"the connection ended before", "behind the " + named}},
-		{"garbage after 200", say(established + "220 mail.example ready\r\n"), []string{"speaks no TLS, behind the " + named}},
-		{"opens TLS", secured(other, func(*tls.Conn) {}), []string{"certificate", "the " + named + " may open TLS"}},
+		{"garbage after 200", say(established + "220 mail.example ready\r\n"), []string{"does not speak TLS, behind the " + named}},
+		{"opens TLS", secured(other, func(*tls.Conn) {}), []string{"certificate", "the " + named + " may terminate TLS"}},
 		{"closes after TLS", secured(pair, func(*tls.Conn) {}), []string{"ended before", "behind the " + named}},
 		{"speaks HTTP", secured(pair, func(s *tls.Conn) {
 			if _, err := http.ReadRequest(bufio.NewReader(s)); err == nil {

@@ -39,14 +39,14 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 		"Key: the public half",
 		"MaxFrame is -1, want 0 to 1073741824",
 		"peer 0 has no name",
-		`peer 1 is called "m", as the node itself`,
+		`peer 1 has the node's own name, "m"`,
 		`peer "x" is listed twice`,
 		`peer "x": key 0, ` + transport.FormatKey(publicOf("3")) + `, is also a key of "x"`,
 		`peer "y" has 0 keys, want 1 or 2`,
 		`peer "z": key 0: it has 2 bytes, want 32`,
 		`peer "z": key 1: it is a point of small order`,
 		`Proxy: want http://host:port or https://host:port`,
-		`address "ws://host:1/": want wss://host:port/path, there is no mode without TLS`,
+		`address "ws://host:1/": want wss://host:port/path: there is no mode without TLS`,
 		`address "wss://": want wss://host:port/path`,
 		`address "wss://host:70000": port is 70000, want 1 to 65535`,
 		`address "wss://me@host": want wss://`,
@@ -157,7 +157,7 @@ func TestNoAddressIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	if got, want := transport.Ways(a, []string{"b", "c"}), `"b" (not connected: it has no address, and has not dialed), "c" (no neighbor has `+
+	if got, want := transport.Ways(a, []string{"b", "c"}), `"b" (not connected: it has no address and has not dialed), "c" (no neighbor has `+
 		`passed on its key)`; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

@@ -180,8 +180,8 @@ func (c *conn) next() (k kind, number int, body io.Reader, err error) {
 	return k, number, r, nil
 }
 
-// readBody fills b with the rest of a message. The websocket library takes a connection that ends between two fragments
-// for the end of the message; readBody detects it by the length in the header.
+// readBody fills b with the rest of a message. If a connection ends between two fragments, the websocket library reports
+// the end of the message; readBody detects this by the length in the header.
 func (c *conn) readBody(r io.Reader, b []byte) error {
 	n, long := copy(b, c.rest), len(b) < len(c.rest)
 	c.tcp.meter.count(-n)

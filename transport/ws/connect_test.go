@@ -47,12 +47,12 @@ func TestProxyThatRefuses(t *testing.T) {
 		does func(in net.Conn) error
 		want string
 	}{
-		"407":     {says("HTTP/1.1 407 Who are you\r\n\r\n"), "it does not accept the user and the password"},
-		"403":     {says("HTTP/1.1 403 Forbidden\r\n\r\n"), "it does not allow that, and must be configured to"},
-		"502":     {says("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "it cannot connect either"},
-		"garbage": {says("220 mail ESMTP\r\n"), "is no HTTP proxy: it answers"},
-		"nothing": {func(in net.Conn) error { time.Sleep(30 * time.Millisecond); return errors.New("") }, "closes the connection before it has answered"},
-		"middle":  {says("HTTP/1.1 200 O"), "closes the connection before it has answered"},
+		"407":     {says("HTTP/1.1 407 Who are you\r\n\r\n"), "it rejects the user and the password"},
+		"403":     {says("HTTP/1.1 403 Forbidden\r\n\r\n"), "it does not allow that; its operator must"},
+		"502":     {says("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "it cannot connect"},
+		"garbage": {says("220 mail ESMTP\r\n"), "is not an HTTP proxy: its answer"},
+		"nothing": {func(in net.Conn) error { time.Sleep(30 * time.Millisecond); return errors.New("") }, "closed the connection without an answer"},
+		"middle":  {says("HTTP/1.1 200 O"), "closed the connection without an answer"},
 		"after":   {says("HTTP/1.1 200 OK\r\n\r\n"), "EOF"},
 		"own key": {func(in net.Conn) error {
 			if _, err := io.WriteString(in, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
@@ -60,7 +60,7 @@ func TestProxyThatRefuses(t *testing.T) {
 			}
 			secure := tls.Server(in, &tls.Config{Certificates: []tls.Certificate{cert}})
 			return errors.Join(secure.Handshake(), errors.New("over"))
-		}, "opens TLS (it must pass TLS through"},
+		}, "terminates TLS (it must pass TLS through"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var does atomic.Pointer[func(in net.Conn) error]
@@ -88,7 +88,7 @@ func TestProxyThatRefuses(t *testing.T) {
 	}
 }
 
-// A site behind a proxy, with the higher name, that nobody can dial, and its neighbor.
+// A site that nobody can dial, behind a proxy and with the higher name, connects to its neighbor.
 func TestHigherNameDialsThroughProxy(t *testing.T) {
 	var does atomic.Pointer[func(in net.Conn) error]
 	a := start(t, "a", nil, peerOf("b"))
@@ -102,7 +102,7 @@ func TestHigherNameDialsThroughProxy(t *testing.T) {
 	}
 }
 
-// IPv6, and a name with addresses of both kinds, one of which does not answer.
+// A node connects over IPv6, and to a name with addresses of both kinds if only one answers.
 func TestDualStack(t *testing.T) {
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {

@@ -34,8 +34,8 @@
 // # Format
 //
 // A connection has the websocket subprotocol "spade-edge.1". A message is a binary websocket message: one byte of kind,
-// a number of 4 bytes (big-endian) and the body. It states its own length because the websocket library can take a
-// broken connection for the end of a message. Keepalives are messages too: the library closes a connection if the
+// a number of 4 bytes (big-endian) and the body. It states its own length because the websocket library can mistake
+// a broken connection for the end of a message. Keepalives are messages too: the library closes a connection if the
 // answer to a ping takes over five seconds to leave, as it may behind a large frame. Instead of opening a websocket, a
 // peer may ask whether it could, see [Probe].
 package ws

@@ -69,7 +69,8 @@ func TestBrokenFrameIsSentAgain(t *testing.T) {
 	}
 }
 
-// The library reports a connection that ends between two fragments as the regular end of the message.
+// If a connection ends between two fragments, the library reports the regular end of the message; the node delivers no
+// frame.
 func TestTruncatedMessageIsNoFrame(t *testing.T) {
 	const announced = 1000
 	b := start(t, "b", nil, peerOf("a"))

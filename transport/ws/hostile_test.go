@@ -441,7 +441,7 @@ func TestStrangerWithLongCertificate(t *testing.T) {
 	if err == nil {
 		secure.Read(make([]byte, 1))
 	}
-	b.log.await(t, "caller refused", fmt.Sprintf("more than %d bytes without a key that is known", unknownLimit))
+	b.log.await(t, "caller refused", fmt.Sprintf("more than %d bytes from a caller without a known key", unknownLimit))
 }
 
 // FuzzConnection makes a peer send any data after the TLS handshake.

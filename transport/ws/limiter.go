@@ -22,7 +22,7 @@ var errCrowded = errors.New("too many callers at a time")
 
 // handshakeLimiter holds the connections without an accepted hello. Half of the places are for callers that have not
 // sent anything yet. When a half is full, the limiter closes a random caller of the source with the most callers, so a
-// flood from one source takes no place of another. A caller that proved to be a peer, by a token or in TLS, counts for
+// flood from one source takes no place from another. A caller that proved to be a peer, by a token or in TLS, counts for
 // that peer alone.
 type handshakeLimiter struct {
 	mu      sync.Mutex
@@ -44,8 +44,8 @@ type caller struct {
 	crowded bool  // it was closed because there were too many
 }
 
-// source identifies the addresses that count as one: an IPv4 address, or an IPv6 /64 network. It is empty if there is
-// none.
+// source identifies the addresses that count as one: an IPv4 address, or an IPv6 /64 network. It is empty for a
+// caller without an IP address.
 type source string
 
 func sourceOf(a net.Addr) source {

@@ -177,7 +177,7 @@ func TestProperTrafficIsNotUseless(t *testing.T) {
 		t.Helper()
 		for _, m := range []*meter{&a.peers["b"].meter, &b.peers["a"].meter} {
 			if most = max(most, m.used()); most > uselessLimit/2 {
-				t.Fatalf("%s: %d bytes in no frame", when, most)
+				t.Fatalf("%s: %d bytes outside of frames", when, most)
 			}
 		}
 	}
@@ -239,5 +239,5 @@ func TestProperTrafficIsNotUseless(t *testing.T) {
 	if n := a.log.count(errUseless.Error()) + b.log.count(errUseless.Error()); n > 0 || !strings.Contains(a.log.await(t, "connected"), "b") {
 		t.Errorf("%d connections dropped", n)
 	}
-	t.Logf("at most %d bytes of %d in no frame", most, uselessLimit)
+	t.Logf("at most %d bytes of %d outside of frames", most, uselessLimit)
 }

@@ -100,7 +100,7 @@ func (t *Transport) Peers() []transport.PeerStatus {
 	return all
 }
 
-var errNoAddress = errors.New("it has no address, and has not dialed")
+var errNoAddress = errors.New("it has no address and has not dialed")
 
 func (p *peer) now() transport.PeerStatus {
 	p.mu.Lock()
@@ -168,7 +168,7 @@ func (t *Transport) failed(p *peer, where string, err error) {
 	p.mu.Lock()
 	if p.session != nil || errors.Is(err, errCrossed) {
 		p.mu.Unlock()
-		t.cfg.Logger.Debug("a second connection given up", "peer", p.name, "at", where, "reason", err)
+		t.cfg.Logger.Debug("gave up a second connection", "peer", p.name, "at", where, "reason", err)
 		return
 	}
 	p.status.Err = fmt.Errorf("%s: %w", where, err)

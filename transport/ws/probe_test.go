@@ -83,7 +83,7 @@ func TestProbeDisturbsNothing(t *testing.T) {
 	}
 }
 
-// Every possible obstacle, and whether waiting may help.
+// A probe reports each obstacle to a connection, and whether waiting may help.
 func TestProbeFindsFaults(t *testing.T) {
 	refusing := start(t, "a", func(c *Config) {
 		c.CheckHello = func(string, []byte) error { return errors.New("another fleet") }

@@ -70,7 +70,7 @@ func TestSecondPinIsAccepted(t *testing.T) {
 	b.expect(t, "a", []byte("new key"))
 }
 
-// None of these reaches a websocket, and a peer still does afterwards.
+// No stranger reaches a websocket, and a peer still does afterwards.
 func TestStrangersAreRefused(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 

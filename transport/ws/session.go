@@ -17,10 +17,10 @@ var (
 
 	errReplaced = errors.New("replaced by a newer connection of the same peer")
 	errUnpinned = errors.New("the key of this connection is no longer pinned")
-	errMoved    = errors.New("the peer is elsewhere now")
+	errMoved    = errors.New("the peer has another address now")
 
 	// errCrossed closes one of two connections that were made at the same time. Like errHello it is sent as text.
-	errCrossed = errors.New("another connection of the two is there")
+	errCrossed = errors.New("another connection between the two exists")
 )
 
 // The writer announces room for at least grantWith frames with the next frame, at least grantAt at once, and less with
@@ -96,8 +96,8 @@ func (s *session) receiveHello() error {
 //
 // Both ends may dial, so two connections can be opened at the same time. The end with the lower name alone decides
 // which one is used; for the other end a connection begins when the decision arrives, as a credit. The lower end begins
-// one connection at a time. It closes a connection that it dialed if another has begun in the meantime. On a connection
-// that the higher end dialed it sends its hello only when no other connection is being begun, and the higher end then
+// one connection at a time. It closes a connection that it dialed if another has begun in the meantime. If the
+// higher end dialed, the lower end sends its hello only when no other connection is being begun, and the higher end then
 // confirms that it still has none: the two may have lost their old connection at different moments. So a connection on
 // which frames flow is replaced only if one of its ends has lost it.
 func (s *session) open() error {
@@ -126,7 +126,7 @@ func (s *session) open() error {
 	return nil
 }
 
-// turn waits until no other connection of the peer is between the steps after this one.
+// turn waits until no other connection of the peer is in a later step of its opening.
 func (s *session) turn() error {
 	late := time.NewTimer(s.t.cfg.timing.handshake)
 	defer late.Stop()
@@ -135,7 +135,7 @@ func (s *session) turn() error {
 		s.turns = true
 		return nil
 	case <-late.C:
-		return errors.New("another connection of the peer is being opened, and does not get on")
+		return errors.New("another connection to this peer is stuck while opening")
 	case <-s.t.ctx.Done():
 		return transport.ErrClosed
 	}
@@ -263,7 +263,7 @@ func (s *session) takeCredit(n int, r io.Reader) error {
 
 func (s *session) takeFrame(n int, r io.Reader) error {
 	if !s.p.enqueue() {
-		return refusal{fmt.Errorf("a frame beyond the %d there is room for", window)}
+		return refusal{fmt.Errorf("a frame beyond the %d that there is room for", window)}
 	}
 	frame := make([]byte, n)
 	if err := s.c.readBody(r, frame); err != nil {

@@ -50,7 +50,7 @@ func (c *tcpConn) Read(p []byte) (int, error) {
 	if c.unknown {
 		room := unknownLimit - c.traffic.received.Load()
 		if room <= 0 {
-			return 0, fmt.Errorf("more than %d bytes without a key that is known", unknownLimit)
+			return 0, fmt.Errorf("more than %d bytes from a caller without a known key", unknownLimit)
 		}
 		p = p[:min(int64(len(p)), room)]
 	}
@@ -86,7 +86,7 @@ const (
 	perGreeting  = 4 << 10   // for each connection: its request, and TLS messages
 )
 
-var errUseless = refusal{fmt.Errorf("more than %d bytes that are in no frame", uselessLimit)}
+var errUseless = refusal{fmt.Errorf("more than %d bytes outside of frames", uselessLimit)}
 
 // meter counts what a peer sends on all of its connections in addition to frames: the websocket library answers pings
 // and skips empty fragments as fast as they arrive, and TLS empty records and key updates.
@@ -114,8 +114,8 @@ func (m *meter) count(bytes int) error {
 }
 
 // coalescer is a connection above TLS that collects writes while it is held, and passes them on in blocks of a chunk,
-// which are full TLS records: the websocket library writes 4 KiB at a time. Control frames, which it writes from any
-// goroutine, pass through in order. After an error every write fails with it.
+// which are full TLS records: the websocket library writes 4 KiB at a time. Control frames, which the library writes from
+// any goroutine, pass through in order. After an error every write fails with it.
 type coalescer struct {
 	net.Conn
 

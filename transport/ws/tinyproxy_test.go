@@ -51,7 +51,7 @@ func TestThroughTinyproxy(t *testing.T) {
 	}
 	wrong := start(t, "b", through("guess"), peerOf("a"))
 	wrong.reach(t, "a", a.Addr())
-	wrong.log.await(t, "no connection", "does not accept the user and the password")
+	wrong.log.await(t, "no connection", "rejects the user and the password")
 	wrong.Close()
 	b := start(t, "b", through("let-me-out"), peerOf("a"))
 	b.reach(t, "a", "wss://127.0.0.1:1/")

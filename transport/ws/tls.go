@@ -39,8 +39,8 @@ func (t *Transport) verifyPeer(p *peer, via string, cs tls.ConnectionState) erro
 	}
 	hint := proxyHint
 	if via != "" {
-		hint = "most likely the proxy " + via + " opens TLS (it must pass TLS through: whoever runs it can except the " +
-			"address), or else a pin is out of date, or the address leads elsewhere"
+		hint = "most likely the proxy " + via + " terminates TLS (it must pass TLS through: its operator can exempt the " +
+			"address); otherwise a pin is out of date, or the address leads elsewhere"
 	}
 	return pinError{fmt.Errorf("peer %q %w; pinned for it: %s; %s; %s", p.name, err, p.formatKeys(), hint, brokerHint)}
 }
@@ -50,7 +50,7 @@ type pinError struct{ error }
 
 func (e pinError) Unwrap() error { return e.error }
 
-const brokerHint = "where TLS has to end on the way, members meet at a broker, see the topic networks"
+const brokerHint = "if TLS must end on the way, use a broker: see the topic networks"
 
 const proxyHint = "either a pin is out of date, or the address leads elsewhere, " +
 	"or a proxy on the way ends TLS (it must pass TLS through)"
@@ -62,13 +62,13 @@ func (t *Transport) caller(cs tls.ConnectionState) (*peer, error) {
 		if p := t.owner(key); p != nil {
 			return p, nil
 		}
-		err = fmt.Errorf("presents the key %s, pinned for no peer", t.describeKey(key))
+		err = fmt.Errorf("presents the key %s, which is pinned for no peer", t.describeKey(key))
 	}
 	var pins []string
 	for _, p := range t.sorted {
 		pins = append(pins, fmt.Sprintf("%s for %q", p.formatKeys(), p.name))
 	}
-	return nil, fmt.Errorf("the caller %w; pinned are: %s; %s", err, strings.Join(pins, ", "), proxyHint)
+	return nil, fmt.Errorf("the caller %w; pinned keys: %s; %s", err, strings.Join(pins, ", "), proxyHint)
 }
 
 func presentedKey(cs tls.ConnectionState) (ed25519.PublicKey, error) {

@@ -37,9 +37,9 @@ func TestUpdateErrors(t *testing.T) {
 	}{
 		"one is missing": {[]Peer{elsewhere}, []string{`peer "d" is missing`}},
 		"none":           {nil, []string{`peer "b" is missing`, `peer "d" is missing`}},
-		"one too many":   {[]Peer{elsewhere, peerOf("d"), peerOf("e")}, []string{`"e" is no peer of "a"`}},
+		"one too many":   {[]Peer{elsewhere, peerOf("d"), peerOf("e")}, []string{`"e" is not a peer of "a"`}},
 		"the node itself": {[]Peer{elsewhere, peerOf("d"), peerOf("a")},
-			[]string{"as the node itself", `is also a key of "a"`}},
+			[]string{"the node's own name", `is also a key of "a"`}},
 		"twice": {[]Peer{elsewhere, peerOf("d"), elsewhere},
 			[]string{`peer "b" is listed twice`, "is also a key of"}},
 		"no key":           {[]Peer{elsewhere, {Name: "d"}}, []string{`peer "d" has 0 keys, want 1 or 2`}},

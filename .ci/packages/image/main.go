@@ -27,11 +27,11 @@ import (
 const user = 65532
 
 func main() {
-	version := flag.String("version", "", "of the release, such as v1.2.0")
-	commit := flag.String("commit", "", "of the release")
-	seconds := flag.Int64("date", 0, "of the commit, in `seconds` since 1970")
+	version := flag.String("version", "", "version of the release, such as v1.2.0")
+	commit := flag.String("commit", "", "commit of the release")
+	seconds := flag.Int64("date", 0, "date of the commit, in `seconds` since 1970")
 	arch := flag.String("arch", "", "`processor`, as Go names it")
-	variant := flag.String("variant", "", "of the processor, such as v6")
+	variant := flag.String("variant", "", "variant of the processor, such as v6")
 	program := flag.String("program", "", "`file` to pack")
 	out := flag.String("out", "", "`file` to write")
 	flag.Parse()

@@ -48,7 +48,7 @@ func TestReportFigures(t *testing.T) {
 			t.Errorf("%v: several records", unit)
 		}
 		for _, want := range []string{"Verified and signed", "verified: signed with the key", "<li>countersigned by &#34;c&#34;: each holds", "<li>not countersigned by &#34;a&#34;</li>", "timing: when a node sends",
-			"spade-edge privacy -verify certificate.json -fleet fleet.json", "50 releases then, 50 now"} {
+			"spade-edge privacy -verify certificate.json -fleet fleet.json", "50 then, 50 now"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%v: no %q", unit, want)
 			}

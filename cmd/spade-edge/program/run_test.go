@@ -58,7 +58,7 @@ func TestRunProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 		lone.wait(t, cli.ExitFailed)
-		if lone.out.Len() > 0 || !strings.HasSuffix(lone.log.String(), "spade-edge run: interrupted; run again to go on\n") {
+		if lone.out.Len() > 0 || !strings.HasSuffix(lone.log.String(), "spade-edge run: interrupted; run again to continue\n") {
 			t.Errorf("output %q and\n%s", &lone.out, lone.log)
 		}
 	}

@@ -113,7 +113,7 @@ func TestStatusOfOwnData(t *testing.T) {
 	text := node.StatusText(&st)
 	for _, want := range []string{
 		"privacy        epsilon 0.00001, at delta 1e-05 (gdp)\n", "whole run      epsilon 1.01\n", "epsilon 2.01, of the data set",
-		"failed         3 losses could not be had: look after the program or the data; for this device only: the privacy " +
+		"failed         3 losses could not be computed: check the program or the data; for this device only: the privacy " +
 			"guarantee does not cover it",
 		"\n               " + `no\x1b[2J label`,
 		"still falling  yes: the mean loss of this node's queries fell from 0.5 to 0.25 between the last two eighths of 80 rounds",

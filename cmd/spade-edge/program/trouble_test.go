@@ -212,9 +212,9 @@ func suspect(in admm.Influence) func(*testing.T) (int, string) {
 // troubles provoke the messages for which a neighbor must lie, as the program itself never does. Each returns the exit
 // code and the message.
 var troubles = map[string]func(t *testing.T) (code int, text string){
-	"suspect ... set aside, for it does not give way: cut back in ... rounds":                   suspect(admm.Influence{Aside: true, Clipped: 9}),
-	"suspect ... set aside, for its releases up to ... have less noise in them than a member's": suspect(admm.Influence{Aside: true, Still: 9}),
-	"suspect ... release ... is farther from the start than any honest member goes":             suspect(admm.Influence{Outside: 3}),
+	"suspect ... excluded: it keeps exceeding its bound, and was clipped in ... rounds":    suspect(admm.Influence{Aside: true, Clipped: 9}),
+	"suspect ... excluded: its releases up to ... have less noise than an honest member's": suspect(admm.Influence{Aside: true, Still: 9}),
+	"suspect ... release ... is farther from the start than any honest member goes":        suspect(admm.Influence{Outside: 3}),
 	"every edge of this node is in quarantine; ...": func(*testing.T) (int, string) {
 		var log strings.Builder
 		return cli.ExitCode(fmt.Errorf("sdk: %w; \"b\": what was found", sdk.ErrQuarantine), "run", &log), log.String()
@@ -222,14 +222,14 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 	"frame refused ... from=... err=...": func(t *testing.T) (int, string) {
 		return told(t, newTrial(t, "ab", nil).hearing(t, "junk"), "frame refused")
 	},
-	"the sender says that ..., and shows no signature of it": func(t *testing.T) (int, string) {
+	"the sender says that ..., but shows no signature of it": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
 		return told(t, tr.hearing(t, tr.claim(t, 1, nil)), "frame refused", "shows no signature of it")
 	},
-	"the signature is by none of the member's keys (of ...)": func(t *testing.T) (int, string) {
+	"the signature matches none of the member's keys (... known)": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
 		proof := tr.releaseOf(t, "a", "b", signed.Statement{Kind: signed.Release, Round: 1})
-		return told(t, tr.hearing(t, tr.claim(t, 1, proof)), "frame refused", "by none of the member's keys")
+		return told(t, tr.hearing(t, tr.claim(t, 1, proof)), "frame refused", "none of the member's keys")
 	},
 	"the edge is in quarantine, and the run goes on without it ... neighbor=... release=... why=...": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
@@ -261,7 +261,7 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 		start(t, "run", tr.path("b.json"))
 		return ended(start(t, "run", tr.path("a.json")))
 	},
-	"holds a release that epoch ... of this node's name has signed, ... another device has taken its place": func(t *testing.T) (int, string) {
+	"holds a release that this member signed in epoch ..., ... another device has taken its place": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
 		return ended(tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "a", signed.Statement{Kind: signed.Release, Epoch: 1, Round: 1}))))
 	},

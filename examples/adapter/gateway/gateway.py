@@ -47,7 +47,7 @@ class Line:
         self.id = (self.id + 1) & 0xFFFF
         query = b"\x7e\x5a" + struct.pack("<HH", self.id, sample) + np.asarray(x, "<f4").tobytes()
         query += struct.pack("<H", crc(query))
-        why = "no whole answer"
+        why = "no complete answer"
         for attempt in range(self.tries):
             try:
                 self._open()
@@ -59,7 +59,7 @@ class Line:
                 why = str(error)
                 self._close()
                 time.sleep(min(self.patience, 0.05 * 2 ** attempt))
-        raise RuntimeError(f"the device at {self.where} has not answered {self.tries} times: {why}")
+        raise RuntimeError(f"the device at {self.where} did not answer in {self.tries} attempts: {why}")
 
     def _hear(self, until):
         heard = b""
@@ -68,7 +68,7 @@ class Line:
                 break
             got = os.read(self.fd, 4096)
             if not got:
-                raise ConnectionResetError("the line has ended")
+                raise ConnectionResetError("the connection ended")
             heard += got
             at = heard.find(b"\x7e\xa5")
             while 0 <= at <= len(heard) - ANSWER:
@@ -83,7 +83,7 @@ class Line:
         until = time.monotonic() + self.patience
         while data:
             if not select.select([], [self.fd], [], max(0, until - time.monotonic()))[1]:
-                raise TimeoutError("the line takes no more")
+                raise TimeoutError("the connection accepts no more bytes")
             data = data[os.write(self.fd, data):]
 
     def _open(self):

@@ -145,10 +145,10 @@ class Gateway(unittest.TestCase):
         self.ask(Line(self.served(fault).path, patience=0.2, tries=10), count=15)
 
     def test_no_device(self):
-        with self.assertRaisesRegex(RuntimeError, "has not answered 2 times: .*No such file"):
+        with self.assertRaisesRegex(RuntimeError, "did not answer in 2 attempts: .*No such file"):
             Line(os.path.join(self.folder.name, "none"), patience=0.1, tries=2).loss(np.zeros(DIM), 0)
         silent = self.served(lambda down, data, count: b"")
-        with self.assertRaisesRegex(RuntimeError, "has not answered 2 times: no whole answer"):
+        with self.assertRaisesRegex(RuntimeError, "did not answer in 2 attempts: no complete answer"):
             Line(silent.path, patience=0.1, tries=2).loss(np.zeros(DIM), 0)
 
     def test_fleet(self):

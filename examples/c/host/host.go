@@ -94,13 +94,13 @@ func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 		return nil, usage{err}
 	}
 	if file.Transport != nil {
-		return nil, Usagef("transport is a broker, want it omitted: this library has websockets only")
+		return nil, Usagef("transport is a broker, want no transport: this library supports only websockets")
 	}
 	if loss == nil && samples != 0 {
-		return nil, Usagef("there are %d samples and no loss, want both or neither", samples)
+		return nil, Usagef("samples is %d without a loss, want both or neither", samples)
 	}
 	if loss != nil && (samples < 1 || samples > math.MaxInt32) {
-		return nil, Usagef("there are %d samples, want 1..%d", samples, math.MaxInt32)
+		return nil, Usagef("samples is %d, want 1..%d", samples, math.MaxInt32)
 	}
 	file.FleetText = files.Fleet
 	d, err := device.Load(file)
@@ -122,7 +122,7 @@ func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 	return n, nil
 }
 
-var errRan = Usagef("the node has run, or runs; it is opened again to go on")
+var errRan = Usagef("the node is running or has run: open it again to continue")
 
 // Ready returns an error if the node runs or has run.
 func (n *Node) Ready() error {

@@ -127,7 +127,7 @@ func TestSmallClients(t *testing.T) {
 	}
 }
 
-// Wrong flags are reported before any data are read.
+// Wrong flags are reported before any data is read.
 func TestWrongFlags(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"-nodes 1", "-nodes is 1"}, {"-rounds 0", "-rounds is 0"}, {"-epsilon 0", "-epsilon is 0"}, {"-delta 1", "-delta is 1"},

@@ -138,7 +138,7 @@ func (c contender) search(ctx context.Context, on []stage, trials int) (method.S
 	}
 	slices.SortStableFunc(all, better)
 	if math.IsInf(all[0].sum, -1) {
-		return nil, fmt.Errorf("no trial came to its end: %w", faults)
+		return nil, fmt.Errorf("no trial completed: %w", faults)
 	}
 	return all[0].setting, nil
 }

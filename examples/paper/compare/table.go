@@ -40,8 +40,8 @@ func (o *options) table(out io.Writer, all []contender, results [][]result) erro
 const notes = `Accuracy and AUC are those of the held-out samples, in the mean over the clients' own models; losses are asked for
 of each sample and in each round. In brackets is the 95 %% interval by Student's t over seeds, which share samples.
 SPADE-DFL has the settings that "spade-edge simulate" chooses from public numbers. Each rival has the best of %d settings,
-searched for each seed on %.0f %% of its training samples (the best five on %d such parts); held-out samples are not looked
-at, and the search costs no epsilon here, as it would with real data. Rivals without a server are judged by the mean of all
+searched for each seed on %.0f %% of its training samples (the best five on %d such parts); held-out samples are not
+used, and the search costs no epsilon here, although it would with real data. Rivals without a server are judged by the mean of all
 clients' models, as if consensus at the end were free and complete. 1P-DSG and 1P-DSGT are decentralized gradient descent
 from losses, without and with gradient tracking. "alone" is SPADE-DFL without noise on a client's own data, and "pooled" is
 logistic regression by exact gradients.`
@@ -65,7 +65,7 @@ func (o *options) sentence(all []contender, results [][]result) string {
 	for s, v := range accuracies(results[best]) {
 		differ[s] -= v
 	}
-	who := "the best rival that trusts nobody either"
+	who := "the best rival that also trusts nobody"
 	if o.nonPrivate {
 		who = "the best rival without a server or with one"
 	}

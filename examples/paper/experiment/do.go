@@ -44,7 +44,7 @@ func (l *Lab) Do(ctx context.Context, jobs []Job, settings *Settings, store *Sto
 		todo = append(todo, j)
 	}
 	if len(todo) == 0 {
-		fmt.Fprintf(log, "runs: all %d are there\n", len(jobs))
+		fmt.Fprintf(log, "runs: all %d exist\n", len(jobs))
 		return nil
 	}
 	cost := func(i int) float64 { return todo[i].cost() }

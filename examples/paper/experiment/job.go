@@ -194,7 +194,7 @@ func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, e
 	}
 	r.Losses, r.Scalars, r.Seconds = spent.Queries, spent.Scalars, math.Round((time.Since(start).Seconds())*1e3)/1e3
 	if math.IsNaN(r.Accuracy) || math.IsNaN(r.Network) {
-		return r, fmt.Errorf("experiment: %s on %s: model and test data do not fit", j.Method, j.Dataset)
+		return r, fmt.Errorf("experiment: %s on %s: the model does not match the test data", j.Method, j.Dataset)
 	}
 	return r, nil
 }

@@ -88,7 +88,7 @@ func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, tr
 		return err
 	}
 	if len(todo) == 0 {
-		fmt.Fprintln(log, "tune: every setting is there")
+		fmt.Fprintln(log, "tune: all settings exist")
 		return nil
 	}
 	var mu sync.Mutex
@@ -167,7 +167,7 @@ func (l *Lab) search(ctx context.Context, j Job, record *trialLog) (Choice, erro
 		}
 	}
 	if best.Score <= 0 {
-		return Choice{}, fmt.Errorf("experiment: %s: no trial came to its end: %w", key, errTrials)
+		return Choice{}, fmt.Errorf("experiment: %s: no trial completed: %w", key, errTrials)
 	}
 	return best, nil
 }

@@ -294,7 +294,7 @@ func judge(sites []site, models [][]float32, shift int) ([]mark, error) {
 		}
 		b := m.Binary
 		if b.AUC == nil || b.Sensitivity == nil || b.Specificity == nil {
-			return nil, fmt.Errorf("hospitals: %s has held out patients of one class alone", Names[i])
+			return nil, fmt.Errorf("hospitals: the held-out patients of %s are all of one class", Names[i])
 		}
 		out = append(out, mark{m.Accuracy.Value, m.Majority, b.AUC.Value, b.Sensitivity.Value, b.Specificity.Value,
 			b.Brier.Value})

@@ -57,7 +57,7 @@ func (c cell) search(ctx context.Context, from *clinic) (best method.Setting, sc
 		}
 	}
 	if best == nil {
-		return nil, 0, fmt.Errorf("hospitals: %s: no trial came to its end", strings.Join(c.key(), " "))
+		return nil, 0, fmt.Errorf("hospitals: %s: no trial completed", strings.Join(c.key(), " "))
 	}
 	return best, score, nil
 }

@@ -128,12 +128,12 @@ func (m DPSGD) Run(ctx context.Context, w *World, s Setting, each func(int, [][]
 
 func (m DPSGD) check(w *World) error {
 	if m.OneClient && (m.Local || w.records()) {
-		return errors.New("method: DP-SGD has OneClient set, with Local or a guarantee for each record, want neither")
+		return errors.New("method: DP-SGD has OneClient and also Local or record-level privacy, want only one of them")
 	}
 	if m.Exact {
 		for i, c := range w.Clients {
 			if c.Gradient == nil {
-				return fmt.Errorf("method: Clients[%d].Gradient is nil, and %s asks for it", i, m.Name())
+				return fmt.Errorf("method: Clients[%d].Gradient is nil, but %s needs it", i, m.Name())
 			}
 		}
 		if w.Queries != 0 {

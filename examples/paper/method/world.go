@@ -21,7 +21,7 @@ const (
 func (w *World) check(network bool) error {
 	err := w.checkEither(network)
 	if w.records() {
-		err = errors.Join(err, errors.New("method: Privacy.Unit is record, want client: the method clips no record's part"))
+		err = errors.Join(err, errors.New("method: Privacy.Unit is record, want client: the method does not clip each record's contribution"))
 	}
 	return err
 }

@@ -192,7 +192,7 @@ func (s *study) search(ctx context.Context, c cell) (method.Setting, error) {
 		}
 	}
 	if points[0].sum == 0 {
-		return nil, fmt.Errorf("records: %v: no trial came to its end", c.key())
+		return nil, fmt.Errorf("records: %v: no trial completed", c.key())
 	}
 	return points[0].setting, nil
 }

@@ -78,7 +78,7 @@ type size struct{ nodes, rounds, cooldown, stop int }
 
 var full = size{nodes: Nodes, rounds: Rounds, cooldown: Cooldown}
 
-var errStop = errors.New("ring: as far as asked for")
+var errStop = errors.New("ring: the last requested round is done")
 
 func fleet(dim int, seed uint64, z size) (*sdk.Fleet, error) {
 	sigma, err := dpmech.SigmaFor(clip, z.rounds, Epsilon, Delta, dpmech.GDP)

@@ -165,7 +165,7 @@ func (w *watch) Loss(_ context.Context, x []float32, h int) (float64, error) {
 }
 
 // errFar means that a run's steps are too long to derive its iterates.
-var errFar = errors.New("too far to be read off the queries")
+var errFar = errors.New("too far to derive its iterate from the queries")
 
 // read processes query number n of a step. If two of the step's directions differ in a coordinate, phi is the midpoint
 // of the points. If all agree, phi is mu to one side: the side on which phi was in the previous step. This is right as

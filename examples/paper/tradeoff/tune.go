@@ -145,7 +145,7 @@ func leastOf(table *sweep.Table, l series, trials []trial) (Setting, error) {
 		}
 	}
 	if math.IsInf(least, 1) {
-		return best, fmt.Errorf("tradeoff: no trial of %q came to an end", l.name)
+		return best, fmt.Errorf("tradeoff: no trial of %q completed", l.name)
 	}
 	return best, nil
 }

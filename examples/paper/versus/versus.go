@@ -154,4 +154,4 @@ are those of its frames, of numpy 4 a number.
 	return b.String()
 }
 
-var errStop = errors.New("versus: as accurate as asked for")
+var errStop = errors.New("versus: the requested accuracy is reached")

@@ -1,15 +1,16 @@
 """SPADE-Edge from Python: devices at the edge train one shared model together, without a server or gradients.
 
-  scorer      makes a program that gives a node its losses of a function
+  scorer      turns a function into a scorer: a program that serves losses to a node
   Adapter     expands the few numbers of a fleet's adapter to a model's parameters
-  Node        starts and watches a node that a node file describes
+  Node        starts and watches the node of a node file
   Fleet       makes and runs a fleet for a trial on this machine
-  LocalNode   a node in this process, through the C library
-  wrap        makes such a program of a model of scikit-learn, PyTorch or numpy; trial runs a fleet of them on this machine
+  LocalNode   runs a node in this process, through the C library
+  wrap        makes a scorer of a scikit-learn, PyTorch or numpy model; trial runs a fleet of such scorers on this machine
   load_model  applies a model file, as "spade-edge predict" does
 
-scorer, Adapter and load_model need numpy alone. Node and Fleet start the program spade-edge, which is found in the environment
-variable SPADE_EDGE or on the PATH. LocalNode loads libspade_edge.so of examples/c, or what SPADE_EDGE_LIBRARY names.
+scorer, Adapter and load_model need only numpy. Node and Fleet start the program spade-edge: the one that the environment
+variable SPADE_EDGE names, or the one on the PATH. LocalNode loads libspade_edge.so of examples/c, or the file that
+SPADE_EDGE_LIBRARY names.
 """
 from .adapter import Adapter
 from .library import LocalNode

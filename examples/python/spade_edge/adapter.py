@@ -1,6 +1,6 @@
-"""Few trained numbers in place of a model's many: x = x0 + A c, as package sdk/adapter of SPADE-Edge has it, with the same bits.
+"""Expands a few trained numbers to a model's parameters: x = x0 + A c, with the same bits as package sdk/adapter of SPADE-Edge.
 
-A scorer with an adapter gets d numbers a query from the node instead of D, and expands them here.
+A scorer with an adapter gets d numbers per query from the node instead of D, and expands them here.
 """
 import hashlib
 import json
@@ -8,7 +8,7 @@ import os
 
 import numpy as np
 
-_PURPOSE = 13  # of the signs, among the purposes of the random numbers
+_PURPOSE = 13  # the purpose of the signs in the random generator
 
 
 class Adapter:
@@ -17,8 +17,8 @@ class Adapter:
         adapter = Adapter.load("fleet.json", base=weights)     # or without base: that of the fleet file, or zeros
         x = adapter.expand(c)                                  # float32: D numbers of d, or (n, D) of (n, d)
 
-    base is x0, the model as it is before the run, in the order in which the model has its parameters. Give it where the
-    program has the model anyway; its hash must be that of the fleet file, if this has one.
+    base is x0, the model's parameters before the run, in the model's order. Give it if the program has the model anyway; if the
+    fleet file has a hash of base, both must match.
     """
 
     def __init__(self, spec, base=None, basis=None):
@@ -26,7 +26,7 @@ class Adapter:
         self.text = json.dumps(spec, separators=(",", ":"))
         self._base = np.zeros(self.of, "<f4") if base is None else np.ascontiguousarray(base, "<f4").ravel()
         if len(self._base) != self.of:
-            raise ValueError(f"base has {len(self._base)} numbers, want {self.of}, as the adapter of the fleet says")
+            raise ValueError(f"base has {len(self._base)} numbers, want {self.of} for the adapter of the fleet")
         if "base" in spec and base is not None:
             _check("base", self._base.tobytes(), spec["base"])
         seed = int(spec.get("seed", 0))
@@ -40,7 +40,7 @@ class Adapter:
         elif self.form == "basis":
             self._basis = np.ascontiguousarray(basis, "<f4").reshape(self.dim, self.of)
         else:
-            raise ValueError(f"the form of the adapter is {self.form!r}, want random, coords, lora or basis")
+            raise ValueError(f"the adapter has the form {self.form!r}, want random, coords, lora or basis")
 
     @classmethod
     def load(cls, fleet, base=None):
@@ -57,7 +57,7 @@ class Adapter:
         """Returns x0 + A c as a new float32 array, for one c or for each row of several."""
         c = np.asarray(c, "f4")
         if c.shape[-1] != self.dim:
-            raise ValueError(f"{c.shape[-1]} numbers, want {self.dim}")
+            raise ValueError(f"c has {c.shape[-1]} numbers, want {self.dim}")
         if c.ndim > 1:
             return np.stack([self.expand(row) for row in c])
         if self.form == "random":
@@ -93,7 +93,7 @@ def _read(name, folder, file):
 def _check(name, data, file):
     found = hashlib.sha256(data).hexdigest()
     if found != file["sha256"]:
-        raise ValueError(f"{name} has the SHA-256 {found}, want {file['sha256']}, as the fleet file says")
+        raise ValueError(f"{name} has SHA-256 {found}, want {file['sha256']} from the fleet file")
 
 
 def _signs(seed, count, step, component):

@@ -1,4 +1,4 @@
-"""A node inside of this process, through the C library of examples/c (spade_edge.h has the contract of each function)."""
+"""A node in this process, through the C library of examples/c (spade_edge.h specifies each function)."""
 import ctypes
 import json
 import logging
@@ -20,16 +20,16 @@ _library = None
 
 
 def _load():
-    """The library: libspade_edge.so, or where SPADE_EDGE_LIBRARY says."""
+    """Returns the library: libspade_edge.so, or the file that SPADE_EDGE_LIBRARY names."""
     global _library
     if _library is None:
         path = os.environ.get("SPADE_EDGE_LIBRARY", "libspade_edge.so")
         try:
             lib = ctypes.CDLL(path)
         except OSError as error:
-            raise OSError(f"{error}: build it as examples/c/README.md says, and set SPADE_EDGE_LIBRARY to its path") from None
+            raise OSError(f"{error}: build the library (examples/c/README.md), and set SPADE_EDGE_LIBRARY to its path") from None
         if lib.spade_abi() != _ABI:
-            raise OSError(f"{path} has interface {lib.spade_abi()}, want {_ABI}: take both from one release")
+            raise OSError(f"{path} has interface {lib.spade_abi()}, want {_ABI}: use a library and a package from the same release")
         node, text = ctypes.c_int32, [ctypes.c_int32, ctypes.c_char_p, ctypes.c_size_t]
         for name, result, args in (
             ("open", node, [ctypes.c_char_p, ctypes.c_size_t, _LOSS, ctypes.c_void_p]),
@@ -44,7 +44,7 @@ def _load():
 
 
 def _logged():
-    """What lines of a node become by default: see LocalNode."""
+    """Returns the default on_line: see LocalNode."""
     log, again = logging.getLogger("spade_edge"), [0.0, 5.0]  # the next warning, and seconds until the one after it
 
     def on_line(line):
@@ -58,12 +58,12 @@ def _logged():
 
 
 class LocalNode:
-    """A node that a node file describes, in this process. Use it in one process only, and not in a child after fork.
+    """The node of a node file, in this process. Do not use it in a child process after fork.
 
-    loss(x, sample) returns the loss of a sample, 0 to samples-1, at the float32 array x, which is a view that is gone after
-    the call. One that raises has none: the node asks again, and failure is the newest exception. Without a loss the node
-    learns from its file's oracle. on_line is called with each line the node says, in another thread; without it those that
-    say whom the node waits for are warnings of the logger "spade_edge", more and more rarely, and the others information.
+    loss(x, sample) returns the loss of a sample, 0 to samples-1, at the float32 array x, a view that is valid only during the
+    call. If loss raises, the node asks again, and failure holds the newest exception. Without loss the node uses the oracle of
+    its file. on_line is called in another thread with each line that the node logs. By default, lines about missing neighbors
+    go to the logger "spade_edge" as warnings, at growing intervals, and all other lines as information.
     """
 
     def __init__(self, file, loss=None, samples=0, on_line=None):
@@ -74,8 +74,8 @@ class LocalNode:
                 view = np.ctypeslib.as_array(x, (d,))
                 view.setflags(write=False)
                 return loss(view, sample)
-            except BaseException as error:  # nothing may leave a callback
-                # Without the frames' variables: views of memory that is gone after the call.
+            except BaseException as error:  # no exception may leave a callback
+                # Drop the frames' variables: they may be views of memory that is invalid after the call.
                 self.failure = error.with_traceback(error.__traceback__.tb_next)
                 traceback.clear_frames(self.failure.__traceback__)
                 return math.nan
@@ -94,7 +94,7 @@ class LocalNode:
         return result
 
     def run(self, anyway=False, recover=False):
-        """Takes the node through all rounds that are left, once. Returns whether they are done; False after stop."""
+        """Runs all remaining rounds; call it once. Returns True when they are done, and False after stop."""
         outcome = []
 
         def through():
@@ -109,7 +109,7 @@ class LocalNode:
         thread.start()
         while thread.is_alive():
             try:
-                thread.join(0.2)  # in pieces, so that an interrupt comes through
+                thread.join(0.2)  # with a timeout, so that an interrupt arrives
             except BaseException:
                 self.stop()
                 thread.join()
@@ -119,7 +119,7 @@ class LocalNode:
         return outcome[1] == 0
 
     def stop(self):
-        """Makes run return soon. Another LocalNode goes on from there."""
+        """Makes run return soon. Another LocalNode can continue from there."""
         self._checked("stop", self._lib.spade_stop(self._handle))
 
     def _text(self, command):
@@ -132,15 +132,15 @@ class LocalNode:
             size = 2 * (length + 1)
 
     def status(self):
-        """Where the node stands, as Node.status says it."""
+        """Returns the status of the node, like Node.status."""
         return self._text("status")
 
     def certificate(self):
-        """What all releases so far have leaked at most."""
+        """Returns the certificate: an upper bound on what all releases so far leaked."""
         return self._text("certificate")
 
     def model(self):
-        """The last release, a float32 array."""
+        """Returns the last release, a float32 array."""
         x = np.empty(self._checked("model", self._lib.spade_dim(self._handle)), "f4")
         self._checked("model", self._lib.spade_model(self._handle, x.ctypes.data, x.size))
         return x

@@ -1,4 +1,4 @@
-"""A trained model, applied: what "spade-edge predict" does, in numpy."""
+"""Applies a trained model, as "spade-edge predict" does, in numpy."""
 import csv
 import io
 import json
@@ -11,20 +11,20 @@ _MISSING_NUMBER = ["none", "-", "."]
 
 
 def load_model(path):
-    """Reads a model file that "spade-edge export NODEFILE -out model.json" has written."""
+    """Reads a model file that "spade-edge export NODEFILE -out model.json" wrote."""
     with open(path, encoding="utf-8") as file:
         return Model(json.load(file), os.fspath(path))
 
 
 class Model:
-    """A built-in model with its preprocessing. parameters are its numbers, float32; run, member and round say whose."""
+    """A built-in model with its preprocessing. parameters is a float32 array; run, member and round say where it comes from."""
 
     def __init__(self, document, name="the model"):
         if not isinstance(document, dict) or "model" not in document:
-            raise ValueError(f'{name} is no model file: it has no "model" (spade-edge export NODEFILE -out model.json)')
+            raise ValueError(f'{name} is not a model file: it has no "model" (spade-edge export NODEFILE -out model.json writes one)')
         self._task = document.get("task")
         if not self._task or "columns" not in self._task:
-            raise ValueError(f'{name} has no task, so only the program that gave the losses knows what its numbers mean')
+            raise ValueError(f'{name} has no task: only the program that computed the losses knows what its numbers mean')
         self.parameters = np.array(document["model"], "f4")
         self.run, self.member, self.round = document.get("run"), document.get("member"), document.get("round")
         self.columns = [c["name"] for c in self._task["columns"]]
@@ -32,12 +32,12 @@ class Model:
         self.classes = self._task.get("classes")
 
     def predict(self, rows, unknown=False):
-        """Says what the model makes of samples.
+        """Predicts samples.
 
         rows is the path of a CSV file (commas, decimal points, a line of names), or a list of dicts from column to cell,
         text or number. A missing cell is empty, NA, NaN, None or ?. A category that the model does not know is an error; with
-        unknown=True it is none of those it knows. Returns the probability of each class, an array of
-        len(rows) x len(classes), or, where the model has a target, a number for each row.
+        unknown=True it counts as none of the known ones. Returns the probability of each class, an array of
+        len(rows) x len(classes), or a number for each row if the model has a numeric target.
         """
         x = self._features(self._read(rows), unknown)
         one, w = np.ones((len(x), 1), "f4"), self.parameters.astype("f8")
@@ -57,7 +57,7 @@ class Model:
         return p
 
     def classify(self, rows, unknown=False):
-        """The class of each row that predict finds most probable."""
+        """Returns the most probable class of each row."""
         if not self.classes:
             raise ValueError("the model has no classes: it predicts a number")
         return [self.classes[i] for i in self.predict(rows, unknown).argmax(axis=1)]
@@ -68,7 +68,7 @@ class Model:
                 text = file.read()
             rows = list(csv.DictReader(io.StringIO(text), skipinitialspace=True))
         if not len(rows):
-            raise ValueError("there are no rows")
+            raise ValueError("no rows, want at least one")
         gone = [c for c in self.columns if c not in rows[0]]
         if gone:
             raise ValueError(f"columns are missing: {', '.join(gone)}; the model has {', '.join(self.columns)}")
@@ -83,12 +83,12 @@ class Model:
             if value not in of:  # nor in other letters: none of them
                 value = next((c for c in of if c.lower() == value.lower()), value)
                 if value not in of and not unknown:
-                    raise ValueError(f"row {number}, column {column['name']}: {value!r} is none of {', '.join(of)}")
+                    raise ValueError(f"row {number}, column {column['name']}: {value!r} is not one of {', '.join(of)}")
             return [float(value == c) for c in of]
         try:
             return [float(value)]
         except ValueError:
-            raise ValueError(f"row {number}, column {column['name']}: {value!r} is no number") from None
+            raise ValueError(f"row {number}, column {column['name']}: {value!r} is not a number") from None
 
     def _features(self, rows, unknown):
         columns, gaps = self._task["columns"], self._task.get("missing") or {}
@@ -99,7 +99,7 @@ class Model:
             marks = np.array([[np.isnan(row[i][0]) for i in marked] for row in cells], "f4").reshape(len(x), -1)
             x = np.hstack([np.where(np.isnan(x), np.array(gaps["fill"], "f4"), x), marks])
         if np.isnan(x).any():
-            raise ValueError("cells are missing, and the model has no rule for them")
+            raise ValueError("some cells are missing, but the model has no rule for them")
         if s := self._task.get("standardize"):
             std = np.array(s["std"])
             x = np.where(std > 0, (x - np.array(s["mean"])) / np.where(std > 0, std, 1), 0).astype("f4")

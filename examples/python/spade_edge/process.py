@@ -1,4 +1,4 @@
-"""Nodes as processes of the program spade-edge: make their files, start them, watch them, take their models home."""
+"""Nodes as processes of the program spade-edge: make their files, start and watch them, export their models."""
 import collections
 import contextlib
 import json
@@ -14,7 +14,7 @@ import numpy as np
 
 
 class SpadeEdgeError(Exception):
-    """The program has refused or failed. code is its exit code, which "spade-edge help exit-codes" explains."""
+    """The program refused or failed. code is its exit code; "spade-edge help exit-codes" explains it."""
 
     def __init__(self, command, code, text):
         super().__init__(f"spade-edge {command}: exit code {code}: {text.strip()}")
@@ -22,11 +22,11 @@ class SpadeEdgeError(Exception):
 
 
 class ScorerError(Exception):
-    """Why a scorer has no loss, in its own words: its traceback. It is the cause of the SpadeEdgeError that it led to."""
+    """The traceback of a scorer that had no loss. It is the cause of the resulting SpadeEdgeError."""
 
 
 def program():
-    """The path of the program spade-edge."""
+    """Returns the path of the program spade-edge."""
     found = os.environ.get("SPADE_EDGE") or shutil.which("spade-edge")
     if not found:
         raise FileNotFoundError("spade-edge is not on the PATH: install it, or set SPADE_EDGE to its path")
@@ -34,7 +34,7 @@ def program():
 
 
 def call(*args):
-    """Runs a command of the program, and returns what it prints."""
+    """Runs a command of the program, and returns its output."""
     done = subprocess.run([program(), *map(str, args)], stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8")
     if done.returncode:
         raise SpadeEdgeError(args[0], done.returncode, done.stderr)
@@ -42,11 +42,11 @@ def call(*args):
 
 
 class Node:
-    """A node that a node file describes, run as a process of its own. It is stopped when this object goes, or its "with" ends."""
+    """The node of a node file, in a separate process. The process is stopped when this object or its "with" block ends."""
 
     def __init__(self, file):
         self.file = os.fspath(file)
-        self.events = collections.deque(maxlen=1000)  # what the node has said, one dict each, the oldest first
+        self.events = collections.deque(maxlen=1000)  # log events of the node as dicts, oldest first
         self._process = None
 
     @property
@@ -54,12 +54,12 @@ class Node:
         return self._process is not None and self._process.poll() is None
 
     def start(self, *flags, on_event=None):
-        """Starts the node, or starts it again where it was. flags go to "spade-edge run".
+        """Starts the node, or continues where it stopped. flags go to "spade-edge run".
 
-        on_event is called with each thing the node says, a dict with time, level, msg and more, in another thread.
+        on_event is called in another thread with each log event, a dict with time, level, msg and more.
         """
         if self.running:
-            raise RuntimeError(f"{self.file} runs already")
+            raise RuntimeError(f"{self.file} is already running")
         self._outcome, self._out = None, tempfile.TemporaryFile("w+", encoding="utf-8")
         self.events.clear()
         self._process = subprocess.Popen(
@@ -97,13 +97,13 @@ class Node:
         return self._outcome
 
     def _said(self):
-        """What the node has said last."""
+        """Returns the last log events as text."""
         self._reader.join()
         return "\n".join(str(e["msg"]) + "".join(f", {k} {v}" for k, v in e.items() if k not in ("time", "level", "msg", "run", "node"))
                          for e in list(self.events)[-5:])
 
     def stop(self, timeout=30):
-        """Ends the process between two steps. start goes on from there."""
+        """Stops the process between two steps. start continues from there."""
         if self.running:
             self._process.terminate()
             try:
@@ -118,10 +118,10 @@ class Node:
             self._out.close()
 
     def status(self):
-        """Where the node stands, running or not: the dict of "spade-edge status -json".
+        """Returns the status of the node, running or not: the dict of "spade-edge status -json".
 
-        Of a node whose process has failed, "failure" says why. While it runs, status()["local"]["last_failure"] is why the
-        newest query that failed has no loss.
+        If the process failed, "failure" says why. In a running node, ["local"]["last_failure"] is the reason for the newest
+        query without a loss.
         """
         found = json.loads(call("status", self.file, "-json"))
         if self._process is not None and self._process.poll():
@@ -129,12 +129,12 @@ class Node:
         return found
 
     def export(self, path):
-        """Writes the model to a file: .json is a model file, for load_model; .npy are the numbers alone."""
+        """Writes the model to a file: a model file for load_model (.json), or only the numbers (.npy)."""
         call("export", self.file, "-out", path)
         return path
 
     def model(self):
-        """The parameters that the node has kept last, as a float32 array."""
+        """Returns the parameters of the last stored release, as a float32 array."""
         with tempfile.TemporaryDirectory() as folder:
             return np.load(self.export(os.path.join(folder, "model.npy")))
 
@@ -166,8 +166,8 @@ class Fleet:
     def create(cls, folder, names, scorer=None, **settings):
         """Makes the files of a fleet in a new folder.
 
-        scorer is the command of a scorer, a list in which {name} becomes the node's name; settings must then have dim and
-        samples. Other settings are the flags of "spade-edge init", with _ for -: graph="ring", non_private=True, rounds=50,
+        scorer is the command of a scorer, a list in which {name} stands for the node's name; settings must then have dim and
+        samples. Settings are the flags of "spade-edge init", with _ for -: graph="ring", non_private=True, rounds=50,
         epsilon=1, unit="record", records="200,150" (in place of samples).
         """
         if isinstance(scorer, str):
@@ -188,20 +188,20 @@ class Fleet:
                 with open(node.file, encoding="utf-8") as file:
                     settings = json.load(file)
                 settings["oracle"] = {"stream": [a.replace("{name}", name) for a in scorer], "format": "cbor"}
-                if "PYTHONPATH" in os.environ:  # a scorer gets nothing of the environment that is not named
+                if "PYTHONPATH" in os.environ:  # a scorer gets only the variables that are named
                     settings["oracle"]["environment"] = ["PYTHONPATH"]
                 with open(node.file, "w", encoding="utf-8") as file:
                     json.dump(settings, file, indent=2)
         return fleet
 
     def start(self, *flags, on_event=None):
-        """Starts all nodes. on_event is called with a node's name and what it says."""
+        """Starts all nodes. on_event is called with a node's name and its log event."""
         for name, node in self.nodes.items():
             node.start(*flags, on_event=on_event and (lambda event, name=name: on_event(name, event)))
         return self
 
     def wait(self, timeout=None):
-        """Waits until all are done, and returns their outcomes by name. The first that fails stops all."""
+        """Waits until all nodes are done, and returns their outcomes by name. If one fails, all are stopped."""
         try:
             return {name: node.wait(timeout) for name, node in self.nodes.items()}
         except BaseException:
@@ -223,7 +223,7 @@ class Fleet:
 
 
 def _free(n):
-    """Addresses on this machine where nobody listens now."""
+    """Returns n addresses on this machine on which nobody listens now."""
     with contextlib.ExitStack() as stack:
         taken = [stack.enter_context(socket.socket()) for _ in range(n)]
         for s in taken:
@@ -232,5 +232,5 @@ def _free(n):
 
 
 def python(*args):
-    """The command that runs a file with this Python: Fleet.create(..., scorer=python("score.py", "{name}"))."""
+    """Returns the command that runs a file with this Python: Fleet.create(..., scorer=python("score.py", "{name}"))."""
     return [sys.executable, *(os.path.abspath(a) if os.path.exists(a) else a for a in args)]

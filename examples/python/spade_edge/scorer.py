@@ -1,6 +1,6 @@
-"""Losses for a node, from a function: the side of the program in the stream protocol with frames of CBOR.
+"""Serves a function's losses to a node: the program's side of the stream protocol, with CBOR frames.
 
-examples/scorer/README.md of SPADE-Edge describes every byte of it.
+examples/scorer/README.md of SPADE-Edge specifies the protocol.
 """
 import os
 import struct
@@ -9,23 +9,23 @@ import traceback
 
 import numpy as np
 
-# A query is laid out in one way: its length, and a map of id, sample and float32 parameters (tag 85 of RFC 8746).
+# Every query has the same layout: its length, and a map of id, sample and float32 parameters (tag 85 of RFC 8746).
 _QUERY_HEAD = 33
 # An answer: its length, 21, and a map of id and loss.
 _ANSWER = struct.pack("<I", 21) + b"\xa2\x01\x1b" + bytes(8) + b"\x02\xfb" + bytes(8)
 _ANSWER_TYPE = np.dtype({"names": ["id", "loss"], "formats": [">u8", ">f8"], "offsets": [7, 17], "itemsize": len(_ANSWER)})
 _ERROR_BYTES = 2000
 _BUFFER = 1 << 20
-_ROOM = 1 << 22  # expanded numbers at a time, but for a single query
+_ROOM = 1 << 22  # expanded numbers at a time; one query may exceed it
 
 
 def scorer(dim=None, samples=None, batch=False, adapter=None):
-    """Decorates a function that returns a loss, and makes a Scorer of it.
+    """Decorator that turns a function that returns a loss into a Scorer.
 
-    dim is the number of parameters, samples how many samples the device has. The function gets the parameters, a float32
-    array of dim numbers, and the number of a sample, 0 to samples-1, and returns the loss of that sample, best one from 0
-    to 1. With batch=True it gets the parameters of n queries, an (n, dim) array, and the numbers of n samples, and returns
-    n losses. The arrays are views of what was received: read-only, and gone after the call. Copy what is to be kept.
+    dim is the number of parameters, and samples the number of the device's samples. The function gets the parameters, a
+    float32 array of dim numbers, and the index of a sample, 0 to samples-1. It returns the loss of that sample, preferably
+    between 0 and 1. With batch=True it gets the parameters of n queries, an (n, dim) array, and the indices of n samples,
+    and returns n losses. The arrays are read-only views, valid only during the call: copy what you keep.
 
         @scorer(dim=3, samples=len(rows))
         def loss(x, sample):
@@ -34,11 +34,11 @@ def scorer(dim=None, samples=None, batch=False, adapter=None):
         if __name__ == "__main__":
             loss.serve()
 
-    With an Adapter in place of dim, the node sends the few numbers that the fleet trains, and the function gets the parameters
-    that they are expanded to, as a new array.
+    With an Adapter in place of dim, the node sends the few numbers that the fleet trains, and the function gets the
+    parameters expanded from them, in a new array.
 
-    A sample's number must mean the same sample for as long as a run lasts. A function that raises has no loss for that
-    query: the node is told, asks again, and says so with the end of the traceback if it has to give up.
+    An index must mean the same sample during the whole run. If the function raises, the query has no loss: the node asks
+    again, and reports the end of the traceback if it gives up.
     """
 
     def decorate(function):
@@ -48,12 +48,12 @@ def scorer(dim=None, samples=None, batch=False, adapter=None):
 
 
 class Scorer:
-    """A function that gives losses, and the way to serve it. Calling it calls the function."""
+    """Serves a function that returns losses. Calling the Scorer calls the function."""
 
     def __init__(self, function, dim=None, samples=None, batch=False, adapter=None):
         if adapter is not None:
             if dim not in (None, adapter.dim):
-                raise ValueError(f"dim is {dim!r}, want none, or the {adapter.dim} of the adapter")
+                raise ValueError(f"dim is {dim!r}, want None or {adapter.dim}, as in the adapter")
             dim = adapter.dim
         self.adapter = adapter
         for name, value in (("dim", dim), ("samples", samples)):
@@ -80,14 +80,14 @@ class Scorer:
             return
         given, taken = os.dup(0), os.dup(1)
         quiet = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(quiet, 0)  # whoever reads standard input in the function finds nothing, instead of a query
+        os.dup2(quiet, 0)  # if the function reads standard input, it gets nothing instead of a query
         os.dup2(2, 1)
         os.close(quiet)
         with open(given, "rb", buffering=0) as source, open(taken, "wb", buffering=0) as sink:
             self.answer(source, sink)
 
     def answer(self, source, sink):
-        """Answers the queries of one raw stream on another until the first ends."""
+        """Answers the queries from the raw stream source on sink until source ends."""
         hello = struct.pack(">BBB BBI BBI", 0xA3, 1, 1, 2, 0x1A, self.dim, 3, 0x1A, self.samples)
         if self.adapter is not None:
             text = self.adapter.text.encode()
@@ -106,13 +106,13 @@ class Scorer:
                 view[:rest] = bytes(view[count * size:filled])
                 filled = rest
         if filled:
-            raise ValueError(f"standard input has ended in the middle of a query, {filled} bytes of {size}")
+            raise ValueError(f"standard input ended in the middle of a query, after {filled} of {size} bytes")
 
     def _answers(self, queries):
         ids, samples, points = queries["id"], queries["sample"], queries["x"]
         for name, want in (("head", self._head), ("tag", self._tag)):
             if (queries[name] != np.frombuffer(want, "u1")).any():
-                raise ValueError('a query is not laid out as one of CBOR: the node file needs "format": "cbor"')
+                raise ValueError('a query is not in the CBOR format: the node file needs "format": "cbor"')
         if self.adapter is not None:
             most = max(1, _ROOM // self.adapter.of)
             if len(queries) > most:
@@ -127,13 +127,13 @@ class Scorer:
                 function = self.function
                 out["loss"] = [function(x, h) for x, h in zip(points, samples.tolist())]
             return out.tobytes()
-        except Exception:  # one of them has no loss
-            if len(queries) > 1:  # and the others may have
+        except Exception:  # at least one query has no loss
+            if len(queries) > 1:  # find out which
                 return b"".join(self._answers(queries[i:i + 1]) for i in range(len(queries)))
             return _error(int(ids[0]), traceback.format_exc())
 
     def _try(self):
-        """Says what a person sees who starts the program without a node."""
+        """Prints what a user sees who starts the program without a node."""
         x = np.zeros((1, self.dim), "f4")
         if self.adapter is not None:
             x = self.adapter.expand(x)
@@ -143,7 +143,7 @@ class Scorer:
 
 
 def _error(id, text):
-    """The answer that there is no loss, with the end of the reason."""
+    """Returns the answer for a query without a loss, with the end of the reason."""
     text = text.encode("utf-8", "replace")[-_ERROR_BYTES:].decode("utf-8", "ignore").encode()
     sys.stderr.write(text.decode() + "\n")
     message = b"\xa2\x01\x1b" + struct.pack(">Q", id) + b"\x03\x79" + struct.pack(">H", len(text)) + text

@@ -1,4 +1,4 @@
-"""Bring your own model: an estimator of scikit-learn, a module of PyTorch, or arrays of numpy become a scorer."""
+"""Bring your own model: wrap makes a scorer of a scikit-learn estimator, a PyTorch module, or numpy arrays."""
 import os
 import sys
 import tempfile
@@ -12,20 +12,21 @@ _AS_SCORER = "--spade-edge-scorer"
 
 
 def wrap(model, data, loss=None, frozen=(), classes=None):
-    """Makes a Wrapped, which is a Scorer, of a model and a device's data, which nothing leaves.
+    """Returns a Wrapped, which is a Scorer, of a model and a device's data. The data stays in this process.
 
     model is one of
-      an estimator of scikit-learn with coef_ and intercept_, or coefs_ and intercepts_ (linear models, MLP...), fitted or not.
-        data are (X, y). loss(prediction, y) gets a row of predict_proba, or of decision_function, or what predict says; None is the log loss of a
-        classifier (the index of the class is then y), and the squared error of others. classes are those of all devices; None
-        takes them from y.
-      a torch.nn.Module: data are (X, y), arrays or tensors, and loss(output, y) a tensor of one number, as torch's losses are,
-        for a batch of one.
-      a dict of arrays: loss(model, *sample) gets a dict with other numbers in it, and the sample of each array in data.
+      a scikit-learn estimator with coef_ and intercept_, or coefs_ and intercepts_ (linear models, MLP...), fitted or not.
+        data is (X, y). loss(prediction, y) gets a row of predict_proba or, if the estimator lacks it, of decision_function or
+        predict. The default None is the log loss for a classifier (y is then the index of the class), and the squared error
+        otherwise. classes are the classes of all devices; None takes them from y.
+      a torch.nn.Module: data is (X, y), arrays or tensors. loss(output, y) returns a tensor of one number, as torch's losses
+        do, for a batch of one.
+      a dict of arrays: loss(model, *sample) gets a dict of arrays with the parameters to score, and one row of each array in
+        data.
 
-    The parameters, flattened one after the other, are the vector of the fleet. frozen names those that stay as they are: "bias"
-    also stands for "head.bias" and "bias.x". PyTorch's with requires_grad=False are frozen too. All members must begin with the
-    same values: give the module a seed, the estimator a random_state.
+    The fleet's vector is the parameters, flattened one after the other. frozen names parameters that do not change: "bias"
+    also stands for "head.bias" and "bias.x". PyTorch parameters with requires_grad=False are frozen, too. All members must
+    start with the same values: give the module a seed, or the estimator a random_state.
     """
     if hasattr(model, "parameters") and hasattr(model, "state_dict"):
         return _Torch(model, data, loss, frozen)
@@ -37,7 +38,7 @@ def wrap(model, data, loss=None, frozen=(), classes=None):
 
 
 class Wrapped(Scorer):
-    """A model as a scorer. start are its values, float32: the x0 that all members share. model is the one that was given."""
+    """A model as a scorer. start has its initial values, float32: the x0 of all members. model is the wrapped model."""
 
     def __init__(self, model, data, frozen):
         self.model, self.data = model, data
@@ -45,18 +46,18 @@ class Wrapped(Scorer):
         frozen = [frozen] if isinstance(frozen, str) else list(frozen)
         for name in frozen:
             if not any(_means(name, n) for n in arrays):
-                raise ValueError(f"frozen has {name!r}, want some of {', '.join(arrays)}")
+                raise ValueError(f"frozen has {name!r}, want names from {', '.join(arrays)}")
         self._shapes = {n: np.shape(a) for n, a in arrays.items() if not any(_means(f, n) for f in frozen)}
         if not self._shapes:
-            raise ValueError("all parameters are frozen, and nothing is left to learn")
+            raise ValueError("all parameters are frozen, so there is nothing to learn")
         counts = {len(d) for d in data}
         if len(counts) != 1:
-            raise ValueError(f"the arrays of data have {', '.join(map(str, sorted(counts)))} samples, want the same number each")
+            raise ValueError(f"the arrays of data have {', '.join(map(str, sorted(counts)))} samples, want the same number in each")
         self.start = np.concatenate([np.ravel(arrays[n]) for n in self._shapes]).astype("f4")
         super().__init__(self._one, self.start.size, counts.pop())
 
     def _split(self, x):
-        """The arrays of a vector, by name."""
+        """Returns the arrays of a vector, by name."""
         arrays, at = {}, 0
         for name, shape in self._shapes.items():
             n = int(np.prod(shape))
@@ -64,7 +65,7 @@ class Wrapped(Scorer):
         return arrays
 
     def into_model(self, x):
-        """Puts a vector into the model, and returns the model."""
+        """Sets the model's parameters from a vector, and returns the model."""
         self._put(self._split(np.array(x, "f4")))
         return self.model
 
@@ -101,7 +102,7 @@ class _Torch(Wrapped):
     def __init__(self, model, data, loss, frozen):
         import torch
         self._torch, self._loss = torch, _callable(loss)
-        model.eval()  # dropout and the statistics of batches would make a loss depend on more than the vector
+        model.eval()  # with dropout or batch statistics a loss would depend on more than the vector
         super().__init__(model, [torch.as_tensor(d) for d in data], frozen)
 
     def _arrays(self):
@@ -128,12 +129,12 @@ class _Sklearn(Wrapped):
             classes = np.unique(y if classes is None else classes)
             unknown = np.setdiff1d(y, classes)
             if len(unknown):
-                raise ValueError(f"data have the class {unknown[0]!r}, want some of {classes.tolist()}")
+                raise ValueError(f"the data has the class {unknown[0]!r}, want classes from {classes.tolist()}")
             y = np.searchsorted(classes, y)
         elif loss is None:
             y = np.asarray(y, "f8")
         if loss is None and self._classifies and not hasattr(model, "predict_proba"):
-            raise TypeError(f"{type(model).__name__} has no predict_proba: want a loss(decision, index of the class)")
+            raise TypeError(f"{type(model).__name__} has no predict_proba: give loss, a function of the decision and the class index")
         self._said = getattr(model, "predict_proba", None) or getattr(model, "decision_function", None) or model.predict
         self._loss = _callable(loss or (_log_loss if self._classifies else lambda said, y: np.sum((said - y) ** 2)))
         _prepare(model, x.shape[1], classes if self._classifies else None)
@@ -148,7 +149,7 @@ class _Sklearn(Wrapped):
             elif value is not None and np.ndim(value):
                 arrays[attribute] = np.asarray(value)
         if not arrays:
-            raise TypeError(f"{type(self.model).__name__} has neither coef_ nor coefs_: its parameters are no vector")
+            raise TypeError(f"{type(self.model).__name__} has neither coef_ nor coefs_, so its parameters are unknown")
         return arrays
 
     def _put(self, arrays):
@@ -165,17 +166,17 @@ class _Sklearn(Wrapped):
 
 
 def _prepare(model, columns, classes):
-    """Gives an estimator that was never fitted its shape and its start, without data."""
+    """Sets the shape and the initial values of an estimator that was never fitted, without data."""
     if hasattr(model, "coef_") or hasattr(model, "coefs_"):
         if classes is not None and list(model.classes_) != list(classes):
             raise ValueError(f"the model has the classes {list(model.classes_)}, want {list(classes)}")
         return
-    if hasattr(model, "hidden_layer_sizes"):  # its own start, from random_state; its first step is on rows of zeros
+    if hasattr(model, "hidden_layer_sizes"):  # initialized from random_state; its first step is on rows of zeros
         targets = np.zeros(2) if classes is None else classes
         model.partial_fit(np.zeros((len(targets), columns)), targets, *([] if classes is None else [classes]))
         return
     if not any(c.__module__.startswith("sklearn.linear_model") for c in type(model).__mro__):
-        return  # what its parameters would be is not known
+        return  # its parameters are unknown
     if classes is None:
         model.coef_, model.intercept_ = np.zeros(columns), np.zeros(1)
     else:
@@ -199,21 +200,21 @@ def _means(frozen, name):
 
 
 def trial(site, names, timeout=None, **settings):
-    """Runs a fleet on this machine, a process for each member, and returns its members' final vectors by name.
+    """Runs a fleet on this machine, one process per member, and returns the members' final vectors by name.
 
-    site(name) returns what wrap makes for a member. The program that calls trial is started again as the scorer of each member,
-    and comes as far as this call: give the same names. settings are those of Fleet.create; complete graph, records and start
-    values follow from the sites.
+    site(name) returns the Wrapped of a member. trial starts its program again as the scorer of each member; that process runs
+    up to this call, so it must pass the same names. settings are those of Fleet.create. By default the graph is complete, and
+    the numbers of records and the start values come from the sites.
     """
     if sys.argv[1:2] == [_AS_SCORER]:
         site(sys.argv[2]).serve()
         sys.exit(0)
     if not os.path.isfile(sys.argv[0]):
-        raise RuntimeError("trial starts its program again, want it called from a file")
+        raise RuntimeError("trial runs its program again in each process: call it from a file")
     sites = [site(name) for name in names]
     for name, s in zip(names, sites):
         if s.dim != sites[0].dim or (s.start != sites[0].start).any():
-            raise ValueError(f"{names[0]} and {name} begin with other values: give the model a seed, and classes to wrap")
+            raise ValueError(f"{names[0]} and {name} start with different values: give the model a seed, and give wrap the classes")
     samples = ",".join(str(s.samples) for s in sites)
     with tempfile.TemporaryDirectory() as folder:
         if sites[0].start.any():

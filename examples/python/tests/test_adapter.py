@@ -62,7 +62,7 @@ class Adapters(unittest.TestCase):
                 with self.assertRaisesRegex(ValueError, words):
                     Adapter.load(path, wrong)
             (base + 1).tofile(os.path.join(folder, "base.bin"))
-            with self.assertRaisesRegex(ValueError, "base has the SHA-256"):
+            with self.assertRaisesRegex(ValueError, "base has SHA-256"):
                 Adapter.load(path)
             write(None)
             with self.assertRaisesRegex(ValueError, "no adapter"):

@@ -70,8 +70,8 @@ class Models(unittest.TestCase):
             self.assertLess(np.abs(got - want).max(), 1e-6)
 
     def test_faults(self):
-        """A file that is none, a missing column and a cell that is no number are named."""
-        for text, want in (('{"version": 1}', "no model file"), ('{"model": [1.0], "no_task": "program"}', "no task")):
+        """Errors name a wrong file, a missing column and a cell that is not a number."""
+        for text, want in (('{"version": 1}', "not a model file"), ('{"model": [1.0], "no_task": "program"}', "no task")):
             with open(self.path("odd.json"), "w") as file:
                 file.write(text)
             with self.assertRaisesRegex(ValueError, want):
@@ -81,13 +81,13 @@ class Models(unittest.TestCase):
         self.assertEqual(model.predict([row, row]).shape, (2,))
         with self.assertRaisesRegex(ValueError, f"columns are missing: {model.columns[0]}"):
             model.predict([{c: 1 for c in model.columns[1:]}])
-        with self.assertRaisesRegex(ValueError, f"row 2, column {model.columns[0]}: 'x' is no number"):
+        with self.assertRaisesRegex(ValueError, f"row 2, column {model.columns[0]}: 'x' is not a number"):
             model.predict([row, {**row, model.columns[0]: "x"}])
         wards = load_model(self.simulated(PATIENTS, "-label", "diagnosis", "-onehot", "ward"))
         row = dict(id=1, ward="NORTH", age=50, pressure=120, glucose=5)
         known = wards.predict([row])
         row["ward"] = "attic"
-        with self.assertRaisesRegex(ValueError, "row 1, column ward: 'attic' is none of .*north"):
+        with self.assertRaisesRegex(ValueError, "row 1, column ward: 'attic' is not one of .*north"):
             wards.predict([row])
         self.assertGreater(np.abs(wards.predict([row], unknown=True) - known).max(), 0)
         with self.assertRaisesRegex(ValueError, "no rows"):

@@ -47,7 +47,7 @@ class Numpy(unittest.TestCase):
     def test_wrong(self):
         ok = {"w": np.ones(2)}
         for model, data, frozen, want in (
-                ([1], (X,), (), "want a scikit-learn estimator"), (ok, (X,), ["v"], "frozen has 'v', want some of w"),
+                ([1], (X,), (), "want a scikit-learn estimator"), (ok, (X,), ["v"], "frozen has 'v', want names from w"),
                 (ok, (X,), "w", "all parameters are frozen"), (ok, (X, Y[:-1]), (), "have 11, 12 samples"), (ok, (X[:0],), (), "samples is 0")):
             with self.assertRaisesRegex((TypeError, ValueError), want):
                 wrap(model, data, lambda *a: 0, frozen=frozen)
@@ -93,7 +93,7 @@ class Sklearn(unittest.TestCase):
         """A device that lacks a class has the parameters of the others; a class that nobody named is refused."""
         from sklearn.linear_model import LogisticRegression
         self.assertEqual(wrap(LogisticRegression(), (X[Y < 2], Y[Y < 2]), classes=[0, 1, 2]).dim, 12)
-        with self.assertRaisesRegex(ValueError, "have the class 2"):
+        with self.assertRaisesRegex(ValueError, "has the class 2"):
             wrap(LogisticRegression(), (X, Y), classes=[0, 1])
         from sklearn.neighbors import KNeighborsClassifier
         from sklearn.ensemble import RandomForestClassifier
@@ -102,7 +102,7 @@ class Sklearn(unittest.TestCase):
             wrap(Perceptron(), (X, Y))
         self.assertEqual(wrap(Perceptron(), (X, Y), lambda z, y: -z[y])(np.arange(12, dtype="f4") * 0 + 1, 2), -(X[2].sum() + 1))
         for model in KNeighborsClassifier(), RandomForestClassifier(2), RandomForestClassifier(2).fit(X, Y):
-            with self.assertRaisesRegex(TypeError, "its parameters are no vector"):
+            with self.assertRaisesRegex(TypeError, "so its parameters are unknown"):
                 wrap(model, (X, Y))
 
     def test_example(self):

@@ -101,5 +101,5 @@ func OtherFleet(t *testing.T, open Opener) {
 		<-a.Opened()
 	}
 	Pass(t, c, "c", a, "a", []byte("another frame"))
-	Eventually(t, "all is forgiven", func() bool { return a.Peers()[0].Refused == nil })
+	Eventually(t, "the refusal is withdrawn", func() bool { return a.Peers()[0].Refused == nil })
 }

@@ -103,7 +103,7 @@ func RunOverHostile(t *testing.T, h, honest Hostile) {
 		t.Fatal(err)
 	}
 	if got != want {
-		t.Error("other releases than in memory")
+		t.Error("the releases differ from those of the run in memory")
 	}
 	for _, what := range []string{"dropped", "delayed", "repeated", "altered", "moved", "of another run", "withheld"} {
 		if counts[what] == 0 {
@@ -112,7 +112,7 @@ func RunOverHostile(t *testing.T, h, honest Hostile) {
 	}
 	for _, reason := range []error{sealed.ErrSignature, sealed.ErrCrossed, sealed.ErrRun} {
 		if !strings.Contains(log.String(), reason.Error()) {
-			t.Errorf("nothing was refused because %v", reason)
+			t.Errorf("no message was refused because %v", reason)
 		}
 	}
 	t.Log(counts, time.Since(begin))

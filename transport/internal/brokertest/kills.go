@@ -119,7 +119,7 @@ func (l *faultRun) end(t *testing.T, want [][]float32) {
 	}
 	for i := range want {
 		if !slices.Equal(l.models[i], want[i]) {
-			t.Errorf("member %d has another model than in the quiet run", i)
+			t.Errorf("member %d's model differs from the quiet run's", i)
 		}
 	}
 }

@@ -171,7 +171,7 @@ func SameBits(t *testing.T, open Opener) {
 			t.Fatal(err)
 		}
 		if got != want {
-			t.Errorf("private %v: other releases than in memory", private)
+			t.Errorf("private %v: the releases differ from those of the run in memory", private)
 		}
 	}
 }

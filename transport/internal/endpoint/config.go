@@ -60,7 +60,7 @@ func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (p
 	case len(key) != ed25519.PrivateKeySize:
 		f.Add("Key has %d bytes, want an Ed25519 private key of %d", len(key), ed25519.PrivateKeySize)
 	case !ed25519.NewKeyFromSeed(key.Seed()).Equal(key):
-		f.Add("Key: the public half does not belong to the secret half")
+		f.Add("Key: the public half does not match the secret half")
 	default:
 		public = key.Public().(ed25519.PublicKey)
 	}
@@ -84,7 +84,7 @@ func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transpor
 		case p.Name == "":
 			f.Add("peer %d has no name", i)
 		case p.Name == name:
-			f.Add("peer %d is called %q, as the node itself", i, p.Name)
+			f.Add("peer %d has the node's own name, %q", i, p.Name)
 		case seen[p.Name]:
 			f.Add("peer %q is listed twice", p.Name)
 		}
@@ -109,12 +109,12 @@ func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transpor
 func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) {
 	for _, p := range peers {
 		if p.Name != "" && p.Name != name && !slices.Contains(known, p.Name) {
-			f.Add("%q is no peer of %q: who the peers are cannot change", p.Name, name)
+			f.Add("%q is not a peer of %q: the set of peers cannot change", p.Name, name)
 		}
 	}
 	for _, old := range known {
 		if !slices.ContainsFunc(peers, func(p transport.Peer) bool { return p.Name == old }) {
-			f.Add("peer %q is missing: who the peers are cannot change", old)
+			f.Add("peer %q is missing: the set of peers cannot change", old)
 		}
 	}
 }

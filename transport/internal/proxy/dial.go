@@ -109,11 +109,11 @@ func (d *Dialer) through(ctx context.Context, u *url.URL, network, addr string) 
 	conn.Close()
 	switch {
 	case ctx.Err() != nil:
-		return nil, fmt.Errorf("has not answered: %w", ctx.Err())
+		return nil, fmt.Errorf("did not answer: %w", ctx.Err())
 	case limited.Err() != nil:
-		return nil, fmt.Errorf("has not answered for %v", d.Patience)
+		return nil, fmt.Errorf("did not answer for %v", d.Patience)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, errors.New("closes the connection before it has answered")
+		return nil, errors.New("closed the connection without an answer")
 	}
 	return nil, err
 }
@@ -146,21 +146,21 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(head)), r)
 	if err != nil {
-		return refused{errors.New("is no HTTP proxy: it answers something else")}
+		return refused{errors.New("is not an HTTP proxy: its answer is not HTTP")}
 	}
 	why, absent := "", false
 	switch resp.StatusCode {
 	case http.StatusOK:
 		return nil
 	case http.StatusProxyAuthRequired, http.StatusUnauthorized: // tinyproxy sends the latter
-		why = "it wants a user and a password, and there are none"
+		why = "it wants a user and a password, but none are configured"
 		if user != nil {
-			why = "it does not accept the user and the password, or wants them in another way than Basic"
+			why = "it rejects the user and the password, or does not support Basic authentication"
 		}
 	case http.StatusForbidden, http.StatusMethodNotAllowed:
-		why = "it does not allow that, and must be configured to"
+		why = "it does not allow that; its operator must"
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		why, absent = "it cannot connect either", true
+		why, absent = "it cannot connect", true
 	default:
 		why = "want 200"
 	}

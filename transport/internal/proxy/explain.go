@@ -21,14 +21,14 @@ func Explain(err error, via string, late bool) error {
 	var slow net.Error
 	switch {
 	case errors.As(err, &untrusted) && via != "":
-		hint = "; the proxy " + via + " may open TLS, and has to pass it on as it is"
+		hint = "; the proxy " + via + " may terminate TLS, but must pass it through"
 		via = ""
 	case errors.As(err, &noTLS):
-		hint = ": what answers speaks no TLS"
+		hint = ": the other end does not speak TLS"
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		hint = ": the connection ended before the broker had let this node in"
+		hint = ": the connection ended before the broker admitted this node"
 	case late || errors.As(err, &slow) && slow.Timeout():
-		hint = ": the broker has not answered"
+		hint = ": the broker did not answer"
 	}
 	if via != "" {
 		hint += ", behind the proxy " + via

@@ -155,17 +155,17 @@ func TestRefusals(t *testing.T) {
 		want   string
 	}{
 		"407":        {"http://", say("HTTP/1.1 407 Who\r\n\r\n"), "answers 407 to CONNECT b:1: it wants a user and a p"},
-		"407 user":   {"http://u:secret@", say("HTTP/1.1 407 Who\r\n\r\n"), "does not accept the user and the password"},
-		"401 user":   {"http://u:secret@", say("HTTP/1.1 401 No\r\n\r\n"), "does not accept the user and the password"},
+		"407 user":   {"http://u:secret@", say("HTTP/1.1 407 Who\r\n\r\n"), "rejects the user and the password"},
+		"401 user":   {"http://u:secret@", say("HTTP/1.1 401 No\r\n\r\n"), "rejects the user and the password"},
 		"403":        {"http://", say("HTTP/1.0 403 Filtered\n\n"), "answers 403 to CONNECT b:1: it does not allow"},
-		"502":        {"http://", say("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "it cannot connect either"},
+		"502":        {"http://", say("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "it cannot connect"},
 		"302":        {"http://", say("HTTP/1.1 302 Found\r\nLocation: http://login/\r\n\r\n"), "want 200"},
-		"garbage":    {"http://", say("SSH-2.0-\x1b[31mOpen\x00"), "is no HTTP proxy"},
-		"bad status": {"http://", say("HTTP/1.1 abc\r\n\r\n"), "is no HTTP proxy"},
+		"garbage":    {"http://", say("SSH-2.0-\x1b[31mOpen\x00"), "is not an HTTP proxy"},
+		"bad status": {"http://", say("HTTP/1.1 abc\r\n\r\n"), "is not an HTTP proxy"},
 		"echo":       {"http://u:secret@", say("HTTP/1.1 403 dTpzZWNyZXQ= secret\r\n\r\n"), "answers 403 to CONNECT b:1: it does not allow"},
 		"too long":   {"http://", say("HTTP/1.1 200 OK\r\n" + strings.Repeat("a: b\r\n", 5000)), "header of more than 16384"},
-		"nothing":    {"http://", wait, "has not answered for 50ms"},
-		"half":       {"http://", say("HTTP/1.1 200 OK\r\nA: "), "closes the connection before it has answered"},
+		"nothing":    {"http://", wait, "did not answer for 50ms"},
+		"half":       {"http://", say("HTTP/1.1 200 OK\r\nA: "), "closed the connection without an answer"},
 		"closes":     {"http://", func(net.Conn) {}, ""}, // closed or reset, nondeterministic
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -60,11 +60,11 @@ const (
 
 // Reasons to refuse an envelope. Only the last two concern the peer; the broker can cause the others.
 var (
-	ErrForm      = errors.New("it is no envelope")
+	ErrForm      = errors.New("it is not an envelope")
 	ErrRun       = errors.New("it belongs to another run")
-	ErrCrossed   = errors.New("it was sent from or to another member, and has been moved here")
-	ErrSignature = errors.New("its signature is not the sender's: altered on the way, or not from the sender at all")
-	ErrSealed    = errors.New("it is sealed for another key than this node's")
+	ErrCrossed   = errors.New("it was sent by or to another member, and moved here")
+	ErrSignature = errors.New("its signature is not the sender's: it was altered, or somebody else sent it")
+	ErrSealed    = errors.New("it is sealed for a key other than this node's")
 	ErrFleet     = errors.New("the sender has another fleet")
 )
 

@@ -215,7 +215,7 @@ func TestHostileBroker(t *testing.T) {
 		t.Error("a broker has made one member believe that the other means another fleet")
 	}
 	brokertest.Nothing(t, c)
-	// Late, reordered, repeated, the pieces of two frames interleaved: each frame arrives once.
+	// Messages arrive late, reordered and repeated, with the pieces of two frames interleaved: each frame arrives once.
 	for _, m := range []brokertest.Message{two, long[1], two, longer[1], one, longer[0], two, one, long[0], long[0], long[1]} {
 		h.give(m)
 	}
@@ -230,7 +230,7 @@ func TestHostileBroker(t *testing.T) {
 	_ = d
 }
 
-// A key change: the new key is pinned beside the old one, then used, then alone.
+// A key change: the new key is pinned beside the old one, then used, then pinned alone.
 func TestRotation(t *testing.T) {
 	b := newToy("run")
 	b.set(b.deliver)
@@ -277,7 +277,7 @@ func TestRotation(t *testing.T) {
 	brokertest.Eventually(t, "the old key is refused", func() bool { return errors.Is(a.Peers()[0].Err, sealed.ErrSignature) })
 
 	err := a.Update([]transport.Peer{{Name: "d", Keys: pin("d")}})
-	if err == nil || !strings.Contains(err.Error(), `"d" is no peer`) || !strings.Contains(err.Error(), `"c" is missing`) {
+	if err == nil || !strings.Contains(err.Error(), `"d" is not a peer`) || !strings.Contains(err.Error(), `"c" is missing`) {
 		t.Errorf("other peers: %v", err)
 	}
 }

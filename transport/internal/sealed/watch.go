@@ -52,9 +52,9 @@ func (w *Watch) Connected(where, proxy string) {
 // Disconnected records the end of a connection and its reason, nil if the broker gave none.
 func (w *Watch) Disconnected(err error) {
 	if err == nil {
-		err = errors.New("the broker has ended the connection")
+		err = errors.New("the broker ended the connection")
 	}
-	w.change(State{LostBy: err, Err: fmt.Errorf("%s: no connection with the broker: %w", w.prefix, err)})
+	w.change(State{LostBy: err, Err: fmt.Errorf("%s: no connection to the broker: %w", w.prefix, err)})
 	w.log.Info("disconnected from the broker", "reason", err)
 }
 

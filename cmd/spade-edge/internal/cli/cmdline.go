@@ -82,7 +82,7 @@ func (c *Cmdline) help(all bool) string {
 		}
 	})
 	if !all && first != nil {
-		fmt.Fprintf(&b, "Flags to begin with; \"%s %s -h all\" lists all %d:\n\n", c.Program.Name, c.Name(), count)
+		fmt.Fprintf(&b, "Common flags; \"%s %s -h all\" lists all %d:\n\n", c.Program.Name, c.Name(), count)
 	}
 	return b.String() + flags.String()
 }

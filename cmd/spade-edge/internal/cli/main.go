@@ -40,7 +40,7 @@ const (
 	ExitWithout  = 5 // complete, but a neighbor is quarantined
 )
 
-// endings lists the errors with their own exit code, and the commands that help against them.
+// endings lists errors with a specific exit code, and how a command fixes the cause.
 var endings = []struct {
 	err  error
 	code int
@@ -49,7 +49,7 @@ var endings = []struct {
 	{fleetfile.ErrMismatch, ExitUsage, ""},
 	{dpmech.ErrBudget, ExitRefused, ""},
 	{sdk.ErrWithout, ExitUsage, ""},
-	{plan.ErrHopeless, ExitRefused, "; run -anyway begins it all the same"},
+	{plan.ErrHopeless, ExitRefused, "; run -anyway starts it regardless"},
 	{device.ErrMismatch, ExitMismatch, ""},
 	{device.ErrOtherState, ExitMismatch, ""},
 	{state.ErrRollback, ExitMismatch, ""},
@@ -65,7 +65,7 @@ var endings = []struct {
 
 const newLedger = "; for data that was never used, spade-edge privacy -new-ledger FILE -dataset NAME makes one"
 
-// Cured adds to an error the command that helps against it.
+// Cured adds to an error the command that fixes its cause, if there is one.
 func Cured(err error) error {
 	for _, e := range endings {
 		if e.cure != "" && errors.Is(err, e.err) {
@@ -150,7 +150,7 @@ func (p *Program) Run(ctx context.Context, args []string, out, log io.Writer) in
 		err = Commands[i].Run(ctx, c)
 		log = c.Log
 	default:
-		fmt.Fprintf(log, "%s: no command %q; there are %s\n", p.Name, name, strings.Join(names(), ", "))
+		fmt.Fprintf(log, "%s: no command %q; the commands are %s\n", p.Name, name, strings.Join(names(), ", "))
 		return ExitUsage
 	}
 	if failed := result.Flush(); err == nil || errors.Is(err, flag.ErrHelp) {

@@ -31,23 +31,23 @@ func npyDict(n int) string {
 func ParseNpy(data []byte) ([]float32, error) {
 	const before = len(npyMagic) + 2 + 2
 	if len(data) < before || string(data[:before-2]) != npyMagic+"\x01\x00" {
-		return nil, fmt.Errorf("it does not begin as a file of NumPy, format 1.0: want what numpy.save writes")
+		return nil, fmt.Errorf("not a NumPy file of format 1.0: want a file that numpy.save wrote")
 	}
 	end := before + int(binary.LittleEndian.Uint16(data[before-2:]))
 	if end > len(data) {
-		return nil, fmt.Errorf("its header is cut short")
+		return nil, fmt.Errorf("the NumPy header is cut short")
 	}
 	numbers := data[end:]
 	header := strings.TrimSpace(string(data[before:end]))
 	if len(numbers)%4 != 0 || header != npyDict(len(numbers)/4) {
-		return nil, fmt.Errorf("its header is %.80q, before %d bytes of numbers; want one row of float32, as numpy.save writes of "+
-			"x.astype('<f4').ravel()", transport.Printable(header), len(numbers))
+		return nil, fmt.Errorf("the NumPy header is %.80q, before %d bytes of numbers; want one row of float32, as numpy.save writes "+
+			"for x.astype('<f4').ravel()", transport.Printable(header), len(numbers))
 	}
 	x := make([]float32, len(numbers)/4)
 	for i := range x {
 		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(numbers[4*i:]))
 		if v := float64(x[i]); math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, fmt.Errorf("number %d is %v, want one that is finite", i, v)
+			return nil, fmt.Errorf("number %d is %v, want a finite number", i, v)
 		}
 	}
 	return x, nil

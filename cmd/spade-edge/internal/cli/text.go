@@ -43,7 +43,7 @@ var packages = regexp.MustCompile(`(^|[("]|: |; )((admm|audit|broker|builtin|dev
 
 func withoutPackages(text string) string { return packages.ReplaceAllString(text, "$1$4") }
 
-// printable is OneLine for text of several lines, which it keeps apart.
+// printable is OneLine for each line of text.
 func printable(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -53,7 +53,7 @@ func printable(text string) string {
 }
 
 // WriteCost prints the privacy cost c: by number of colluders as in curve, and against the named adversary in each
-// accounting. each is what c protects, as in [sdk.Privacy.Each]; note follows.
+// accounting. each says what c protects, as [sdk.Privacy.Each] does; note ends the text.
 func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
 	protects := each
 	if each == dpmech.Client.Each() {

@@ -46,9 +46,9 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	} else if t := p.about(name); t != "" {
 		_, err = fmt.Fprintf(w, "%s\n(%s %s -h lists the flags)\n", t, p.Name, name)
 	} else if found := lookup(name); name != "" && found != "" {
-		_, err = fmt.Fprintf(w, "No topic is called %q. Here is something of it (%s help NAME shows the page):\n\n%s", name, p.Name, found)
+		_, err = fmt.Fprintf(w, "No topic is called %q. These pages mention it (%s help NAME shows a page):\n\n%s", name, p.Name, found)
 	} else {
-		err = Usage("no topic %q; there are %s, and the commands %s", name,
+		err = Usage("no topic %q; the topics are %s, and the commands %s", name,
 			strings.Join(TopicNames(), ", "), strings.Join(names(), ", "))
 	}
 	return err
@@ -84,13 +84,13 @@ var notices string
 
 // Version is the command that prints the version and the build information.
 func Version(_ context.Context, c *Cmdline) error {
-	licenses := c.Bool("licenses", false, "print the licences of what is in this program")
+	licenses := c.Bool("licenses", false, "print the licences of everything in this program")
 	if err := c.ParseArgs(); err != nil {
 		return err
 	}
 	if *licenses {
 		if c.Program.Name != "spade-edge" {
-			fmt.Fprintf(c.Out, "%s has more modules in it than are named here: \"go version -m\" lists them.\n\n", c.Program.Name)
+			fmt.Fprintf(c.Out, "%s contains more modules than are named here: \"go version -m\" lists them.\n\n", c.Program.Name)
 		}
 		_, err := io.WriteString(c.Out, notices)
 		return err

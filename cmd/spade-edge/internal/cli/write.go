@@ -28,7 +28,7 @@ type Written struct {
 // Taken adds an error if path is a folder, or if it exists and force is false.
 func (f *Faults) Taken(path string, force bool) {
 	if info, err := os.Lstat(path); err == nil {
-		f.When(info.IsDir(), "%s is a folder, want a name for a file", path)
+		f.When(info.IsDir(), "%s is a folder, want a file name", path)
 		f.When(!info.IsDir() && !force, "%s already exists: -force overwrites it", path)
 	}
 }

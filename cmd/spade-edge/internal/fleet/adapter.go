@@ -52,12 +52,12 @@ func (o *initOptions) adapt(p *setup.Problem) {
 	brought := ""
 	if o.base != nil {
 		f.Adapter.Base = &adapter.File{File: "base.bin", SHA256: sdk.ModelHash(o.base)}
-		brought = "; base.bin goes with fleet.json"
+		brought = "; keep base.bin with fleet.json"
 	}
 	if o.basis != nil {
-		brought += "; basis.bin goes with fleet.json"
+		brought += "; keep basis.bin with fleet.json"
 	}
-	o.note("%d numbers are trained, from which the %d parameters follow (%s)%s", f.Dim, f.Adapter.Of, f.Adapter.Form, brought)
+	o.note("%d numbers are trained; the %d parameters follow from them (%s)%s", f.Dim, f.Adapter.Of, f.Adapter.Form, brought)
 }
 
 func (o *initOptions) writeAdapter(f *sdk.Fleet, dir string) error {

@@ -31,9 +31,9 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	o.Nodes, o.Spec.Whole = 1, true
 	o.RegisterSource(c)
 	o.RegisterModel(c)
-	c.Uint64Var(&o.Asked.Method.Seed, "seed", 1, "of the data split and of generated data")
+	c.Uint64Var(&o.Asked.Method.Seed, "seed", 1, "seed of the data split and of generated data")
 	c.JSONFlag("")
-	fittedOn := c.String("fitted-on", "", "`words` that say what the public data are, for the certificate of every "+
+	fittedOn := c.String("fitted-on", "", "what the public data is, in a few `words`, for the certificate of every "+
 		"member")
 	file := c.String("out", "", "write the task to this `file` (default standard output)")
 	if err := c.ParseArgs(); err != nil {
@@ -44,7 +44,7 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	o.Conflicts(&f)
 	f = append(f, setup.WithFlags(spec.Validate()))
 	if *fittedOn == "" {
-		f.Add("-fitted-on is missing: say in a few words what the public data are")
+		f.Add("-fitted-on is missing: say in a few words what the public data is")
 	} else if err := task.CheckFittedOn(*fittedOn); err != nil {
 		f.Add("-fitted-on: %w", err)
 	}

@@ -82,8 +82,8 @@ type fileChange struct {
 	Lines []string `json:"new_lines,omitempty"`
 }
 
-var errSettled = errors.New("members, edges and settings are part of the fleet's hash: a run keeps those that it has " +
-	"begun with, and in the middle of one only keys and addresses may change")
+var errSettled = errors.New("members, edges and settings are part of the fleet's hash and are fixed during a " +
+	"run: only keys and addresses may change")
 
 // Edit is the command that changes the files of a fleet.
 func Edit(_ context.Context, c *cli.Cmdline) error {
@@ -97,7 +97,7 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 		if err := c.ParseArgs(); errors.Is(err, flag.ErrHelp) {
 			return err
 		}
-		return cli.Usage("want first what to do: add, remove, rotate, move, next or take")
+		return cli.Usage("no action given, want add, remove, rotate, move, next or take")
 	}
 	action := fleetActions[i]
 	c.Argv = c.Argv[1:]
@@ -108,7 +108,7 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 	var f cli.Faults
 	c.Visit(func(given *flag.Flag) {
 		ok := slices.Contains(append(action.flags, "dry-run", "json"), given.Name)
-		f.When(!ok, "-%s does not go with fleet %s", given.Name, action.name)
+		f.When(!ok, "-%s cannot be combined with fleet %s", given.Name, action.name)
 	})
 	f.Empty(c.Given, "line", e.line, "name", e.name, "run", e.run, "as", e.as, "file", e.newKey,
 		"from", e.from, "new", e.newFleet)
@@ -130,16 +130,16 @@ func Edit(_ context.Context, c *cli.Cmdline) error {
 
 func (e *fleetEdit) register() {
 	c := e.Cmdline
-	c.StringVar(&e.line, "line", "", "add, rotate: the `file` with the line that keygen has printed on the device")
+	c.StringVar(&e.line, "line", "", "add, rotate: the `file` with the line that keygen printed on the device")
 	c.StringVar(&e.name, "name", "", "the member")
 	c.StringVar(&e.address, "address", "", "move: where neighbors reach it, host:port or wss://host:port/path, "+
 		"several separated by commas; none if it only dials out")
 	c.StringVar(&e.edges, "edges", "", "add: the neighbors, separated by commas; add, remove: further edges `a:b`")
-	c.IntVar(&e.records, "records", 0, "add, where each record is protected: how many the member has, which is public")
+	c.IntVar(&e.records, "records", 0, "add, in a fleet that protects each record: how many records the member has, which is public")
 	c.StringVar(&e.run, "run", "", "add, remove, next: `id` of the next run")
-	c.StringVar(&e.as, "as", "", "add: its node file names the data or the program that the one of this `member` does (default a gap "+
-		"to be filled in)")
-	c.StringVar(&e.newKey, "file", "", "rotate, take: the new secret key's `file`, as the node file is to name it")
+	c.StringVar(&e.as, "as", "", "add: copy the data or the program from the node file of this `member` (default a gap "+
+		"to fill in)")
+	c.StringVar(&e.newKey, "file", "", "rotate, take: the new secret key's `file`, as the node file will name it")
 	c.BoolVar(&e.atOnce, "at-once", false, "rotate: refuse the old key at once, for example after a device was lost")
 	c.BoolVar(&e.retire, "retire", false, "rotate: refuse the older of the two keys")
 	c.StringVar(&e.from, "from", "", "next: the model `file` (.json) to start from, as export "+
@@ -148,7 +148,7 @@ func (e *fleetEdit) register() {
 	c.Float64Var(&e.epsilon, "epsilon", 0, "next: privacy budget of each member for the run (default as before)")
 	c.BoolVar(&e.end, "end", false, "end a run that is not over: its remaining budget stays unspent")
 	c.StringVar(&e.newFleet, "new", "", "take: the new fleet `file`")
-	c.BoolVar(&e.dryRun, "dry-run", false, "show what changes, and write nothing")
+	c.BoolVar(&e.dryRun, "dry-run", false, "show what would change, and write nothing")
 	c.JSONFlag("")
 }
 
@@ -190,7 +190,7 @@ func (e *fleetEdit) finish() error {
 					return err
 				}
 			} else if !errors.Is(err, fs.ErrNotExist) {
-				e.note("%s is not the fleet that %s was: run fleet take there", own, e.path)
+				e.note("%s differs from what %s was: run fleet take there", own, e.path)
 			}
 		}
 		if err := e.plan(n.path, n.text, 0o600); err != nil {
@@ -227,8 +227,8 @@ func (e *fleetEdit) reload(name string) {
 	for _, p := range e.file.Peers(name) {
 		all = append(all, p.Name)
 	}
-	e.note("the hash is what it was, so a run goes on meanwhile: bring %s to %s, and to the neighbors (%s); those at "+
-		"work read it again with kill -HUP or systemctl reload", filepath.Base(e.path), name,
+	e.note("the hash is unchanged, so a run can continue: copy %s to %s and to its neighbors (%s); running "+
+		"nodes read it again after kill -HUP or systemctl reload", filepath.Base(e.path), name,
 		cmp.Or(strings.Join(all, ", "), "none"))
 }
 
@@ -248,7 +248,7 @@ func (e *fleetEdit) print(t cli.Table) {
 		}
 	}
 	if len(r.Files) == 0 {
-		t.Row("changed", "nothing: the files are so already")
+		t.Row("changed", "nothing: the files already say this")
 	}
 	t.Row("fleet", "run %q, %d members, hash %s", r.Run, len(e.file.Members), r.Hash[:16])
 	if r.Epsilon != nil {

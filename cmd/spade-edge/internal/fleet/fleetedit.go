@@ -20,7 +20,7 @@ import (
 // newcomer returns the member in the file of -line.
 func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 	if e.line == "" {
-		return m, cli.Usage("-line is missing: the file with the line that keygen has printed on the device")
+		return m, cli.Usage("-line is missing: the file with the line that keygen printed on the device")
 	}
 	all, err := readMembers(e.line)
 	switch {
@@ -28,7 +28,7 @@ func (e *fleetEdit) newcomer() (m fleetfile.Member, err error) {
 	case len(all) != 1:
 		err = fmt.Errorf("%s has %d members, want one", e.line, len(all))
 	case e.name != "" && e.name != all[0].Name:
-		err = fmt.Errorf("-name is %q, and the line of %s is of %q", e.name, e.line, all[0].Name)
+		err = fmt.Errorf("-name is %q, but the line in %s is for %q", e.name, e.line, all[0].Name)
 	default:
 		return all[0], nil
 	}
@@ -52,11 +52,11 @@ func (e *fleetEdit) add() error {
 	var wrong cli.Faults
 	wrong.When(slices.Contains(f.Members, m.Name), "%q is a member already: rotate and move change its key and addresses",
 		m.Name)
-	wrong.When(!folderName(m.Name), "name %q: want one that can be the name of a folder", m.Name)
+	wrong.When(!folderName(m.Name), "name %q: want a valid name for a folder", m.Name)
 	each := f.Privacy.Unit == sdk.UnitRecord
-	wrong.When(each && !e.Given["records"], "-records is missing: how many records %q has is public and fixed in a fleet that "+
-		"protects each of them", m.Name)
-	wrong.When(!each && e.Given["records"], "-records is %d, but the fleet protects each client's whole data set: leave it out", e.records)
+	wrong.When(each && !e.Given["records"], "-records is missing: the fleet protects each record, so the number that %q has must be public "+
+		"and fixed", m.Name)
+	wrong.When(!each && e.Given["records"], "-records is %d, but the fleet protects each client's whole data set: leave -records out", e.records)
 	wrong.When(each && e.Given["records"] && e.records < 1, "-records is %d, want at least 1", e.records)
 	wrong.When(e.edges == "", "-edges is missing: the neighbors of %q, or edges a:b", m.Name)
 	wrong.When(e.as != "" && e.node(e.as) == nil, "-as %q: its node file is not here", e.as)
@@ -93,7 +93,7 @@ func (e *fleetEdit) bringAll() string {
 	if e.file.X0File != "" {
 		bring += " and " + e.file.X0File
 	}
-	return "bring " + bring + " to every device, new in this run or not; there: spade-edge fleet take node.json -new " +
+	return "copy " + bring + " to every device, old or new, and run there: spade-edge fleet take node.json -new " +
 		filepath.Base(e.path)
 }
 
@@ -105,7 +105,7 @@ func (e *fleetEdit) connect(member string) error {
 		pair, ok := e.pair(text, member)
 		switch {
 		case !ok:
-			wrong.Add("-edges: %q, want a:b of two members, or a member's name where one is added", text)
+			wrong.Add("-edges: %q, want two members as a:b or, with add, the name of a neighbor", text)
 		case slices.Contains(f.Edges, pair) || slices.Contains(f.Edges, [2]string{pair[1], pair[0]}):
 			wrong.Add("-edges: %q and %q are neighbors already", pair[0], pair[1])
 		default:
@@ -159,7 +159,7 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 		return cli.AsUsageError(err)
 	}
 	e.nodes = append(e.nodes, n)
-	e.note("%s is for its key (node.key) and, in a private fleet, its ledger", filepath.Dir(n.path))
+	e.note("put the new member's key (node.key) and, in a private fleet, its ledger into %s", filepath.Dir(n.path))
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (e *fleetEdit) reshare() error {
 	return setup.AsUsage(err)
 }
 
-// graphOf returns the graph of a fleet with any kind of noise.
+// graphOf returns the graph of a fleet. It ignores privacy and records, which need not be valid yet.
 func graphOf(f sdk.Fleet) (*graph.Graph, error) {
 	f.Privacy, f.Wire, f.Records = sdk.Privacy{NonPrivate: true}, sdk.Wire{}, nil
 	g, err := f.Graph()
@@ -216,13 +216,13 @@ func (e *fleetEdit) remove() error {
 		return err
 	}
 	if _, err := graphOf(*f); err != nil {
-		return fmt.Errorf("without %q: %w; -edges a:b joins what is apart", e.name, err)
+		return fmt.Errorf("without %q: %w; add edges with -edges a:b", e.name, err)
 	}
 	if err := e.settle(); err != nil {
 		return err
 	}
 	e.nodes = slices.DeleteFunc(e.nodes, func(n *nodeText) bool { return n.node.Name == e.name })
-	e.note("the files of %q stay, except the secrets of the run: its ledger counts as long as its data are used", e.name)
+	e.note("the files of %q stay, except the secrets of the run: keep its ledger as long as anyone uses its data", e.name)
 	e.note("%s", e.bringAll())
 	return e.reshare()
 }
@@ -237,7 +237,7 @@ func (e *fleetEdit) rotate() error {
 		}
 		name = fresh.Name
 		if len(fresh.Keys) != 1 {
-			return cli.Usage("-line has %d keys, want the new one alone", len(fresh.Keys))
+			return cli.Usage("-line has %d keys, want only the new one", len(fresh.Keys))
 		}
 	}
 	i, err := e.place(name)
@@ -248,9 +248,9 @@ func (e *fleetEdit) rotate() error {
 	var gone []ed25519.PublicKey
 	switch {
 	case e.retire && (e.atOnce || fresh.Keys != nil || e.newKey != ""):
-		return cli.Usage("-retire goes with -name alone, when the node has started with its new key")
+		return cli.Usage("-retire needs -name and nothing else; use it after the node has started with its new key")
 	case e.retire && len(m.Keys) < 2:
-		return cli.Usage("%q has one key, want two: rotate gives it the next one first", name)
+		return cli.Usage("%q has one key, want two: first run rotate with its new key", name)
 	case e.retire:
 		gone, m.Keys = m.Keys[:1], m.Keys[1:]
 	case e.atOnce:
@@ -265,8 +265,8 @@ func (e *fleetEdit) rotate() error {
 		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // formerly the next key
 	}))
 	if len(m.Retired) > 8 {
-		return cli.Usage("%q has 8 retired keys already: take the oldest out of %s, and what it has signed "+
-			"counts no more", name, e.path)
+		return cli.Usage("%q has 8 retired keys already: remove the oldest from %s; its signatures then no "+
+			"longer count", name, e.path)
 	}
 	if e.newKey != "" {
 		if err := e.switchKey(e.node(name), name, fresh.Keys); err != nil {
@@ -288,7 +288,7 @@ func (e *fleetEdit) rotate() error {
 // switchKey changes the key of a node file. If the key file exists here, its key must be in want.
 func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
 	if n == nil {
-		return cli.Usage("-file: the node file of %q is not here, want its key there, or node.key replaced", name)
+		return cli.Usage("-file: the node file of %q is not here; on its device, set \"key\" in node.json or replace node.key", name)
 	}
 	if err := n.set("key", filepath.ToSlash(e.newKey)); err != nil {
 		return cli.AsUsageError(err)
@@ -330,7 +330,7 @@ func (e *fleetEdit) move() error {
 	return nil
 }
 
-// relisten changes the listen address of a node that listened at its old one.
+// relisten changes the listen address of a node that listened at its old address.
 func (e *fleetEdit) relisten(n *nodeText, old, addresses []string) error {
 	if len(addresses) == 0 || n.node.Transport != nil {
 		return nil
@@ -338,12 +338,12 @@ func (e *fleetEdit) relisten(n *nodeText, old, addresses []string) error {
 	listen, was := listenAt(addresses[0]), n.field("listen")
 	if was == "" || len(old) > 0 && was == listenAt(old[0]) {
 		if was != listen {
-			e.note("%q listens at %s when it is started again", n.node.Name, listen)
+			e.note("%q listens at %s after its next start", n.node.Name, listen)
 		}
 		return n.set("listen", listen)
 	}
 	if was != listen {
-		e.note("%q listens at %s, as its node file says: see that %s leads there", n.node.Name, was, addresses[0])
+		e.note("%q listens at %s, as its node file says: make sure that %s leads there", n.node.Name, was, addresses[0])
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func (e *fleetEdit) afford() error {
 		target, limited = e.epsilon, true
 	}
 	if target < leastEpsilon {
-		return cli.Usage("-epsilon is missing: the run before costs epsilon 0, from which no budget follows")
+		return cli.Usage("-epsilon is missing: the previous run costs epsilon 0, so no budget follows from it")
 	}
 	if fits := p.PairSigma == 0 && p.Accounting.Epsilon(f.Total(f.Method.Rounds).Rho, p.Delta) <= target; !fits ||
 		e.epsilon > 0 || e.rounds > 0 {
@@ -112,8 +112,8 @@ func (e *fleetEdit) afford() error {
 	if err := setup.CoversAll(f); err != nil {
 		return err
 	}
-	e.note("each device says what its ledger leaves to this run (privacy -ledger FILE -fleet fleet.json): if one leaves less, give " +
-		"the least as -epsilon")
+	e.note("check on each device how much its ledger leaves for this run (privacy -ledger FILE -fleet fleet.json): if one leaves " +
+		"less, use the smallest value as -epsilon")
 	return nil
 }
 
@@ -174,7 +174,7 @@ func (e *fleetEdit) take() error {
 		return cli.AsUsageError(err)
 	}
 	if file.Fleet.Hash() == e.hash {
-		e.note("the hash is what it was, and so is the run: a node at work reads the file again with kill -HUP or " +
+		e.note("the hash is unchanged, so the run continues: a running node reads the file again after kill -HUP or " +
 			"systemctl reload")
 		return nil
 	}
@@ -183,13 +183,13 @@ func (e *fleetEdit) take() error {
 		return err
 	}
 	if begun && file.Fleet.Run == e.ran {
-		return cli.Usage("%s is another fleet, and its run %q has begun here. %w", e.newFleet, e.ran, errSettled)
+		return cli.Usage("%s is a different fleet, but its run %q has already begun here. %w", e.newFleet, e.ran, errSettled)
 	}
 	if e.ran != "" && file.Fleet.Run != e.ran {
 		if err := e.moveState(n); err != nil {
 			return err
 		}
 	}
-	e.note("spade-edge check %s says whether all is there", n.path)
+	e.note("spade-edge check %s reports whether anything is missing", n.path)
 	return nil
 }

@@ -41,7 +41,7 @@ func (n *nodeText) field(key string) string {
 	return s
 }
 
-// open reads the fleet file (with device, the node file) and those node files of members that exist here.
+// open reads the fleet file (or, with device, the node file) and the node files of all members that have one here.
 func (e *fleetEdit) open(path string, device bool) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, map[bool]string{false: "fleet.json", true: "node.json"}[device])
@@ -94,7 +94,7 @@ func (e *fleetEdit) openNode(name string) error {
 	case err != nil:
 		return err
 	case n.node.Name != name:
-		return fmt.Errorf("%s is of %q, want %q, as its folder is called", n.path, n.node.Name, name)
+		return fmt.Errorf("%s is the node file of %q, want %q, the name of its folder", n.path, n.node.Name, name)
 	}
 	e.nodes = append(e.nodes, n)
 	return nil
@@ -134,7 +134,7 @@ func (e *fleetEdit) settle() error {
 			return err
 		}
 		if begun && e.run == e.ran {
-			return cli.Usage("-run %q has begun: %q has released something in it. %w", e.run, n.node.Name, errSettled)
+			return cli.Usage("-run %q has already begun: %q made a release in it. %w", e.run, n.node.Name, errSettled)
 		}
 	}
 	if f.Run = e.run; f.Run == e.ran {
@@ -166,7 +166,7 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 		return false, err
 	}
 	if last := cmp.Or(kept.Early, e.old.Fleet.Method.EndedAt(kept.End).Last()); kept.Round < last && !e.end {
-		return true, fmt.Errorf("%q is at release %d of %d of run %q: let it end, or give -end, and what is not released "+
+		return true, fmt.Errorf("%q is at release %d of %d of run %q: let it end, or give -end: the rest of its budget then "+
 			"stays unspent. %w", n.node.Name, kept.Round, last, e.ran, errSettled)
 	}
 	return true, nil
@@ -185,7 +185,7 @@ func (e *fleetEdit) moveState(n *nodeText) error {
 		return err
 	}
 	if entries, err := os.ReadDir(n.node.State); len(entries) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return cli.AsUsageError(errors.Join(fmt.Errorf("%s is not empty: give the run an id that was never used",
+		return cli.AsUsageError(errors.Join(fmt.Errorf("%s is not empty: give the run a new id",
 			n.node.State), err))
 	}
 	return nil

@@ -48,7 +48,7 @@ func Words(text string) ([]string, error) {
 	r.Comma, r.TrimLeadingSpace = ' ', true
 	lines, err := r.ReadAll()
 	if err != nil || len(lines) > 1 {
-		return nil, errors.New("want a program and its arguments, separated by spaces; what has spaces in it in double quotes")
+		return nil, errors.New("want a program and its arguments, separated by spaces; enclose an argument with spaces in double quotes")
 	}
 	return slices.Concat(lines...), nil
 }
@@ -79,7 +79,7 @@ var brokers = []string{"nats", "mqtt"}
 func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	c.IntVar(&o.n, "n", 0, "a trial of `N` nodes, node-0 and so on")
 	c.StringVar(&o.nodeNames, "nodes", "", "a trial of nodes with these `names`, separated by commas")
-	c.StringVar(&o.membersFile, "members", "", "the `file` with the lines that keygen has printed on each device")
+	c.StringVar(&o.membersFile, "members", "", "the `file` with the lines that keygen printed on each device")
 	c.StringVar(&o.runID, "run", "", "`id` of the run, a new one for every new run (default the last part of DIR)")
 	c.StringVar(&o.hosts, "hosts", "", "where each node is reached, host:port or wss://host:port/path, "+
 		"separated by commas, in the order of the nodes")
@@ -89,23 +89,23 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 			"spade-edge-"+kind, func(address string) error { o.broker[kind] = address; return nil })
 	}
 	c.IntVar(&o.port, "port", 7443, "trial: the first node's port on 127.0.0.1; the others follow")
-	c.IntVar(&o.dim, "dim", 0, "number of the model's parameters, where it does not follow from the data")
-	c.StringVar(&o.adapter, "adapter", "", "train few numbers, from which the model's parameters follow: `random:DIM:SEED`, coords:FILE, "+
+	c.IntVar(&o.dim, "dim", 0, "number of the model's parameters, if it does not follow from the data")
+	c.StringVar(&o.adapter, "adapter", "", "train a few numbers, from which the model's parameters follow: `random:DIM:SEED`, coords:FILE, "+
 		"lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,... or basis:FILE; -x0 is then the model that is adapted")
-	c.StringVar(&o.x0, "x0", "", "the parameters that all nodes start from: a `file` .npy of float32, or .json that export wrote, or "+
+	c.StringVar(&o.x0, "x0", "", "the parameters that all nodes start from: a .npy `file` of float32, a .json file that export wrote, or "+
 		"normal:S, drawn from -seed with standard deviation S (default zeros, or what a perceptron needs)")
-	c.IntVar(&o.samples, "samples", 100, "about how many samples a node has, m, where they are not dealt out")
-	c.Func("records", "with -unit record: the `numbers` of records of the nodes, in their order, separated by commas, where they are "+
-		"not dealt out; they are public (default -samples for all)", o.readRecords)
-	c.Func("stream", "the `program` of yours, with its arguments, that answers query after query",
+	c.IntVar(&o.samples, "samples", 100, "approximate number of samples of a node, m, unless -deal determines it")
+	c.Func("records", "with -unit record: the `numbers` of records of the nodes, in their order, separated by commas, unless -deal "+
+		"determines them; they are public (default -samples for all)", o.readRecords)
+	c.Func("stream", "your `program`, with its arguments, that answers the queries",
 		func(text string) (err error) {
 			o.stream, err = Words(text)
 			return err
 		})
 	c.BoolVar(&o.deal, "deal", false, "all nodes have the same data files, and each "+
-		"takes its part (default true without -members)")
+		"uses its own part (default true without -members)")
 	c.IntVar(&o.stop, "stop", 1, "how many members must ask for an early end of the run, 1..8; 0 forbids it")
-	taskFile := c.String("task", "", "the `file` that fit has written: how every node prepares its own -data, and the model")
+	taskFile := c.String("task", "", "the `file` that fit wrote: how every node prepares its own -data, and the model")
 	o.RegisterData(c)
 	o.RegisterModel(c)
 	o.RegisterRun(c)
@@ -141,7 +141,7 @@ func (o *initOptions) check() error {
 	var f cli.Faults
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
 	f.When(n != 1, "-n, -nodes and -members: give exactly one, not %d: it names the members", n)
-	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream exclude each other: a node learns from one of them")
+	f.When(o.Given["data"] && o.Given["stream"], "-data and -stream cannot be combined: a node learns from one of them")
 	f.When(o.Given["n"] && (o.n < 1 || o.n > 1000), "-n is %d, want 1..1000", o.n)
 	names := setup.List(o.nodeNames)
 	for i := range min(o.n, 1000) {
@@ -152,7 +152,7 @@ func (o *initOptions) check() error {
 	}
 	for i, m := range o.members {
 		o.Names = append(o.Names, m.Name)
-		f.When(!folderName(m.Name), "name %q of node %d: want one that can be the name of a folder", m.Name, i)
+		f.When(!folderName(m.Name), "name %q of node %d: want a valid name for a folder", m.Name, i)
 	}
 	o.Nodes = max(1, len(o.Names)) // zero nodes is already reported
 	o.checkPlaces(&f)
@@ -162,25 +162,25 @@ func (o *initOptions) check() error {
 		}
 	}
 	own := o.builtin() && !o.deal
-	f.When(o.deal && !o.builtin(), "-deal goes with -data only")
+	f.When(o.deal && !o.builtin(), "-deal needs -data")
 	if o.Recipe != nil {
 		f.When(o.deal || !o.Given["data"],
-			"-task goes with -data of each node's own: in a trial preprocessing is fitted on the data that are dealt out")
-		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but -task makes it %d: leave it out", o.dim, o.Recipe.Dim())
+			"-task needs -data of each node's own: with -deal, preprocessing is fitted on the common data")
+		f.When(o.Given["dim"] && o.dim != o.Recipe.Dim(), "-dim is %d, but -task makes it %d: leave -dim out", o.dim, o.Recipe.Dim())
 		o.dim = o.Recipe.Dim()
 	}
 	f.When(o.Recipe == nil && (own || !o.builtin()) && !o.Given["dim"],
-		"-dim is missing: the length of the parameter vector does not follow from data that are not here")
+		"-dim is missing: init cannot count the model's parameters without the nodes' data")
 	f.When(own && o.Recipe == nil && o.Model.Name == task.PerceptronModel,
 		"-model perceptron on each node's own data needs -task: its start must be the same for all")
 	f.When(o.Given["dim"] && (o.dim < 1 || o.dim > wire.MaxDim), "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
-	f.When(o.Given["samples"] && o.deal, "-samples does not go with data that are dealt out, which are counted")
+	f.When(o.Given["samples"] && o.deal, "-samples cannot be combined with -deal, which counts the samples")
 	f.When(o.stop < 0 || o.stop > min(signed.MaxStops, o.Nodes), "-stop is %d, want 0..%d", o.stop, min(signed.MaxStops, o.Nodes))
 	f.When(o.samples < 1, "-samples is %d, want at least 1", o.samples)
 	o.checkRecords(&f)
 	f.Empty(o.Given, "stream", strings.Join(o.stream, " "), "nodes", o.nodeNames, "members", o.membersFile, "run", o.runID, "x0", o.x0, "adapter", o.adapter)
 	for _, name := range append(setup.Preparation, "na", "test-fraction", "partition") {
-		f.When(o.Given[name] && !o.builtin(), "-%s goes with -data only", name)
+		f.When(o.Given[name] && !o.builtin(), "-%s needs -data", name)
 	}
 	entries, err := os.ReadDir(o.dir)
 	f.When(len(entries) > 0, "%s is not empty, and nothing is ever overwritten", o.dir)
@@ -196,11 +196,11 @@ func folderName(name string) bool {
 
 func (o *initOptions) checkPlaces(f *cli.Faults) {
 	f.When(setup.Count(o.Given["hosts"], o.Given["port"], o.Given["nats"], o.Given["mqtt"]) > 1,
-		"-hosts, -port, -nats and -mqtt exclude each other")
+		"-hosts, -port, -nats and -mqtt cannot be combined")
 	switch hosts := setup.List(o.hosts); {
 	case o.Given["hosts"]:
 		if len(hosts) != len(o.Names) {
-			f.Add("-hosts has %d places, want one for each of %d nodes", len(hosts), len(o.Names))
+			f.Add("-hosts lists %d, want one address for each of %d nodes", len(hosts), len(o.Names))
 			return
 		}
 		for i, host := range hosts {
@@ -242,7 +242,7 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	var err error
 	if o.deal {
 		if p, err = o.Options.Build(o.runID); err == nil && o.Given["dim"] && o.dim != p.Fleet.Params() {
-			err = cli.Usage("-dim is %d, but the data make it %d: leave it out", o.dim, p.Fleet.Params())
+			err = cli.Usage("-dim is %d, but the data makes it %d: leave -dim out", o.dim, p.Fleet.Params())
 		}
 		if err == nil {
 			o.task, o.Recipe, err = FitRecipe(o.DataSpec(), o.ModelSpec(), "the data of all nodes of this trial together")
@@ -295,7 +295,7 @@ func (o *initOptions) readRecords(text string) error {
 	for _, part := range setup.List(text) {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 1 {
-			return fmt.Errorf("%q, want numbers of at least 1 with commas between them", part)
+			return fmt.Errorf("%q, want numbers of at least 1, separated by commas", part)
 		}
 		o.records = append(o.records, n)
 	}
@@ -305,27 +305,27 @@ func (o *initOptions) readRecords(text string) error {
 // checkRecords checks the numbers of records, which must be exact for record-level privacy.
 func (o *initOptions) checkRecords(f *cli.Faults) {
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
-	f.When(o.Given["records"] && !each, "-records without -unit record: only there the numbers are fixed and public")
-	f.When(o.Given["records"] && o.deal, "-records does not go with data that are dealt out, which are counted")
-	f.When(o.Given["records"] && o.Given["samples"], "-records and -samples exclude each other")
+	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers fixed and public")
+	f.When(o.Given["records"] && o.deal, "-records cannot be combined with -deal, which counts the records")
+	f.When(o.Given["records"] && o.Given["samples"], "-records and -samples cannot be combined")
 	f.When(each && o.Given["records"] && len(o.records) != len(o.Names), "-records has %d numbers, want one for each of %d nodes",
 		len(o.records), len(o.Names))
-	f.When(each && !o.deal && !o.Given["records"] && !o.Given["samples"], "-unit record without -records: how many records each "+
-		"node has is public and fixed; give the numbers, or -samples if they are all the same")
+	f.When(each && !o.deal && !o.Given["records"] && !o.Given["samples"], "-records is missing: with -unit record, each node's "+
+		"number of records is public and fixed; give the numbers, or -samples if they are all the same")
 	places, person := o.Asked.Privacy.Places, ""
 	if o.Recipe != nil {
 		person = o.Recipe.Person
 	}
-	f.When(each && places == 0 && person != "", "-places is missing: the task says whose each row is (%q), and how many records of one "+
-		"person count is public; rows beyond that are not learned from", person)
-	f.When(each && places > 1 && !o.deal && o.builtin() && o.Recipe != nil && person == "", "-places without persons: -task has no column "+
-		"that says whose a row is; fit it with -person COLUMN")
-	f.When(each && o.deal && o.Partition != "iid", "-partition is %s, want iid, as -unit is record: by labels, one record would decide "+
-		"which others a node has", o.Partition)
-	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels does not go with -deal -unit record: samples that are "+
-		"left out change the number of records, which is public and fixed; name data that have these classes only")
-	f.When(each && !o.deal && o.builtin() && o.Recipe == nil, "-unit record without -task: what nodes fit on their own records "+
-		"changes what every one of them is turned into")
+	f.When(each && places == 0 && person != "", "-places is missing: the task says which person a row belongs to (%q), so give how many "+
+		"rows of one person count; this number is public, and further rows are ignored", person)
+	f.When(each && places > 1 && !o.deal && o.builtin() && o.Recipe != nil && person == "", "-places needs persons, but no column of -task "+
+		"says which person a row belongs to: fit it with -person COLUMN")
+	f.When(each && o.deal && o.Partition != "iid", "-partition is %s, want iid with -unit record: in a partition by labels, one record would "+
+		"decide which others a node gets", o.Partition)
+	f.When(each && o.deal && o.Given["labels"] && len(o.Spec.Labels) > 0, "-labels cannot be combined with -deal -unit record: samples that "+
+		"are left out change the number of records, which is public and fixed; use data with only these classes")
+	f.When(each && !o.deal && o.builtin() && o.Recipe == nil, "-unit record needs -task: if a node fitted preprocessing on its own "+
+		"records, each record would change all the others")
 }
 
 // weigh scales clip and noise with the mean number of records, by which the method divides a record's share. Each

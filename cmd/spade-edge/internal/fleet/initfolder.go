@@ -217,7 +217,7 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 	if m.Cooldown > 0 {
 		t.Row("rounds", "%d%s, and %d of cool-down", m.Rounds, cli.MixingText(m.Mixing), m.Cooldown)
 	} else {
-		t.Row("rounds", "%d%s, without a cool-down: each node ends with a model of its own", m.Rounds, cli.MixingText(m.Mixing))
+		t.Row("rounds", "%d%s, without a cool-down: each node ends with a different model", m.Rounds, cli.MixingText(m.Mixing))
 	}
 	(&setup.Result{Rounds: m.Rounds, Privacy: r.Privacy}).WritePrivacy(t)
 	if r.Forecast != nil {
@@ -232,7 +232,7 @@ func (r *InitResult) write(t cli.Table, o *initOptions) {
 		run, check, first = "spade-edge-"+kind+" run", "; there: spade-edge-"+kind+" check node.json", ""
 	}
 	if o.Given["members"] {
-		t.Row("next", "bring fleet.json and each node's node.json beside its key%s", check)
+		t.Row("next", "on each device, put fleet.json and its own node.json next to its key%s", check)
 		return
 	}
 	t.Row("next", "for each node: %s%s %s", first, run, r.Nodes[0].File)

@@ -19,13 +19,13 @@ import (
 
 // Keygen is the command that makes a node's key.
 func Keygen(_ context.Context, c *cli.Cmdline) error {
-	name := c.String("name", "", "what the node is called in its fleet, 1 to 64 bytes")
+	name := c.String("name", "", "name of the node in its fleet, 1 to 64 bytes")
 	file := c.String("out", "node.key", "the new key `file`")
 	addresses := c.String("address", "", "where neighbors reach the node: host:port or "+
 		"wss://host:port/path, several separated by commas")
-	from := c.String("from", "", "print the line of this key `file` and make none")
+	from := c.String("from", "", "print the line for this key `file`, and make no key")
 	c.JSON = true
-	c.JSONFlag(", as in any case")
+	c.JSONFlag(", which keygen always does")
 	if err := c.ParseArgs(); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func Keygen(_ context.Context, c *cli.Cmdline) error {
 		return cli.Usage("-name %q has %d bytes, want 1..64 of UTF-8", *name, len(*name))
 	}
 	if c.Given["from"] && c.Given["out"] {
-		return cli.Usage("-from and -out exclude each other: no key is made from another")
+		return cli.Usage("-from and -out cannot be combined: -from makes no key")
 	}
 	where, err := memberAddresses("-address", *addresses)
 	if err != nil {

@@ -29,7 +29,7 @@ func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err 
 	if deviation, drawn := strings.CutPrefix(x0, "normal:"); drawn {
 		s, err := strconv.ParseFloat(deviation, 64)
 		if err != nil || !(s >= minDeviation && s <= maxDeviation) {
-			return cli.Usage("-x0 %.80q: want after normal: a standard deviation of %v..%v", x0, minDeviation, maxDeviation)
+			return cli.Usage("-x0 %.80q: want normal:S with a standard deviation S of %v..%v", x0, minDeviation, maxDeviation)
 		}
 		stream := rng.New(f.Method.Seed, rng.Address{Purpose: rng.Start})
 		x = make([]float32, f.Params())
@@ -60,16 +60,16 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 		if err != nil {
 			return nil, cli.Usage("%s %s: %w", flag, path, err)
 		}
-		note("the start is %d numbers from %s; what they reveal about data is in no ledger", len(x), path)
+		note("the start is %d numbers from %s; no ledger counts what they reveal about data", len(x), path)
 		return x, nil
 	}
 	m, err := builtin.ReadModel(path)
 	if err != nil {
-		return nil, cli.AsUsageError(fmt.Errorf("%s: want a file .npy, or .json that export has written: %w", flag, err))
+		return nil, cli.AsUsageError(fmt.Errorf("%s: want a .npy file, or a .json file that export wrote: %w", flag, err))
 	}
 	if m.Personal {
-		return nil, cli.Usage("%s %s is a personal model, fitted on a site's own records without noise: it would give them away. Take "+
-			"the one that export writes without -personal", flag, path)
+		return nil, cli.Usage("%s %s is a personal model, fitted on a site's own records without noise, and would reveal them: use the "+
+			"model that export writes without -personal", flag, path)
 	}
 	if m.Task != nil && f.Task != nil { // otherwise nothing defines the parameters
 		own, err := builtin.Task(f)
@@ -77,13 +77,13 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 			return nil, err
 		}
 		if !reflect.DeepEqual(m.Task, own) {
-			return nil, cli.Usage("%s %s: its task is not the fleet's (columns, classes or preparation differ): its numbers mean "+
-				"something else", flag, path)
+			return nil, cli.Usage("%s %s: its task is not the fleet's: columns, classes or preparation differ, so its numbers "+
+				"mean something else", flag, path)
 		}
 	}
 	note("the start is release %d of %d of run %q by %q", m.Round, m.Rounds, m.Run, m.Member)
 	if m.NonPrivate && !f.Privacy.NonPrivate {
-		note("NOT PRIVATE: run %q had no privacy, and what its model reveals is in no ledger", m.Run)
+		note("NOT PRIVATE: run %q had no privacy, and no ledger counts what its model reveals", m.Run)
 	}
 	return m.Weights, nil
 }

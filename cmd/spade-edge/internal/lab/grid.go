@@ -39,7 +39,7 @@ func (o *PlanOptions) readGrid(text string) error {
 	for _, part := range setup.List(text) {
 		n, err := strconv.Atoi(part)
 		if err != nil {
-			return fmt.Errorf("%q, want numbers of members with commas between them", part)
+			return fmt.Errorf("%q, want numbers of members, separated by commas", part)
 		}
 		o.grid = append(o.grid, n)
 	}
@@ -52,7 +52,7 @@ func (o *PlanOptions) readGrid(text string) error {
 // checkGrid reports flags that a grid excludes, because it varies or fixes what they set.
 func (o *PlanOptions) checkGrid(f *cli.Faults) {
 	for _, name := range []string{"nodes", "unit", "sigma", "pair-sigma", "non-private", "steps", "queries", "clip"} {
-		f.When(o.Given[name], "-grid and -%s exclude each other: a grid varies members, unit and epsilon", name)
+		f.When(o.Given[name], "-grid and -%s cannot be combined: a grid varies members, unit and epsilon", name)
 	}
 	if !o.Given["graph"] {
 		o.Graph = "complete"

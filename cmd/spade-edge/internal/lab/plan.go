@@ -64,7 +64,7 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	c.IntVar(&o.dim, "dim", 100, "length of the parameter vector, d")
 	c.IntVar(&o.samples, "samples", 100, "samples of each client, m")
 	c.IntVar(&o.Steps, "steps", 0, "local steps of a client in all rounds, `T` (instead of -rounds)")
-	c.Int64Var(&o.Queries, "queries", 0, "what a client may ask its oracle in all rounds (instead of -rounds)")
+	c.Int64Var(&o.Queries, "queries", 0, "queries that a client makes in all rounds (instead of -rounds)")
 	c.Func("grid", "forecast runs of so many `members` (such as 4,10,31), both units and several epsilons (-epsilon, default "+
 		"0.5,1,2,4,8), on the complete graph unless -graph is given", o.readGrid)
 	if err := o.ParseArgs(); err != nil {
@@ -72,7 +72,7 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	}
 	var f cli.Faults
 	f.When(setup.Count(o.Given["rounds"], o.Given["steps"], o.Given["queries"]) > 1,
-		"-rounds, -steps and -queries exclude each other: each says how long the run is")
+		"-rounds, -steps and -queries cannot be combined: each says how long the run is")
 	f.When(o.dim < 1 || o.dim > wire.MaxDim, "-dim is %d, want 1..%d", o.dim, wire.MaxDim)
 	f.When(o.samples < 1 || o.samples > math.MaxInt32, "-samples is %d, want 1..%d", o.samples, math.MaxInt32)
 	f.When(o.Given["steps"] && (o.Steps < 1 || o.Steps > math.MaxInt32), "-steps is %d, want 1..%d", o.Steps, math.MaxInt32)

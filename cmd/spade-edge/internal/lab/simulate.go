@@ -35,12 +35,12 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	})
 	path := c.String("save", "", "write the model of node-0 to a model `file` for predict and evaluate: that of the first "+
 		"seed at the last epsilon")
-	force := c.Bool("force", false, "overwrite what is there")
+	force := c.Bool("force", false, "overwrite an existing file")
 	if err := o.Read(c); err != nil {
 		return err
 	}
 	var f cli.Faults
-	f.When(o.Given["seed"] && seeds != nil, "-seed and -seeds exclude each other")
+	f.When(o.Given["seed"] && seeds != nil, "-seed and -seeds cannot be combined")
 	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first is checked with the other flags
 		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has %v, want 1e-9..1e9", epsilon)
 	}

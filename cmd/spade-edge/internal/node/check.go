@@ -47,7 +47,7 @@ type Checkup struct {
 
 // Check is the command that checks whether a node is ready to run.
 func Check(ctx context.Context, cmd *cli.Cmdline) error {
-	offline := cmd.Bool("offline", false, "leave the neighbors out")
+	offline := cmd.Bool("offline", false, "do not contact the neighbors")
 	edges := cmd.Bool("edges", false, "only try every address of every neighbor")
 	timeout := cmd.Duration("timeout", 30*time.Second, "how long the oracle, and each neighbor, has to answer")
 	cmd.JSONFlag("")
@@ -57,7 +57,7 @@ func Check(ctx context.Context, cmd *cli.Cmdline) error {
 	}
 	var wrong cli.Faults
 	wrong.When(*timeout <= 0, "-timeout is %v, want more than 0", *timeout)
-	wrong.When(*edges && *offline, "-edges and -offline exclude each other")
+	wrong.When(*edges && *offline, "-edges and -offline cannot be combined")
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func Check(ctx context.Context, cmd *cli.Cmdline) error {
 		c.table(t)
 	})
 	if err == nil && !c.OK {
-		err = cli.AsExit(fmt.Errorf("not fit to run: %s", strings.Join(c.bad, ", ")), c.Code)
+		err = cli.AsExit(fmt.Errorf("not ready to run: %s", strings.Join(c.bad, ", ")), c.Code)
 	}
 	return err
 }
@@ -138,7 +138,7 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 		if _, _, err := m.Open(); err != nil {
 			c.fail("metrics", cli.ExitUsage, err)
 		} else {
-			c.ok("metrics", "for a collector that shows who it is, at %s", m.Listen)
+			c.ok("metrics", "for an authenticated collector, at %s", m.Listen)
 		}
 	}
 	var errOracle error
@@ -147,9 +147,9 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 	}
 	switch {
 	case errors.Is(errOracle, builtin.ErrOwnFit):
-		c.warn("neighbors", "left out: they would see a node that its data keeps from starting")
+		c.warn("neighbors", "not asked: they would learn that this node cannot start because of its data")
 	case offline:
-		c.warn("neighbors", "left out: -offline")
+		c.warn("neighbors", "not asked: -offline")
 	case err == nil && errProxy == nil:
 		c.neighbors(ctx, d, edges)
 	}
@@ -172,7 +172,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	if own != nil {
 		cfg.Oracle, cfg.Samples = own.Oracle, own.Samples
 		if own.Unread != nil {
-			c.warn("records", "some lines cannot be read, count as records and say nothing: %v", errors.Join(own.Unread...))
+			c.warn("records", "some lines cannot be read; they count as records without effect: %v", errors.Join(own.Unread...))
 		}
 	}
 	var errLedger error
@@ -210,8 +210,8 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	}
 	c.data(within, node, f)
 	if r.Saddle > 0 {
-		c.warn("start", "zeros, a saddle of this model: %d parameters change a loss together, and neither half of them does, as in "+
-			"hidden layers; little or nothing is learned from there. init -x0 normal:0.1 makes another start (found with this node's "+
+		c.warn("start", "zeros, a saddle point of this model: %d parameters change a loss only together, as those of hidden layers "+
+			"do, so the run learns little or nothing from there. init -x0 normal:0.1 makes another start (found with this node's "+
 			"own data: the privacy guarantee does not cover it)", r.Saddle)
 	}
 	return errOracle
@@ -255,7 +255,7 @@ func (c *Checkup) state(node *fleetfile.Node, f *sdk.Fleet, r *plan.PreflightRep
 	case r.Kept.Round == last:
 		c.ok(item, "the run is done: run serves its last round to neighbors that still need it%s", running)
 	default:
-		c.ok(item, "goes on after round %d of %d%s", r.Kept.Round, last, running)
+		c.ok(item, "continues after round %d of %d%s", r.Kept.Round, last, running)
 	}
 	for _, remark := range remarks {
 		c.warn(item, "%s", remark)
@@ -305,11 +305,11 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 func (c *Checkup) listen(node *fleetfile.Node, used bool) {
 	const item = "listen"
 	if node.Listen == "" {
-		c.ok(item, "not needed: this node dials")
+		c.ok(item, "not needed: this node only dials out")
 		return
 	}
 	if used {
-		c.ok(item, "%s is the running node's", node.Listen)
+		c.ok(item, "the running node has %s", node.Listen)
 		return
 	}
 	l, err := net.Listen("tcp", node.Listen)

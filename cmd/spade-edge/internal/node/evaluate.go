@@ -26,10 +26,10 @@ type Evaluation struct {
 // Evaluate is the command that scores a model file on labelled samples.
 func Evaluate(_ context.Context, c *cli.Cmdline) error {
 	var r Evaluation
-	rule := c.String("threshold", "", "two classes: say the second one from which `probability` on: youden or sensitivity:0.9, "+
-		"chosen on these samples, or a number")
-	to := c.String("out", "", "with -threshold: write this site's copy of the model, which has it, to this `file`")
-	force := c.Bool("force", false, "overwrite what is there")
+	rule := c.String("threshold", "", "two classes: the `probability` from which the second one is predicted: youden or "+
+		"sensitivity:0.9, chosen on these samples, or a number")
+	to := c.String("out", "", "with -threshold: write a copy of the model with this site's threshold to this `file`")
+	force := c.Bool("force", false, "overwrite an existing file")
 	var err error
 	r.Applied, err = apply(c, func(a *Applied) (err error) {
 		if err := a.choose(*rule, *to); err != nil {
@@ -62,11 +62,11 @@ func Evaluate(_ context.Context, c *cli.Cmdline) error {
 			t.Row("RMSE", "%s; always saying the mean: %.4g", number(&m.RMSE), m.MeanRMSE)
 			t.Row("MAE", "%s; always saying the mean: %.4g", number(&m.MAE), m.MeanMAE)
 			t.Row("R2", "%s; always saying the mean: 0", number(m.R2))
-			t.Row("intervals", "95 %%, by the ends of brackets")
+			t.Row("intervals", "95 %%, in brackets")
 			return
 		}
 		if th := r.Threshold; th != nil {
-			t.Row("threshold", "%q is said from %.4g on (%s by %d samples, %s)", r.Classes[1], th.Value, th.Rule, th.Samples,
+			t.Row("threshold", "%q is predicted from %.4g on (%s by %d samples, %s)", r.Classes[1], th.Value, th.Rule, th.Samples,
 				cmp.Or(kept, "not kept: -out FILE writes a copy of the model with it"))
 		}
 		classMetrics(t, r.Classification, r.Classes)
@@ -80,13 +80,13 @@ func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
 	if b := m.Binary; b != nil {
 		t.Row("sensitivity", "%s, of the samples of %q", percent(b.Sensitivity), classes[1])
 		t.Row("specificity", "%s, of the samples of %q", percent(b.Specificity), classes[0])
-		t.Row("PPV", "%s, of those said to be %q", percent(b.PPV), classes[1])
-		t.Row("NPV", "%s, of those said to be %q", percent(b.NPV), classes[0])
+		t.Row("PPV", "%s, of those predicted to be %q", percent(b.PPV), classes[1])
+		t.Row("NPV", "%s, of those predicted to be %q", percent(b.NPV), classes[0])
 		t.Row("AUC", "%s", number(b.AUC))
 		t.Row("Brier", "%s", number(&b.Brier))
 	}
 	t.Row("macro F1", "%.4g", m.MacroF1)
-	t.Row("intervals", "95 %%, by the ends of brackets")
+	t.Row("intervals", "95 %%, in brackets")
 	fmt.Fprintf(t, "\n%-20s", "is \\ said")
 	for _, name := range classes {
 		fmt.Fprintf(t, " %12.12s", name)
@@ -130,11 +130,11 @@ func (a *Applied) choose(rule, to string) error {
 	number, err := strconv.ParseFloat(text, 64)
 	switch {
 	case rule == "" && to != "":
-		return cli.Usage("-out goes with -threshold: the copy would be the same")
+		return cli.Usage("-out needs -threshold: without it the copy would be the same")
 	case rule != "" && len(a.Classes) != 2:
 		return cli.Usage("-threshold: the model is not for two classes")
 	case rule != "" && rule != "youden" && !(err == nil && number > 0 && number < 1):
-		return cli.Usage("-threshold %q, want youden, sensitivity:S or a number, between 0 and 1", rule)
+		return cli.Usage("-threshold %q, want youden, sensitivity:S or a number, with S or the number between 0 and 1", rule)
 	case rule == "" && a.Threshold == nil:
 		return nil
 	}

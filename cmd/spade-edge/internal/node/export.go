@@ -45,15 +45,15 @@ type Exported struct {
 
 // Export is the command that writes a node's model to a file.
 func Export(ctx context.Context, c *cli.Cmdline) error {
-	to := c.String("out", "", "the `file` to write, whose ending says the format: .json or .npy")
+	to := c.String("out", "", "the `file` to write; its ending selects the format: .json or .npy")
 	ownFit := c.Bool("own-fit", false, "with .json: add what a node with \"fit\": \"own\" fits on its own data (means, "+
 		"deviations, categories); the privacy guarantee does not cover it")
 	personal := c.Bool("personal", false, "with .json: the model fitted further on the node's own records, for this device alone, "+
 		"and which model is best here")
-	judges := c.String("data", "", "with -personal: a `source` of samples to judge by that nobody has learned from (default those that "+
-		"the node holds back)")
+	judges := c.String("data", "", "with -personal: a `source` of samples to compare the models on, which none was trained on (default "+
+		"those that the node holds back)")
 	averaged := c.Bool("averaged", false, "the mean of the node's releases in place of the last one")
-	force := c.Bool("force", false, "overwrite what is there")
+	force := c.Bool("force", false, "overwrite an existing file")
 	c.JSONFlag("")
 	path, err := c.ParseFile()
 	if err != nil {
@@ -76,7 +76,7 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 	if *averaged {
 		if model = kept.Averaged; model == nil {
 			return cli.Usage("-averaged: this node does not keep the mean of its releases; " +
-				`"average": true in its node file makes it`)
+				`it does with "average": true in its node file`)
 		}
 	}
 	released := model
@@ -133,11 +133,11 @@ func checkExport(c *cli.Cmdline, to, format string) error {
 	case format != "json" && format != "npy":
 		return cli.Usage("-out %q: want a name that ends with .json, or .npy for the numbers alone", to)
 	case given("own-fit") && format != "json":
-		return cli.Usage("-own-fit goes with a file .json, not with .npy, which has numbers alone")
+		return cli.Usage("-own-fit needs a .json file: .npy has only numbers")
 	case given("personal") && format != "json":
-		return cli.Usage("-personal goes with a file .json, which says that the model stays here")
+		return cli.Usage("-personal needs a .json file, which says that the model must stay here")
 	case given("data") && !given("personal"):
-		return cli.Usage("-data goes with -personal")
+		return cli.Usage("-data needs -personal")
 	}
 	return nil
 }
@@ -157,9 +157,9 @@ func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 	case r.Predicts:
 		t.Row("predict", "spade-edge predict %s -data %s:...", r.File, whole.Task.Source)
 	case r.Format != "json":
-		t.Row("predict", "not from this file, which has numbers alone; a file .json has all that it takes")
+		t.Row("predict", "not from this file, which has only numbers: export a .json file")
 	case whole.NoTask == builtin.OwnFit:
-		t.Row("predict", "not from this file: the node has fitted the preprocessing on its own data; -own-fit adds that")
+		t.Row("predict", "not from this file: the node fitted the preprocessing on its own data; -own-fit adds it")
 	default:
 		t.Row("predict", "not from this file: the losses come from a program, which knows what the numbers mean")
 	}
@@ -191,7 +191,7 @@ func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownF
 // certificate returns the node's certificate if it is valid and covers the model, otherwise the reason.
 func (r *Exported) certificate(path string, f *sdk.Fleet, end int) (text []byte, why string) {
 	if f.Privacy.NonPrivate {
-		return nil, "NOT PRIVATE, what the node has sent may reveal its data"
+		return nil, "NOT PRIVATE: what the node has sent may reveal its data"
 	}
 	text, c, err := privacy.CertificateIn(path)
 	if errors.Is(err, fs.ErrNotExist) {

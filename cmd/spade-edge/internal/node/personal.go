@@ -19,7 +19,7 @@ import (
 func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, judges string) (p *setup.Personal, err error) {
 	b := builtin.Of(node)
 	if b == nil {
-		return nil, cli.Usage("-personal: the losses come from a program, which alone knows how to learn from own records")
+		return nil, cli.Usage("-personal needs a built-in model: this node's losses come from a program")
 	}
 	own, err := node.Oracle.Open(ctx, file)
 	if err != nil {
@@ -37,7 +37,7 @@ func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, fi
 		}
 		test = set.Train
 	} else if test.Len() == 0 {
-		return nil, cli.Usage("-personal: the node holds no samples back that could judge; -data names some that nobody has learned from")
+		return nil, cli.Usage("-personal: the node holds back no samples to compare the models on; name some with -data")
 	}
 	all, read := own.Oracle.(*task.Model).Data(), []int{}
 	for i := range all.Len() {
@@ -58,7 +58,7 @@ func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, fi
 }
 
 func writePersonal(t cli.Table, p *setup.Personal) {
-	t.Row("personal", "fitted further on %d own records, without noise: it may give them away, and stays on this device", p.Records)
+	t.Row("personal", "fitted further on %d own records, without noise: it may reveal them, and must stay on this device", p.Records)
 	for i, m := range p.Models {
 		what, worth, besides, more := "accuracy", "", "AUC", "none"
 		if r := m.Regression; r != nil {
@@ -73,7 +73,7 @@ func writePersonal(t cli.Table, p *setup.Personal) {
 	}
 	sure := "but the others are about as good"
 	if len(p.Beats) > 0 {
-		sure = "beyond chance better than " + strings.Join(p.Beats, " and ")
+		sure = "significantly better than " + strings.Join(p.Beats, " and ")
 	}
-	fmt.Fprintf(t, "\nbest here, by samples that none has learned from and that have not chosen: %s, %s\n", p.Best, sure)
+	fmt.Fprintf(t, "\nbest here, on samples that were not used to train or choose a model: %s, %s\n", p.Best, sure)
 }

@@ -72,9 +72,9 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	a := &Applied{}
 	c.StringVar(&a.Data, "data", "", "the `source`: csv:FILE, csv:- for standard input, idx:DIR or synthetic:clinical")
 	c.Uint64Var(&a.seed, "seed", 1000, "the seed of generated patients")
-	unknown := c.Bool("unknown", false, "take a category that the model does not know for none of them, and say so; "+
+	unknown := c.Bool("unknown", false, "treat a category that the model does not know as none of them, and report it; "+
 		"otherwise it is an error")
-	na := c.String("na", "", "`texts` of cells that are missing as well, such as -9,999, separated by commas")
+	na := c.String("na", "", "`texts` that also mark a cell as missing, such as -9,999, separated by commas")
 	c.JSONFlag("")
 	path, err := c.ParseFile()
 	if err != nil {
@@ -84,7 +84,7 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 		return nil, cli.Usage("-data is missing, want csv:FILE or another source of the model's kind")
 	}
 	if strings.ToLower(filepath.Ext(path)) == ".npy" {
-		return nil, cli.Usage("%s has numbers alone, want a model file: spade-edge export NODEFILE -out MODEL.json", path)
+		return nil, cli.Usage("%s has only numbers, want a model file: spade-edge export NODEFILE -out MODEL.json", path)
 	}
 	if a.file, err = builtin.ReadModel(path); err != nil {
 		return nil, cli.AsUsageError(err)
@@ -110,7 +110,7 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	}
 	a.Unknown = slices.Sorted(maps.Keys(found))
 	for _, v := range a.Unknown {
-		fmt.Fprintf(c.Log, "unknown category, taken for none of the known ones: %q\n", v)
+		fmt.Fprintf(c.Log, "unknown category, treated as none of the known ones: %q\n", v)
 	}
 	for _, far := range a.Far {
 		fmt.Fprintln(c.Log, cli.OneLine(fmt.Sprintf("out of range: column %q: %s", far.Column, far.Text)))
@@ -129,7 +129,7 @@ func Predict(_ context.Context, c *cli.Cmdline) error {
 	asCSV := c.Bool("csv", false, "print CSV for programs, with all classes and columns")
 	r.Applied, err = apply(c, func(a *Applied) (err error) {
 		if *asCSV && c.JSON {
-			return cli.Usage("-csv and -json exclude each other")
+			return cli.Usage("-csv and -json cannot be combined")
 		}
 		said, err = a.predictor.Predict(a.Data, os.Stdin, a.seed)
 		return err

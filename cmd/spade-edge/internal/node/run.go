@@ -23,13 +23,13 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 		"serve a page, status and metrics at this loopback `address`, whatever the node file says; empty for none. The page "+
 			"stays after the end of the run until you interrupt")
 	linger := c.Duration("linger", 0, "with -http: how long the page stays after the end of the run (default until you interrupt)")
-	verbose := c.Bool("v", false, "at the end, say all that is known of the run")
+	verbose := c.Bool("v", false, "at the end, print everything known about the run")
 	restore := c.Bool("recover", false, "with an empty state folder: take the place of a lost device")
-	anyway := c.Bool("anyway", false, "begin even if the forecast is that the run will gain next to nothing")
-	without := c.String("without", "", "go on without neighbors that are silent for good, or others whose keys never come: their `names`, with commas")
-	patience := c.Duration("patience", 0, "go on in the same way without a neighbor that has been silent for so long, such as 15m; at "+
-		"least 2m (default what the node file says, or wait)")
-	form := c.String("log", "text", "`form` of what is said on the way: text, or json, an object in each line")
+	anyway := c.Bool("anyway", false, "start even if the forecast says that the run gains next to nothing")
+	without := c.String("without", "", "continue without neighbors that stay silent, or other members whose keys never arrive: their `names`, separated by commas")
+	patience := c.Duration("patience", 0, "likewise continue without a neighbor that has been silent for this long, such as 15m; at "+
+		"least 2m (default as in the node file, or wait indefinitely)")
+	form := c.String("log", "text", "`format` of the log: text, or json with one object a line")
 	c.JSONFlag("")
 	path, err := c.ParseFile()
 	if err == nil {
@@ -84,7 +84,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 				d.Say(fmt.Sprintf("the page stays for %v, or until you interrupt (Ctrl-C)", *linger))
 				return time.After(*linger)
 			}
-			d.Say("the page stays until you interrupt (Ctrl-C); -linger says for how long")
+			d.Say("the page stays until you interrupt (Ctrl-C); -linger limits that")
 			return nil
 		}
 	}

@@ -121,7 +121,7 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 		covered = "; for this device only: the privacy guarantee does not cover it"
 	}
 	if l.FailedQueries > 0 {
-		b.Row("failed", "%d losses could not be had: look after the program or the data%s", l.FailedQueries, covered)
+		b.Row("failed", "%d losses could not be computed: check the program or the data%s", l.FailedQueries, covered)
 	}
 	if l.LastFailure != "" {
 		b.Row("", "%s", transport.Printable(l.LastFailure))
@@ -163,7 +163,7 @@ func trendRows(b cli.Table, t *monitor.Trend, nonPrivate bool) {
 		b.Row("", "%d more rounds at this noise would raise epsilon from %s to %s; spade-edge fleet next prepares another run, with noise "+
 			"for a budget of its own", t.More, cli.EpsilonText(float64(t.Planned)), cli.EpsilonText(float64(t.Longer)))
 	}
-	b.Row("", "for this device only: the privacy guarantee covers neither this line nor a decision that somebody makes after "+
+	b.Row("", "for this device only: the privacy guarantee covers neither this line nor a decision made after "+
 		"reading it")
 }
 
@@ -202,7 +202,7 @@ func neighborText(n *monitor.Neighbor) string {
 	}
 	in := n.Influence
 	if in != nil && in.Clipped > 0 {
-		add("cut back in %d rounds (last in %d), at %.2g of %.2g", in.Clipped, in.Last, in.Distance, in.Bound)
+		add("clipped in %d rounds (last in %d), distance %.2g of at most %.2g", in.Clipped, in.Last, in.Distance, in.Bound)
 	}
 	if n.Refused > 0 {
 		add("%d frames refused", n.Refused)
@@ -253,9 +253,9 @@ type StopAsked struct {
 
 // Stop is the command that stops a running node, which can continue later.
 func Stop(ctx context.Context, c *cli.Cmdline) error {
-	timeout := c.Duration("timeout", time.Minute, "how long to wait for the node's end")
-	fleetwide := c.Bool("fleet", false, "ask all members to end the run early, at the same round, in place of ending this process")
-	round := c.Int("round", 0, "with -fleet: the last round with data (default the earliest that all hear of in time)")
+	timeout := c.Duration("timeout", time.Minute, "how long to wait until the node has ended")
+	fleetwide := c.Bool("fleet", false, "ask all members to end the run early, at the same round, instead of ending this process")
+	round := c.Int("round", 0, "with -fleet: the last round with data (default the earliest that all members can learn of in time)")
 	c.JSONFlag("")
 	path, err := c.ParseFile()
 	if err != nil {
@@ -263,7 +263,7 @@ func Stop(ctx context.Context, c *cli.Cmdline) error {
 	}
 	var wrong cli.Faults
 	wrong.When(c.Given["round"] && (!*fleetwide || *round < 1), "-round is %d, want 1 or more, with -fleet", *round)
-	wrong.When(*fleetwide && c.Given["timeout"], "-timeout does not go with -fleet, which waits for nobody")
+	wrong.When(*fleetwide && c.Given["timeout"], "-timeout cannot be combined with -fleet, which does not wait")
 	wrong.When(*timeout <= 0, "-timeout is %v, want more than 0", *timeout)
 	if err := wrong.Usage(); err != nil {
 		return err
@@ -283,7 +283,7 @@ func Stop(ctx context.Context, c *cli.Cmdline) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case within.Err() != nil:
-		return fmt.Errorf("node %q was asked to end, and has not within %v", file.Name, *timeout)
+		return fmt.Errorf("node %q was asked to stop, but is still running after %v", file.Name, *timeout)
 	case err != nil && running:
 		return err
 	}

@@ -20,8 +20,8 @@ var Websockets = &cli.Program{
 	Name: "spade-edge",
 	Accept: func(node *fleetfile.Node) error {
 		if kind := broker.Kind(node); kind != "" {
-			return fmt.Errorf("transport is %s, which this build does not have; take spade-edge-%[1]s: go build "+
-				"./cmd/spade-edge-%[1]s in transport/%[1]s", kind)
+			return fmt.Errorf("transport is %s, which this program does not support: use spade-edge-%[1]s (in transport/%[1]s, "+
+				"go build ./cmd/spade-edge-%[1]s)", kind)
 		}
 		return nil
 	},
@@ -80,7 +80,7 @@ func probe(ctx context.Context, link ws.Config, patience time.Duration) (all []c
 		case a.Refused:
 			to.Err, to.Code = fmt.Errorf("%s: %w", a.Where, a.Err), cli.ExitMismatch
 		case a.Where == "":
-			to.Err = errors.New("cannot be asked: it has no address, and dials this node by itself")
+			to.Err = errors.New("cannot be asked: it has no address and dials this node")
 		default:
 			to.Err = fmt.Errorf("not reachable (yet): %s: %w", a.Where, a.Err)
 		}

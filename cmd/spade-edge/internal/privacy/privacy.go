@@ -46,21 +46,21 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	c.Float64Var(&o.Asked.Privacy.Clip, "clip", 1, "radius to which each round's update is clipped")
 	c.Float64Var(&o.Asked.Privacy.Sigma, "sigma", 0, "standard deviation of the release noise")
 	c.Float64Var(&o.Asked.Privacy.EpsilonLimit, "epsilon", 0, "privacy budget of each client")
-	c.Float64Var(&o.Asked.Privacy.Delta, "delta", 1e-5, "at which epsilon is stated")
+	c.Float64Var(&o.Asked.Privacy.Delta, "delta", 1e-5, "the delta at which epsilon is stated")
 	o.SettingFlags(c, "accounting", "unit")
 	c.Float64Var(&o.Asked.Privacy.LimitAll, "limit-all", 0, "with -new-ledger: the most that all runs may spend against all other "+
 		"members together (default -epsilon); -epsilon then holds against the weakest adversary that a run names")
 	c.StringVar(&o.verify, "verify", "", "verify the certificate or the evidence in this `file`")
-	c.StringVar(&o.page, "report", "", "with -verify: write what a verified certificate says for an ethics board, as one page, "+
-		"to this HTML `file`")
-	c.BoolVar(&o.force, "force", false, "with -report: overwrite what is there")
+	c.StringVar(&o.page, "report", "", "with -verify: explain the verified certificate on one page, for example for an ethics board, "+
+		"in this HTML `file`")
+	c.BoolVar(&o.force, "force", false, "with -report: overwrite an existing file")
 	c.StringVar(&o.fleet, "fleet", "", "with -verify: the fleet `file` whose "+
-		"run, settings and keys the certificate must have; with -ledger: by whose settings rounds are left")
+		"run, settings and keys the certificate must have; with -ledger: the fleet whose settings say how many rounds are left")
 	c.StringVar(&o.ledger, "ledger", "", "show the ledger in this `file`")
 	c.StringVar(&o.newLedger, "new-ledger", "", "make a ledger in this `file`")
-	c.BoolVar(&o.neverUsed, "never-used", false, "with -new-ledger: declare that no run has used this data set; without it the "+
-		"new ledger begins with what neighbors prove that a lost ledger of the member had spent")
-	c.StringVar(&o.dataset, "dataset", "", "what people call the data set of the new ledger: a `name`")
+	c.BoolVar(&o.neverUsed, "never-used", false, "with -new-ledger: declare that no run has used this data set; otherwise the "+
+		"new ledger begins with what the member's lost ledger had spent, as its neighbors prove")
+	c.StringVar(&o.dataset, "dataset", "", "a `name` for the data set of the new ledger")
 	c.JSONFlag("")
 	if err := c.ParseArgs(); err != nil {
 		return err
@@ -84,25 +84,25 @@ func (o *privacyOptions) check(mode string, other []string) error {
 		switch {
 		case name == mode || slices.Contains(other, name):
 		case mode == "":
-			f.Add("-%s does not go with planning noise, which is done without -verify, -ledger and -new-ledger", name)
+			f.Add("-%s cannot be used to plan noise; it needs one of -verify, -ledger and -new-ledger", name)
 		default:
-			f.Add("-%s does not go with -%s", name, mode)
+			f.Add("-%s cannot be combined with -%s", name, mode)
 		}
 	}
 	f.Empty(o.Given, "verify", o.verify, "fleet", o.fleet, "ledger", o.ledger, "new-ledger", o.newLedger,
 		"dataset", o.dataset, "report", o.page)
 	o.CheckSettings(&f)
 	f.When(o.Given["accounting"] && !o.Given["epsilon"] && slices.Contains(other, "accounting"),
-		"-accounting says what -epsilon means, which is not given")
+		"-accounting needs -epsilon, whose meaning it sets")
 	if mode == "new-ledger" {
-		f.When(!o.Given["dataset"], "-dataset is missing: how people call what the ledger is for")
+		f.When(!o.Given["dataset"], "-dataset is missing: give the data set a name")
 		f.When(o.Given["limit-all"] && !(o.Given["epsilon"] && o.Asked.Privacy.LimitAll >= o.Asked.Privacy.EpsilonLimit),
 			"-limit-all is %v, want at least -epsilon (%v), which must be given with it", o.Asked.Privacy.LimitAll, o.Asked.Privacy.EpsilonLimit)
-		f.When(o.Given["unit"] && !o.Given["epsilon"], "-unit without -epsilon: a ledger without a limit counts releases of both")
+		f.When(o.Given["unit"] && !o.Given["epsilon"], "-unit without -epsilon: a ledger without a limit counts releases of both units")
 		f.When(o.Given["delta"] && !o.Given["epsilon"], "-delta without -epsilon: a ledger without a limit keeps no delta")
 	}
 	if n := setup.Count(o.Given["rounds"], o.Given["sigma"], o.Given["epsilon"]); mode == "" && n != 2 && len(f) == 0 {
-		f.Add("-rounds, -sigma and -epsilon: give two and the third follows, not %d", n)
+		f.Add("-rounds, -sigma and -epsilon: give two of them, not %d; the third follows", n)
 	}
 	return f.Usage()
 }
@@ -131,8 +131,8 @@ func (o *privacyOptions) plan() error {
 	}
 	spent := dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}.Total(m.Rounds)
 	if !(spent.All <= maxPlan) {
-		return cli.Usage("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above, "+
-			"nothing is protected", m.Rounds, p.Clip, p.Sigma, spent.All, maxPlan)
+		return cli.Usage("%d releases with -clip %v and -sigma %v cost rho %.6g, want at most %.0e: above "+
+			"that, nothing is protected", m.Rounds, p.Clip, p.Sigma, spent.All, maxPlan)
 	}
 	r := Plan{Rounds: m.Rounds, Clip: p.Clip, Sigma: p.Sigma, Unit: o.Asked.Privacy.Unit, Cost: dpmech.CostOf(spent, p.Delta)}
 	return o.Print(r, func(t cli.Table) {
@@ -200,7 +200,7 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 	if l := life.Limit; l != nil {
 		t.Row("limit", "%v, for all runs together", l)
 	} else {
-		t.Row("limit", "none: spends are counted only")
+		t.Row("limit", "none: what runs spend is only counted")
 	}
 	t.Row("left", "%s", left.Text)
 	for _, in := range life.Inherited {
@@ -280,7 +280,7 @@ func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 		}
 	}
 	if l.Run = f.Run; l.Made > 0 {
-		l.Text += fmt.Sprintf("; run %q has %d of its %d rounds in it", f.Run, l.Made, f.Method.Rounds)
+		l.Text += fmt.Sprintf("; run %q has made %d of its %d rounds", f.Run, l.Made, f.Method.Rounds)
 	}
 	if p := f.Privacy; life.Limit != nil {
 		g := p.Gaussian()

@@ -84,7 +84,7 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 func facts(c *dpmech.Certificate) string {
 	var l list
 	l.fact("Protected", "%s", c.Unit)
-	l.fact("For how long", "Indefinitely: what was sent cannot tell more later.")
+	l.fact("For how long", "Indefinitely: what was sent cannot reveal more later.")
 	curve, _ := c.Bound()
 	l.fact("This run", "%d releases with noise in every number, and %d more that were reserved: %s, at δ %v.", c.Rounds, c.ReservedUnmade,
 		strings.Replace(curve.Text(), "epsilon", "ε", 1), c.Delta)

@@ -80,7 +80,7 @@ func Right(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s is not right:\n%w", path, err)
+	return fmt.Errorf("%s is not valid:\n%w", path, err)
 }
 
 // audit checks the certificate against the fleet file and its keys, and against ledger unless it is nil.
@@ -95,7 +95,7 @@ func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 	}
 	if head := a.LedgerHead(); head != nil && ledger != nil {
 		if err := ledger.Contains(*head); err != nil {
-			return Right(o.verify, fmt.Errorf("head: it names a state of another ledger: %w", err))
+			return Right(o.verify, fmt.Errorf("head: the certificate names a state of another ledger: %w", err))
 		}
 	}
 	v.Countersigned = append(v.Countersigned, a.Countersigned...)
@@ -104,10 +104,10 @@ func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 }
 
 func (o *privacyOptions) summary(v *Verification, ledger *state.Ledger) string {
-	c, holders, others := v.Certificate, "nobody: that no release is left out, only the member itself says",
+	c, holders, others := v.Certificate, "nobody: only the member itself says that no release is left out",
 		quoted(v.NotCountersigned)
 	if len(v.Countersigned) > 0 {
-		holders = quoted(v.Countersigned) + ": each holds the last release, and so all before it"
+		holders = quoted(v.Countersigned) + ": each holds the last release, and therefore all before it"
 	}
 	text := "consistent: every figure follows from the clip and noise of the releases.\n" +
 		"Nothing here shows who wrote the certificate, nor that these are all releases: that takes -fleet, with the fleet " +
@@ -118,7 +118,7 @@ func (o *privacyOptions) summary(v *Verification, ledger *state.Ledger) string {
 			"every figure follows from the clip and noise of the releases\ncountersigned by %s\n", o.fleet, c.Member, holders)
 	}
 	if v.FleetChecked && c.AgainstAll != nil {
-		text += fmt.Sprintf("the graph of %s leaves as much of the shared noise as the certificate states, for each number of "+
+		text += fmt.Sprintf("the graph of %s leaves as much pairwise noise as the certificate states for each number of "+
 			"colluders\n", o.fleet)
 	}
 	if others != "" {
@@ -128,7 +128,7 @@ func (o *privacyOptions) summary(v *Verification, ledger *state.Ledger) string {
 		text += "SIMULATED: the noise came from a seed, and the run protects nobody.\n"
 	}
 	if ledger != nil {
-		text += fmt.Sprintf("ledger: %s still holds all that the lifetime counts (%d releases then, %d now)\n", o.ledger,
+		text += fmt.Sprintf("ledger: %s still contains every release that the certificate counts (%d then, %d now)\n", o.ledger,
 			c.Lifetime.Ledger.Seq, ledger.Head().Seq)
 	}
 	return text
@@ -156,7 +156,7 @@ type Double struct {
 // it checks both signatures of a round; for an impossible release, the fleet's public numbers.
 func (o *privacyOptions) verifyEvidence(j *state.Journal) error {
 	if o.fleet == "" {
-		return cli.Usage("-fleet is missing: %s is evidence, which is checked by the keys in the fleet file", o.verify)
+		return cli.Usage("-fleet is missing: %s is evidence, which is checked with the keys in the fleet file", o.verify)
 	}
 	file, err := fleetfile.Read(o.fleet)
 	if err != nil {

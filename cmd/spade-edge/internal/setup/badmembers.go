@@ -21,11 +21,11 @@ func BadMembers(f *sdk.Fleet) string {
 	sparse := least < len(f.Members)-1 && (least < 5 || least < 8 && !client)
 	switch {
 	case f.Method.Robust == 0 && p.PairSigma > 0 && len(f.Members) >= 20 && !sparse:
-		return "one member that sends what it likes can spoil the model; -robust 2 bounds that, and is off, as with noise that neighbors " +
-			"share it takes more rounds of messages"
+		return "one malicious member can spoil the model; -robust is off: with noise that neighbors share it needs more rounds of " +
+			"messages; -robust 2 bounds the damage"
 	case f.Method.Robust == 0 && p.PairSigma > 0:
-		return "one member that sends what it likes can spoil the model; -robust is off: with noise that neighbors share it costs an " +
-			"honest run accuracy and rounds, and a bad member hides in that noise"
+		return "one malicious member can spoil the model; -robust is off: with noise that neighbors share it costs an honest run " +
+			"accuracy and rounds, and a malicious member can still hide in that noise"
 	case f.Method.Robust == 0 && sparse:
 		return fmt.Sprintf("one malicious member can spoil the model; -robust is off: it would cost an honest run accuracy, since a "+
 			"member has only %d neighbors", least)
@@ -34,7 +34,7 @@ func BadMembers(f *sdk.Fleet) string {
 			"accuracy in a small fleet"
 	case p.PairSigma > 0 && len(f.Members) < 20:
 		return fmt.Sprintf("one malicious member of %d can spoil the model in spite of -robust: it can hide in the noise "+
-			"that neighbors share; do not use -colluders, or have more members", len(f.Members))
+			"that neighbors share; add members, or do not use -colluders", len(f.Members))
 	case !p.NonPrivate && hidden(f) > 0.2:
 		return fmt.Sprintf("a malicious member that stays within the usual noise can still move the model by %.0f %% of what all "+
 			"others learn; a larger epsilon, -unit record or more members help", 100*min(1, hidden(f)))

@@ -33,9 +33,9 @@ func (o *Options) clientFiles(f *cli.Faults) {
 		return
 	}
 	o.Files = files
-	f.When(o.Given["nodes"] && o.Nodes != len(files), "-nodes is %d, but -data has %d files, and each is one client's: leave it out",
+	f.When(o.Given["nodes"] && o.Nodes != len(files), "-nodes is %d, but -data has %d files, one per client: leave -nodes out",
 		o.Nodes, len(files))
-	f.When(o.Given["partition"], "-partition does not go with several files of -data, each of which is one client's")
+	f.When(o.Given["partition"], "-partition cannot be combined with several -data files: each file is one client's")
 	if o.Nodes = len(files); !o.Given["graph"] {
 		o.Graph = "complete" // a random graph of so few may be disconnected
 	}

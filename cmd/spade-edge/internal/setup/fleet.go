@@ -82,12 +82,11 @@ func (p *Problem) features() (columns, uneven bool) {
 func (o *Options) sharingConflicts(f *cli.Faults) {
 	for _, name := range []string{"pair-sigma", "limit-all", "absent", "partners"} {
 		f.When(o.Given[name] && !o.Given["colluders"],
-			"-%s without -colluders, want both: only -colluders makes neighbors share noise, and says against whom -epsilon "+
-				"holds", name)
+			"-%s needs -colluders, which makes neighbors share noise and says against whom -epsilon holds", name)
 	}
 	f.When(o.Given["colluders"] && o.Given["sigma"] != o.Given["pair-sigma"],
-		"-sigma and -pair-sigma go together where noise is shared (-colluders): give both, or -epsilon, from which "+
-			"both follow")
+		"-sigma and -pair-sigma go together if noise is shared (-colluders): give both, or give -epsilon, from "+
+			"which both follow")
 	p := o.Asked.Privacy
 	g := dpmech.Gaussian{Clip: p.Sigma, Sigma: p.Sigma, Shared: dpmech.Shared{Sigma: p.PairSigma, Effective: p.Sigma}}
 	if err := g.Validate(); p.Sigma > 0 && p.PairSigma > 0 && err != nil {
@@ -134,8 +133,8 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		if pr.Absent > 0 {
 			flags += fmt.Sprintf(" and -absent %d", pr.Absent)
 		}
-		return cli.Usage("%s: all that %q shares noise with (%d) may be among them, and nothing would be left of that noise; want "+
-			"more of them (-partners or -graph), or fewer that may collude or vanish", flags, members[lonely], n)
+		return cli.Usage("%s: %q shares noise with too few members (%d): no pairwise noise is left if all of them collude or vanish; "+
+			"want more of them (-partners or -graph), or a smaller number", flags, members[lonely], n)
 	}
 	if o.Given["pair-sigma"] { // set manually: the graph determines how much remains
 		if known.Privacy.EffectiveSigma, err = known.Privacy.Effective(noise); err != nil {
@@ -180,7 +179,7 @@ func CoversAll(f *sdk.Fleet) error {
 	p := f.Privacy
 	if all := p.Accounting.Epsilon(f.Total(f.Method.Rounds).All, p.Delta); p.LimitAll > 0 && all > p.LimitAll {
 		return fmt.Errorf("-limit-all %v: %w: against all other members together the %d rounds cost epsilon %s (%v) at delta %v; "+
-			"a smaller -epsilon, fewer -rounds or a larger limit (epsilon_limit_all in a fleet file) would do", p.LimitAll,
+			"lower -epsilon or -rounds, or raise the limit (epsilon_limit_all in a fleet file)", p.LimitAll,
 			dpmech.ErrBudget, f.Method.Rounds, cli.EpsilonText(all), p.Accounting, p.Delta)
 	}
 	return nil

@@ -106,7 +106,7 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 			c.BoolVar(x, s.Flag, *x, words)
 		case *float64:
 			if s.Flag == "epsilon" && o.Several != nil {
-				words += ", or several `budgets` with commas between them: a run for each"
+				words += ", or several `budgets` separated by commas: a run for each"
 				c.Func(s.Flag, words, o.readEpsilons)
 				break
 			}
@@ -173,7 +173,7 @@ func (o *Options) readEpsilons(text string) error {
 	for _, part := range List(text) {
 		v, err := strconv.ParseFloat(part, 64)
 		if err != nil {
-			return fmt.Errorf("%q, want a number, or several with commas between them", part)
+			return fmt.Errorf("%q, want a number, or several separated by commas", part)
 		}
 		if slices.Contains(*o.Several, v) {
 			return fmt.Errorf("%v is given twice", v)
@@ -216,21 +216,21 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 	c.StringVar(&o.Spec.Label, "label", o.Spec.Label, "csv: the `column` that holds the class")
 	c.StringVar(&o.Spec.Target, "target", o.Spec.Target, "csv: the `column` that holds a number to predict, in place of -label")
 	list(&o.Spec.Drop, "drop", "csv: `columns` to leave out, separated by commas")
-	list(&o.Spec.OneHot, "onehot", "csv: `columns` of categories, each turned into one 0/1 column a value")
+	list(&o.Spec.OneHot, "onehot", "csv: `columns` of categories, each turned into one 0/1 column per value")
 	c.StringVar(&o.Spec.Person, "person", o.Spec.Person, "csv: the `column` that says whose a row is: with -unit record the rows of one "+
 		"person are protected together")
-	c.StringVar(&o.Spec.Missing, "missing", o.Spec.Missing, "csv: what becomes of missing cells: mean, median, indicator (the mean, "+
-		"and a column that tells where; indicator:A,B for A and B without a gap here, too, and indicator:* for all) or drop (the row) "+
-		"(default they are errors)")
-	list(&o.Spec.NA, "na", "csv: `texts` of cells that are missing as well, such as -9,999, separated by commas; with -missing")
+	c.StringVar(&o.Spec.Missing, "missing", o.Spec.Missing, "csv: how to replace missing cells: mean, median, indicator (the mean, "+
+		"and a 0/1 column that marks them; indicator:A,B adds that column for A and B in any case, indicator:* for all columns) or "+
+		"drop (leave the row out) (default missing cells are errors)")
+	list(&o.Spec.NA, "na", "csv: `texts` that also mark a cell as missing, such as -9,999, separated by commas; with -missing")
 	list(&o.Spec.Labels, "labels", "`classes` to keep, in this order, separated by commas (default all)")
 	c.IntVar(&o.Spec.PCA, "pca", 0, "project on this many principal components (0 = none)")
-	c.Func("scale", "what columns are multiplied by once they are standardised, such as age:1,bmi:1,*:0.1 (default 1): the model "+
-		"learns faster along larger ones; from public knowledge, not from the data", o.readScale)
+	c.Func("scale", "factors for the standardised columns, such as age:1,bmi:1,*:0.1 (default 1): the model learns faster along "+
+		"columns with larger factors; choose them from public knowledge, not from the data", o.readScale)
 	answer(&o.Spec.Standardize, "standardize", "bring each column to mean 0 and variance 1 (default true, but false for idx)")
 	answer(&o.Spec.Bias, "bias", "append a column of ones (default true, but false for idx)")
 	c.Float64Var(&o.Spec.TestFraction, "test-fraction", 0.2,
-		"`share` of samples to test on, where the source has no test files")
+		"`share` of samples to test on, if the source has no test files")
 }
 
 // readScale parses the columns of -scale, each with its factor after the last colon.
@@ -244,7 +244,7 @@ func (o *Options) readScale(text string) error {
 		name := one[:at]
 		by, err := strconv.ParseFloat(one[at+1:], 64)
 		if err != nil {
-			return fmt.Errorf("%q, want a number behind the colon", one)
+			return fmt.Errorf("%q, want a number after the colon", one)
 		}
 		if _, again := o.Spec.Scale[name]; again {
 			return fmt.Errorf("%q is given twice", name)
@@ -277,8 +277,8 @@ func (o *Options) Read(c *cli.Cmdline) error {
 	o.RegisterModel(c)
 	c.IntVar(&o.Nodes, "nodes", o.Nodes, "number of clients")
 	o.RegisterRun(c)
-	c.Lookup("data").Usage += "; csv: also several files, with commas between them or a star in the name, each one client's"
-	file := c.String("task", "", "the `file` that fit has written: how -data are prepared, and the model")
+	c.Lookup("data").Usage += "; csv: also several files, separated by commas or with a star in the name, one per client"
+	file := c.String("task", "", "the `file` that fit wrote: the preprocessing of -data, and the model")
 	if err := c.ParseArgs(); err != nil {
 		return err
 	}
@@ -318,28 +318,28 @@ func (o *Options) ModelSpec() task.ModelSpec {
 	return m
 }
 
-// Conflicts reports flags that exclude each other and zeros that would be taken for unset.
+// Conflicts reports flags that cannot be combined, and zeros that would be taken for unset.
 func (o *Options) Conflicts(f *cli.Faults) {
 	for _, name := range Preparation {
-		f.When(o.Recipe != nil && o.Given[name], "-%s does not go with -task, which already sets it", name)
+		f.When(o.Recipe != nil && o.Given[name], "-%s cannot be combined with -task, which already sets it", name)
 	}
 	for _, s := range settings.All() {
 		f.When(o.Asked.Privacy.NonPrivate && o.Given[s.Flag] && s.Flag != "non-private" && strings.HasPrefix(s.Name, "privacy."),
-			"-non-private and -%s exclude each other", s.Flag)
+			"-non-private and -%s cannot be combined", s.Flag)
 	}
 	if !o.Asked.Privacy.NonPrivate {
 		o.sharingConflicts(f)
 	}
 	f.When(o.Given["sigma"] && (o.Given["epsilon"] || o.Given["accounting"]),
-		"-sigma and -epsilon (or -accounting) exclude each other: one follows from the other")
+		"-sigma and -epsilon (or -accounting) cannot be combined: one follows from the other")
 	o.CheckSettings(f)
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
 	protects := o.Lookup("unit") != nil && !o.Asked.Privacy.NonPrivate // fit has no -unit
-	f.When(protects && !each && o.Given["person"], "-person without -unit record: then each client's whole data set is protected, "+
-		"whatever persons its rows belong to")
-	f.When(protects && each && o.Table == "seeded", "-table seeded with -unit record, want dense: a seeded table holds one query a "+
-		"row, and there each record has many")
-	f.When(protects && !each && o.Given["places"], "-places without -unit record: there a person has as many records as there are")
+	f.When(protects && !each && o.Given["person"], "-person needs -unit record: without it each client's whole data set is protected, "+
+		"no matter whose rows it has")
+	f.When(protects && each && o.Table == "seeded", "-table seeded cannot be combined with -unit record, want dense: a seeded table "+
+		"holds one query a row, but each record has many")
+	f.When(protects && !each && o.Given["places"], "-places needs -unit record: without it there is no limit to the records of a person")
 	fraction := o.Spec.TestFraction
 	f.When(o.Given["test-fraction"] && !(fraction > 0 && fraction < 1) && !(o.Spec.Whole && fraction == 0),
 		"-test-fraction is %v, want a number above 0 and below 1", fraction)
@@ -377,5 +377,5 @@ var Preparation = []string{
 const Gap = "FILL-IN-THE-ORACLE"
 
 // ErrGap is the error for a node file with a placeholder.
-var ErrGap error = cli.Usage("the node file has a gap: put in what this node learns from, " +
+var ErrGap error = cli.Usage("the node file has a gap: in \"oracle\", name what this node learns from, " +
 	"a stream or a builtin (sdk/fleetfile/FORMAT.md shows them)")

@@ -29,7 +29,8 @@ type Personal struct {
 // Judged holds a model's scores on samples that neither trained nor chose it.
 type Judged struct {
 	Name string `json:"name"`
-	// Start is that of a personal model: 0 the fleet's model, 1 halfway to the fleet's start, 2 that start.
+	// Start is where the training of a personal model began: 0 at the fleet's model, 1 halfway to the fleet's start, 2 at
+	// that start.
 	Start          int                 `json:"start"`
 	Rounds         int                 `json:"rounds"` // of local learning from that start
 	Loss           float64             `json:"loss"`   // the mean
@@ -40,13 +41,13 @@ type Judged struct {
 	losses []float64
 }
 
-// Personalize fits a fleet's model further on a site's own records. start is where that model began. No model has
-// learned from test: one half of it chooses the start and the number of rounds, the other half judges. lopsided says
+// Personalize fits a fleet's model further on a site's own records. start is where that model began. No model was
+// trained on test: one half of it chooses the start and the number of rounds, the other half judges. lopsided says
 // that columns are principal components or pixels. Everything runs locally, without noise, with seed 1, and nothing is
 // sent.
 func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float32, lopsided bool, train, test *task.Data) (*Personal, error) {
 	if test.Len() < personalLeast {
-		return nil, fmt.Errorf("%d samples to choose and judge by, want %d or more", test.Len(), personalLeast)
+		return nil, fmt.Errorf("%d samples to choose and judge models by, want %d or more", test.Len(), personalLeast)
 	}
 	halves, err := task.Partition{}.Deal(test, 2, 1)
 	if err != nil {

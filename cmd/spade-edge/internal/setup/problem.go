@@ -73,7 +73,7 @@ func (o *Options) Build(name string) (*Problem, error) {
 	model := o.ModelSpec()
 	p.Set, p.Train, p.Test, p.held = set, set.Train, model.New(set.Test), held
 	if places := o.Asked.Privacy.Places; places > 1 && set.Train.Person == nil {
-		return nil, cli.Usage("-places without -person: nothing says whose each row is")
+		return nil, cli.Usage("-places needs -person: without it nothing says which person a row belongs to")
 	}
 	places := p.places()
 	for _, d := range own {
@@ -123,7 +123,7 @@ func (p *Problem) places() int {
 	}
 	if private.Places == 0 {
 		private.Places = max(2, s.Train.Places())
-		s.Fitted = append(s.Fitted, "how many records one person has at most, taken from the training split")
+		s.Fitted = append(s.Fitted, "the largest number of records of one person, taken from the training split")
 	}
 	s.Fitted = append(s.Fitted, builtin.OfPersons(cmp.Or(o.Spec.Person, s.Spec.Person), private.Places))
 	return private.Places

@@ -90,7 +90,7 @@ func (r *Report) Multiply(queries int64) error {
 	bytes := float64(r.Rounds)*(float64(r.Frames.Learning)+float64(r.Mixing)*float64(r.Frames.Mixing)) +
 		float64(r.Cooldown)*float64(r.Frames.Cooldown) + float64(r.Frames.Done) // over one edge in one direction
 	if most := max(asked*float64(r.Nodes), links*max(numbers, bytes)); most >= 1<<53 {
-		return cli.Usage("the run asks %.3g queries and sends %.3g bytes, want less than 2^53: that is no plan",
+		return cli.Usage("the run asks %.3g queries and sends %.3g bytes, want less than 2^53 of each",
 			asked*float64(r.Nodes), links*bytes)
 	}
 	r.QueriesClient, r.Queries = int64(asked), int64(asked)*int64(r.Nodes)
@@ -115,27 +115,27 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 	if r.Nodes > 1 {
 		t.Row("stability", "stable, at %.4g of the limit: tau*beta*eta*mu is %.6g, and times rho*lambda_N %.6g, below 8/3",
 			r.Gain, r.RoundGain, r.Gain*graph.StabilityLimit)
-		t.Row("disagreement", "shrinks by %.8g a round in the slowest mode (spectral radius), tenfold in %d rounds",
+		t.Row("disagreement", "shrinks by %.8g a round in the slowest mode (spectral radius), to a tenth in %d rounds",
 			r.SpectralRadius, r.Tenfold)
-		needed := "more rounds than can be looked at"
+		needed := "more rounds than can be computed"
 		if r.CooldownNeeded != nil {
 			needed = fmt.Sprintf("%d rounds", *r.CooldownNeeded)
 		}
-		t.Row("cool-down", "%s bring disagreement below a twentieth of what noise has made it; the %d planned leave %.3g", needed,
+		t.Row("cool-down", "%s reduce the disagreement that noise causes to a twentieth; the %d planned leave a share of %.3g", needed,
 			r.Cooldown, r.ShareLeft)
 	}
 	t.Row("queries", "%d of each client (%d samples, %d a local step), %d in all", r.QueriesClient, r.Samples, r.Batch,
 		r.Queries)
 	if r.Nodes > 1 {
-		t.Row("frames", "%s: to a neighbor and round about %s of learning, %s of mixing, %s of cool-down", r.Payload,
+		t.Row("frames", "%s: to each neighbor about %s in a round of learning, %s of mixing, %s of cool-down", r.Payload,
 			cli.BytesText(r.Frames.Learning), cli.BytesText(r.Frames.Mixing), cli.BytesText(r.Frames.Cooldown))
 		t.Row("sent", "%d numbers in all, about %s; by one node %s a round and %s in all", r.ScalarsSent,
 			cli.BytesText(r.BytesSent), cli.BytesText(r.BytesRound), cli.BytesText(r.BytesNode))
 		if r.BytesKeys > 0 {
-			t.Row("keys", "of all members, so that each can share noise with %d others: at most %s over each edge and way", r.Privacy.Partners,
+			t.Row("keys", "of all members, so that each can share noise with %d others: at most %s over each edge and direction", r.Privacy.Partners,
 				cli.BytesText(r.BytesKeys))
 		}
-		t.Row("broker", "over one, a round takes a node %s up and as much down, on the line: %.3g s of airtime each way at 10 kbit/s",
+		t.Row("broker", "over a broker, a node sends %s in a round and receives as much, headers included: %.3g s of airtime each way at 10 kbit/s",
 			cli.BytesText(r.BytesBroker), float64(8*r.BytesBroker)/10e3)
 	}
 	r.Privacy.write(t, r.Rounds, "")

@@ -148,7 +148,7 @@ func (r *Result) Score(p *Problem, models, means [][]float32) ([]float64, error)
 	if p.Train.Target == nil {
 		s.Constant, r.Accuracies = 100*p.Test.Majority(), s
 		if math.IsNaN(s.Network) {
-			return nil, errors.New("accuracy is not a number: model and test data do not fit")
+			return nil, errors.New("accuracy is not a number: the model does not match the test data")
 		}
 		return each, nil
 	}
@@ -222,7 +222,7 @@ func (r *Result) WriteWorth(t cli.Table) {
 		} else {
 			worth = fmt.Sprintf("%s (%s by saying the most frequent class)", say(*c.Accuracy), say(*c.Majority))
 		}
-		t.Row("own samples", "%s of the %d held back in %s, which learns from %d", worth, c.Test, c.File, c.Train)
+		t.Row("own samples", "%s on the %d samples held back in %s; its client trains on %d", worth, c.Test, c.File, c.Train)
 	}
 }
 

@@ -16,12 +16,12 @@ func Cure(s screen.Suspicion, na string) string {
 	missing := fmt.Sprintf("if that stands for a missing value, "+na+" reads it as one", s.Example)
 	return map[string]string{
 		screen.Sentinel: missing,
-		screen.Constant: missing + "; else check the export that wrote the file: such a column tells nothing",
-		screen.Unit:     "convert the column to the unit that was agreed",
-		screen.Far:      "check unit and coding of the column; " + missing,
+		screen.Constant: missing + "; otherwise check the export that wrote the file: a constant column carries no information",
+		screen.Unit:     "convert the column to the agreed unit",
+		screen.Far:      "check the column's unit and coding; " + missing,
 		screen.Swapped:  "check the names in the header",
 		screen.Unknown:  "write it as the task does; " + missing,
-		screen.Labels:   "check that the label was not sorted, or pasted, apart from the other columns",
+		screen.Labels:   "check that the label was not sorted or pasted separately from the other columns",
 	}[s.Kind]
 }
 

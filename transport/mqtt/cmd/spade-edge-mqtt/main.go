@@ -80,10 +80,10 @@ func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) 
 		if a.Pieces > 1 {
 			messages = fmt.Sprint(a.Pieces, " messages")
 		}
-		met.Text = fmt.Sprintf("lets this node in, publish and read at %s%s, in %v; a frame of at most %d bytes goes in %s, of which "+
-			"the broker takes %d bytes", cfg.URL, through, a.Took.Round(100*time.Microsecond), cfg.MaxFrame, messages, a.Packet)
+		met.Text = fmt.Sprintf("lets this node connect, publish and read at %s%s, in %v; a frame of at most %d bytes goes in %s; "+
+			"the broker accepts messages of up to %d bytes", cfg.URL, through, a.Took.Round(100*time.Microsecond), cfg.MaxFrame, messages, a.Packet)
 	}
-	user := program.Answer{Who: "this node", Text: "has the client id " + mqtt.ClientID(cfg.Run, cfg.Name) + ", by which an access " +
-		"list may know it as a user"}
+	user := program.Answer{Who: "this node", Text: "has the client id " + mqtt.ClientID(cfg.Run, cfg.Name) + ", which an access " +
+		"list may use as its user name"}
 	return []program.Answer{user, met}
 }

@@ -109,7 +109,7 @@ func TestInit(t *testing.T) {
 		if err := os.WriteFile(node(i), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, said := call(t, "check", node(i)); code != 0 || !strings.Contains(said, "lets this node in, publish and read") {
+		if code, said := call(t, "check", node(i)); code != 0 || !strings.Contains(said, "lets this node connect, publish and read") {
 			t.Errorf("check: exit code %d\n%s", code, said)
 		}
 	}

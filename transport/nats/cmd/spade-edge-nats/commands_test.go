@@ -41,15 +41,15 @@ func TestCommands(t *testing.T) {
 			t.Errorf("%q: exit code %d, no %q in\n%s", args, code, want, said)
 		}
 	}
-	has("; the first member makes the stream", "check", "a.json")
-	has("has not been at the broker (yet)", "check", "a.json")
+	has("; the first member to run creates the stream", "check", "a.json")
+	has("has not connected to the broker (yet)", "check", "a.json")
 	has("it has released nothing", "status", "a.json")
 	b := f.start(t, "b")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for _, words := range [][]string{
 		{"status", "b.json", `waiting for "a", "c"`}, {"status", "b.json", "connected for "}, {"status", "b.json", "nats://127"},
-		{"check", "a.json", "has the same fleet; its node began "}, {"check", "a.json", "has a stream of the run"},
+		{"check", "a.json", "has the same fleet; its node started at "}, {"check", "a.json", "has a stream for the run"},
 	} {
 		for said := ""; !strings.Contains(said, words[2]); _, said = call(t, words[0], f.path(words[1])) {
 			if ctx.Err() != nil {

@@ -83,10 +83,10 @@ func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) 
 	case a.Err != nil:
 		met.Err = fmt.Errorf("not reachable (yet): %s%s: %w", of(d.File).URL, through, a.Err)
 	case a.Stream:
-		met.Text = fmt.Sprintf("lets this node in at %s%s, in %v, and has a stream of the run", a.Where, through,
+		met.Text = fmt.Sprintf("lets this node in at %s%s, in %v, and has a stream for the run", a.Where, through,
 			a.Took.Round(100*time.Microsecond))
 	default:
-		met.Text = fmt.Sprintf("lets this node in at %s%s, in %v; the first member makes the stream", a.Where, through,
+		met.Text = fmt.Sprintf("lets this node in at %s%s, in %v; the first member to run creates the stream", a.Where, through,
 			a.Took.Round(100*time.Microsecond))
 	}
 	all = append(all, met)
@@ -96,9 +96,9 @@ func ask(ctx context.Context, d *device.Device, patience time.Duration, _ bool) 
 		case p.Refused != nil:
 			answer.Code = 4
 		case p.Here.IsZero():
-			answer.Err = errors.New("has not been at the broker (yet)")
+			answer.Err = errors.New("has not connected to the broker (yet)")
 		default:
-			answer.Text = fmt.Sprintf("has the same fleet; its node began %v", p.Here.UTC().Format(time.RFC3339))
+			answer.Text = fmt.Sprintf("has the same fleet; its node started at %v", p.Here.UTC().Format(time.RFC3339))
 		}
 		all = append(all, answer)
 	}

@@ -256,7 +256,7 @@ func TestUsage(t *testing.T) {
 		{"  spade-edge-nats run ", nil},
 		{"no file given, want spade-edge-nats status NODEFILE", []string{"status"}},
 		{"no file given, want spade-edge-nats run NODEFILE", []string{"run", "-json"}},
-		{`spade-edge-nats: no command "go"; there are demo, `, []string{"go"}},
+		{`spade-edge-nats: no command "go"; the commands are demo, `, []string{"go"}},
 		{"not defined: -fast", []string{"run", "a", "-fast"}},
 		{`unexpected argument "b"`, []string{"run", "a", "-json", "b"}},
 		{"a node file: ", []string{"run", "-anyway", filepath.Join(f.dir, "none")}},

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// speaks matches the functions whose string arguments people read.
+var speaks = regexp.MustCompile(`\b(Errorf|errors\.New|Usage|refuse|Mismatchf|When|Warn|Info|Error|say)$`)
+
+// find returns the comments of a Go file, except outputs of examples, with the code line below, and the messages, except
+// in tests: literals of more than 20 bytes that a call of speaks has as arguments. It skips generated files.
+func find(path, text string) (comments, messages []string) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil || ast.IsGenerated(file) {
+		return nil, nil
+	}
+	code := strings.Split(text, "\n")
+	for _, c := range file.Comments {
+		text, line, below := c.Text(), files.Position(c.Pos()).Line, files.Position(c.End()).Line
+		if text != "" && strings.Fields(text)[0] != "Output:" && strings.HasPrefix(strings.TrimSpace(code[line-1]), "//") {
+			comments = append(comments, fmt.Sprintf("%s:%d: comment\n%s\t| %s\n", path, line, text, strings.TrimSpace(code[below])))
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && speaks.MatchString(types.ExprString(call.Fun)) && !strings.HasSuffix(path, "_test.go") {
+			for _, arg := range call.Args {
+				if message := literal(arg); len(message) > 20 {
+					messages = append(messages, fmt.Sprintf("%s:%d: message\n%s\n", path, files.Position(arg.Pos()).Line, message))
+				}
+			}
+		}
+		return true
+	})
+	return comments, messages
+}
+
+// literal returns the text of a string literal or of the literals in a sum, and "" for another expression.
+func literal(e ast.Expr) (text string) {
+	if sum, ok := e.(*ast.BinaryExpr); ok {
+		return literal(sum.X) + literal(sum.Y)
+	} else if basic, ok := e.(*ast.BasicLit); ok && basic.Kind == token.STRING {
+		text, _ = strconv.Unquote(basic.Value)
+	}
+	return text
+}
+
+// draw returns n of all in random order: the same for the same seed.
+func draw(all []string, n int, seed uint64) []string {
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:min(n, len(all))]
+}
