@@ -17,8 +17,8 @@ type Check struct {
 	Kept    *state.Snapshot // the state from which the node would continue, or nil
 }
 
-// Check applies the rules of [New]. It writes nothing and does not call the oracle, so the node may be running. It
-// needs only Fleet and Name. read returns what the Store holds, or an fs.ErrNotExist.
+// Check applies the rules of [New], and needs only Fleet and Name. It changes nothing and does not query the oracle. read
+// returns what the Store holds, or an fs.ErrNotExist.
 func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	r := new(Check)
 	if _, r.Config = c.validate(false); c.Fleet == nil {

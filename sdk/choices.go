@@ -14,7 +14,7 @@ type Unit = dpmech.Unit
 // Consensus selects how members reach agreement in rounds without data.
 type Consensus = settings.Consensus
 
-// Payload selects what members send. The models have the same bits with every payload.
+// Payload selects what members send. It does not change the models' bits.
 type Payload = settings.Payload
 
 // Values of settings, and defaults.

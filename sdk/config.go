@@ -37,8 +37,7 @@ type Config struct {
 	Store  state.Store   // a restarted node continues from it, bit for bit
 	Ledger *state.Ledger // counts the releases of all runs on the same data; nil: only those of this run
 	Heads  *state.Heads  // the signed ledger checkpoints of neighbors from all runs; nil: only those of this run
-	// Recover makes this device replace a lost one if Store is empty. It needs PayloadRelease. In a private run the
-	// replacement device uses no data.
+	// Recover makes this device replace a lost one if Store is empty, without data in a private run. It needs PayloadRelease.
 	Recover bool
 
 	// Trust. Either all members have Key and Keys, or none. Without keys, certificates are unsigned, and a neighbor's
@@ -89,8 +88,7 @@ type Observer struct {
 	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid only during the call.
 	Released func(round int, x []float32)
 	// Waiting is called at most once per round, if these neighbors sent nothing for ResendAfter. During a takeover,
-	// round is 0. If Waiting is nil, the Logger reports silent neighbors and the reason, first after 5 seconds and then
-	// rarely.
+	// round is 0. If Waiting is nil, the Logger reports silent neighbors after 5 seconds, and then rarely.
 	Waiting func(round int, neighbors []string)
 }
 

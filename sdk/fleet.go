@@ -40,8 +40,7 @@ type Fleet struct {
 
 	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil: nobody
 	Task json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
-
-	// Adapter maps the Dim numbers that members train and send to a model's parameters. If it is nil, they are the parameters.
+	// Adapter makes a model's parameters of the Dim numbers that members train and send; nil: they are the parameters.
 	Adapter *adapter.Spec `json:"adapter,omitempty"`
 }
 
@@ -55,12 +54,11 @@ type Method struct {
 	Tau      int `json:"tau"`              // local steps per round, at least 1
 	Batch    int `json:"batch"`            // queries per local step; 0, or more than the client has samples, means one per sample
 
-	Rho  float64       `json:"rho"`  // penalty parameter, > 0
-	Gain float64       `json:"gain"` // tau*beta*eta*mu as a fraction of the stability limit, in (0, 1); determines beta
-	Eta  admm.Schedule `json:"eta"`  // step size, > 0: one for all rounds, or one per round
-	Mu   admm.Schedule `json:"mu"`   // smoothing radius, likewise
-	// Momentum, in [0, 1), is the weight of earlier rounds in an update before clipping: see [zoest.Estimator.Carry].
-	Momentum float64 `json:"momentum,omitempty"`
+	Rho      float64       `json:"rho"`                // penalty parameter, > 0
+	Gain     float64       `json:"gain"`               // tau*beta*eta*mu as a fraction of the stability limit, in (0, 1); determines beta
+	Eta      admm.Schedule `json:"eta"`                // step size, > 0: one for all rounds, or one per round
+	Mu       admm.Schedule `json:"mu"`                 // smoothing radius, likewise
+	Momentum float64       `json:"momentum,omitempty"` // weight of earlier rounds before clipping, in [0, 1): see [zoest.Estimator.Carry]
 
 	Estimator  zoest.Kind         `json:"estimator"`
 	Directions zoest.Distribution `json:"directions"` // distribution of the query directions
@@ -74,7 +72,7 @@ type Method struct {
 // Last returns the number of a member's last release, K*(1+Mixing) + C.
 func (m Method) Last() int { return m.releases().Last() }
 
-// Data returns, for n = releases, how many of the releases 1 to n use data and therefore cost privacy.
+// Data returns how many of the first releases use data and so cost privacy.
 func (m Method) Data(releases int) int { return m.releases().Data(releases) }
 
 // Learning returns the last release before the cool-down, K*(1+Mixing).
@@ -106,7 +104,7 @@ func validName(s string) bool {
 // unbounded is the cost of releases without noise.
 var unbounded = dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 
-// Total returns the zCDP cost of that many rounds of learning; infinite if the run is not private.
+// Total returns the zCDP cost of that many rounds; infinite if not private.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
 		return unbounded

@@ -90,8 +90,7 @@ func ModelHash(x []float32) string {
 // MaxFrame bounds the size, in bytes, of any frame between members.
 func (f *Fleet) MaxFrame() int { return wire.MaxFrame(f.Dim) }
 
-// Hello returns a function that makes the first message to a peer, for package transport/ws. self is the name of this
-// member.
+// Hello returns a function that makes the first message of self to a peer.
 func (f *Fleet) Hello(self string) func(peer string) []byte {
 	h := f.hello()
 	return func(peer string) []byte {

@@ -12,8 +12,7 @@ import (
 // because it would take seconds.
 const slowLevels = 512
 
-// Levels returns, for several numbers of colluders, a lower bound on the noise that remains against them; nil without
-// pairwise noise.
+// Levels bounds the pairwise noise that remains against colluders; nil if none.
 func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	p, err := f.plan()
 	if err != nil {
@@ -69,7 +68,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	return levels, nil
 }
 
-// Curve returns the cost of releases by number of colluders. levels is the result of [Fleet.Levels].
+// Curve returns the cost of releases by number of colluders: see [Fleet.Levels].
 func (p Privacy) Curve(spent dpmech.Total, levels []dpmech.Level) dpmech.Curve {
 	return dpmech.CurveOf(spent, p.Gaussian().Shared, levels, p.Delta, p.Accounting)
 }

@@ -38,21 +38,20 @@ type Privacy struct {
 	Colluders      int     `json:"colluders,omitempty"`
 	Absent         int     `json:"absent,omitempty"`
 	// Partners, if not 0, is the number of members with which each member shares pairwise noise instead of with its
-	// neighbors. The pairs are the edges of a regular graph that Method.Seed determines. Neighbors relay the keys. A
-	// member keeps sharing noise with partners that are gone, which costs no privacy but leaves noise in the mean.
-	// Absent is then the number of partners that a member may lack from the start.
+	// neighbors, which relay the keys. The pairs are the edges of a regular graph made from Method.Seed. The noise that a
+	// partner that is gone shared stays in the mean. Absent then counts partners that a member may lack from the start.
 	Partners int     `json:"partners,omitempty"`
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance returns [graph.Graph.Conductance] without Colluders and Absent: the variance that remains if local noise
-// has variance 1 and the noise of an edge has variance ratio^2, at most 4096^2.
+// Conductance returns [graph.Graph.Conductance] without Colluders and Absent, for local noise of variance 1 and
+// pairwise noise of ratio^2 <= 4096^2.
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
 }
 
-// Effective returns the largest valid EffectiveSigma on a graph of pairwise noise.
+// Effective returns the largest valid EffectiveSigma on a noise graph.
 func (p Privacy) Effective(g *graph.Graph) (float64, error) {
 	c, err := p.Conductance(g, p.PairSigma/p.Sigma)
 	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err

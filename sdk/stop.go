@@ -18,7 +18,7 @@ type Stop struct {
 	Members int `json:"members"` // number that must ask, 1 to 8; the run ends with the earliest round that this many have asked for
 }
 
-// EndedAt returns the method of a run that ends with round last; 0 means no early end.
+// EndedAt returns the method of a run that ends with round last, if not 0.
 func (m Method) EndedAt(last int) Method {
 	if last > 0 {
 		m.Rounds = min(m.Rounds, last)
@@ -81,10 +81,9 @@ func (n *Node) showStops() {
 	}
 }
 
-// Stop requests, in this member's name, that the run's last round with data be round last or an earlier one. If last is
-// 0, Stop requests the earliest round that can reach every member in time. It returns the requested round. The request
-// is final, and takes effect once [Stop.Members] members have asked. The privacy guarantee does not cover an end that
-// depends on private data.
+// Stop requests that the run's last round with data be last or earlier; 0 means the earliest that can reach every member
+// in time. It returns the requested round. The request is final, and takes effect once [Stop.Members] members have
+// asked. The guarantee does not cover an end that depends on private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {

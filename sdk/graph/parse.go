@@ -142,7 +142,7 @@ func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
 			return g, err
 		}
 	}
-	return nil, fmt.Errorf("none of %d draws on %d nodes was connected, wanted a larger P: "+
+	return nil, fmt.Errorf("none of %d random graphs on %d nodes was connected, want a larger P: "+
 		"below ln(n)/n = %.3g most graphs are not connected", erDraws, n, vec.Log(float64(n))/float64(n))
 }
 

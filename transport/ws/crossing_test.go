@@ -329,9 +329,9 @@ func (d deaf) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestOlderEnds connects to nodes of earlier versions: the one with the lower name dials and sends the first hello, and
-// the other refuses to be dialed by it.
-func TestOlderEnds(t *testing.T) {
+// TestOneSidedEnds connects to programs that dial from one side only: one dials and sends the first hello, the other
+// refuses to be dialed.
+func TestOneSidedEnds(t *testing.T) {
 	t.Run("dials", func(t *testing.T) {
 		b := start(t, "b", nil, peerOf("a"))
 		settledRaw(t, b, "a").put(t, kindFrame, 3, []byte("old"))
