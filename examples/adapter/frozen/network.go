@@ -1,4 +1,4 @@
-package main
+package frozen
 
 import (
 	"context"
@@ -17,18 +17,20 @@ const (
 	atBias    = pixels * hidden
 	atWeights = atBias + hidden
 	atOffsets = atWeights + classes*hidden
-	params    = atOffsets + classes
 )
 
-// digit is an image, stored as its pixels that are not black, and its label.
-type digit struct {
+// Params is the number of the network's parameters.
+const Params = atOffsets + classes
+
+// Digit is an image, stored as its pixels that are not black, and its label.
+type Digit struct {
 	at    []int
 	ink   []float32 // their values, in (0, 1]
 	label int
 }
 
 // forward returns the hidden units and the output probabilities for a digit.
-func forward(x []float32, d *digit) (h [hidden]float32, p [classes]float64) {
+func forward(x []float32, d *Digit) (h [hidden]float32, p [classes]float64) {
 	copy(h[:], x[atBias:])
 	for i, pixel := range d.at {
 		vec.Axpy(h[:], d.ink[i], x[pixel*hidden:][:hidden])
@@ -52,12 +54,13 @@ func forward(x []float32, d *digit) (h [hidden]float32, p [classes]float64) {
 }
 
 // loss is the cross-entropy of a digit, at most 20.
-func loss(x []float32, d *digit) float64 {
+func loss(x []float32, d *Digit) float64 {
 	_, p := forward(x, d)
 	return -vec.Log(max(p[d.label], 2e-9))
 }
 
-func accuracy(x []float32, digits []digit) float64 {
+// Accuracy returns the share of digits that the network with parameters x labels correctly.
+func Accuracy(x []float32, digits []Digit) float64 {
 	right := 0
 	for i := range digits {
 		_, p := forward(x, &digits[i])
@@ -76,7 +79,7 @@ func accuracy(x []float32, digits []digit) float64 {
 
 // learn adds -step times the gradient of one digit's cross-entropy at x to y. No device here has gradients; only the
 // frozen network and the upper bounds on accuracy come from them.
-func learn(y, x []float32, d *digit, step float32) {
+func learn(y, x []float32, d *Digit, step float32) {
 	h, p := forward(x, d)
 	var back [hidden]float32
 	for k, v := range p {
@@ -100,20 +103,20 @@ func learn(y, x []float32, d *digit, step float32) {
 }
 
 // pretrain returns a network trained from a random start with some passes over digits, one digit at a time.
-func pretrain(digits []digit, passes int) []float32 {
+func pretrain(digits []Digit, passes int) []float32 {
 	draw := rng.New(1, rng.Address{Purpose: rng.Start})
-	x := make([]float32, params)
+	x := make([]float32, Params)
 	for i := range atBias {
 		x[i] = float32(0.05 * draw.Normal())
 	}
 	for i := atWeights; i < atOffsets; i++ {
 		x[i] = float32(0.1 * draw.Normal())
 	}
-	return tune(x, digits, passes)
+	return Tune(x, digits, passes)
 }
 
-// tune returns a copy of a network, trained on digits with gradients of all parameters.
-func tune(from []float32, digits []digit, passes int) []float32 {
+// Tune returns a copy of a network, trained on digits with gradients of all parameters.
+func Tune(from []float32, digits []Digit, passes int) []float32 {
 	x := append([]float32(nil), from...)
 	draw := rng.New(2, rng.Address{Purpose: rng.Batch})
 	for range passes * len(digits) {
@@ -122,11 +125,11 @@ func tune(from []float32, digits []digit, passes int) []float32 {
 	return x
 }
 
-// tuneAdapter returns the numbers of an adapter trained on digits with gradients, by Adam with batches of 64.
-func tuneAdapter(a *adapter.Adapter, digits []digit, steps int) []float32 {
+// TuneAdapter returns the numbers of an adapter trained on digits with gradients, by Adam with batches of 64.
+func TuneAdapter(a *adapter.Adapter, digits []Digit, steps int) []float32 {
 	d := a.Spec().Dim
 	columns := columnsOf(a)
-	c, x, g := make([]float32, d), make([]float32, params), make([]float32, params)
+	c, x, g := make([]float32, d), make([]float32, Params), make([]float32, Params)
 	m, v := make([]float64, d), make([]float64, d)
 	draw := rng.New(3, rng.Address{Purpose: rng.Batch})
 	fade1, fade2 := 1.0, 1.0
@@ -157,7 +160,7 @@ type entry struct {
 
 func columnsOf(a *adapter.Adapter) [][]entry {
 	d := a.Spec().Dim
-	zero, x, c := make([]float32, params), make([]float32, params), make([]float32, d)
+	zero, x, c := make([]float32, Params), make([]float32, Params), make([]float32, d)
 	a.Expand(zero, c)
 	columns := make([][]entry, d)
 	for k := range c {
@@ -173,9 +176,10 @@ func columnsOf(a *adapter.Adapter) [][]entry {
 	return columns
 }
 
-type member []digit
+// Member is the oracle of one member, on the network's parameters: sample h is its h-th digit.
+type Member []Digit
 
-// Loss returns the loss of one digit.
-func (m member) Loss(_ context.Context, x []float32, sample int) (float64, error) {
+// Loss returns the cross-entropy of one digit, at most 20.
+func (m Member) Loss(_ context.Context, x []float32, sample int) (float64, error) {
 	return loss(x, &m[sample]), nil
 }
