@@ -35,8 +35,8 @@ func main() {
 
 // The settings of the two adapters, chosen on the first 2000 test digits. The table reports the remaining ones.
 var (
-	ofBiases   = way{frozen.Biases(), 1, 0.1, 20, 6}
-	ofSubspace = way{frozen.Subspace(256), 0.006, 0.01, 20, 0.5}
+	ofBiases   = way{frozen.Large.Biases(), 1, 0.1, 20, 6}
+	ofSubspace = way{frozen.Large.Subspace(256), 0.006, 0.01, 20, 0.5}
 )
 
 func demonstrate(data string, each int, out io.Writer) error {
@@ -48,17 +48,17 @@ func demonstrate(data string, each int, out io.Writer) error {
 		fmt.Fprintf(out, "%-30s %8s  %-46s %5.1f %%%s\n", name, numbers, privacy, 100*accuracy, more)
 	}
 	fmt.Fprintf(out, "%-30s %8s  %-46s %7s\n", "", "numbers", "privacy", "right")
-	row("the frozen network", "", "", frozen.Accuracy(t.base, t.held), "")
-	row("pooled, gradients", fmt.Sprint(frozen.Params), open, frozen.Accuracy(frozen.Tune(t.base, t.own, 5), t.held), "")
+	row("the frozen network", "", "", t.Accuracy(t.base, t.held), "")
+	row("pooled, gradients", fmt.Sprint(t.Params()), open, t.Accuracy(t.Tune(t.base, t.own, 5), t.held), "")
 	for _, w := range []way{ofBiases, ofSubspace} {
 		d := fmt.Sprint(w.spec.Dim)
 		a, err := adapter.New(*w.spec, t.base, nil)
 		if err != nil {
 			return err
 		}
-		x := make([]float32, frozen.Params)
-		a.Expand(x, frozen.TuneAdapter(a, t.own, 300))
-		row("pooled, gradients, "+w.spec.Form, d, open, frozen.Accuracy(x, t.held), "")
+		x := make([]float32, t.Params())
+		a.Expand(x, t.TuneAdapter(a, t.own, 300))
+		row("pooled, gradients, "+w.spec.Form, d, open, t.Accuracy(x, t.held), "")
 		for _, privacy := range []string{open, record, client} {
 			o, err := w.train(privacy, t)
 			if err != nil {
@@ -67,12 +67,13 @@ func demonstrate(data string, each int, out io.Writer) error {
 			row("SPADE-Edge, "+w.spec.Form, d, privacy, o.accuracy, fmt.Sprintf("  %d bytes a member and round, %d forward passes", o.bytes, o.queries))
 		}
 	}
-	fmt.Fprintf(out, "all parameters would be %d bytes a member and round\n", 4*frozen.Params*(members-1))
+	fmt.Fprintf(out, "all parameters would be %d bytes a member and round\n", 4*t.Params()*(members-1))
 	return nil
 }
 
 // trial has a frozen network, and noisy digits: those of the members, and others for evaluation.
 type trial struct {
+	frozen.Network
 	base      []float32
 	own, held []frozen.Digit
 	seed      uint64 // of directions and noise
@@ -83,7 +84,7 @@ func newTrial(data string, each, clean, held int) (*trial, error) {
 	if each < 1 || each > most {
 		return nil, fmt.Errorf("-each is %d, want 1..%d", each, most)
 	}
-	s, err := frozen.Open(data, clean)
+	s, err := frozen.Open(frozen.Large, data, clean)
 	if err != nil {
 		return nil, err
 	}
@@ -96,5 +97,5 @@ const most = (60_000 - frozen.Clean) / members
 // dealt returns the trial of a seed.
 func dealt(s *frozen.Source, each, held int, seed uint64, validate bool) (*trial, error) {
 	own, eval, err := s.Deal(members*each, held, seed, validate)
-	return &trial{s.Base, own, eval, 1 + seed}, err
+	return &trial{s.Network, s.Base, own, eval, 1 + seed}, err
 }

@@ -16,7 +16,7 @@ func TestForwardPassesAdaptANetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := frozen.Accuracy(trial.base, trial.held)
+	before := trial.Accuracy(trial.base, trial.held)
 	t.Logf("before %.3f", before)
 	for _, c := range []struct {
 		name    string
@@ -24,9 +24,9 @@ func TestForwardPassesAdaptANetwork(t *testing.T) {
 		privacy string
 		gain    float64
 	}{
-		{"biases", way{frozen.Biases(), 1, 0.1, 8, 6}, open, 0.05},
-		{"random subspace", way{frozen.Subspace(256), 0.006, 0.01, 10, 0.5}, open, 0.02},
-		{"biases", way{frozen.Biases(), 1, 0.1, 8, 6}, record, 0.08},
+		{"biases", way{frozen.Large.Biases(), 1, 0.1, 8, 6}, open, 0.05},
+		{"random subspace", way{frozen.Large.Subspace(256), 0.006, 0.01, 10, 0.5}, open, 0.02},
+		{"biases", way{frozen.Large.Biases(), 1, 0.1, 8, 6}, record, 0.08},
 	} {
 		o, err := c.way.train(c.privacy, trial)
 		if err != nil {
@@ -44,8 +44,8 @@ func TestForwardPassesAdaptANetwork(t *testing.T) {
 
 // All runs of the comparison make the same number of queries, and the table has all of them.
 func TestFewRecords(t *testing.T) {
-	s := study{dims: []int{8, 16}, each: []int{4, 6}, total: 6, queries: []int{2, 3}, steps: []float64{1, 4}, seeds: 2, clean: 500, held: 50}
-	source, err := frozen.Open("", s.clean)
+	s := study{network: frozen.Small, dims: []int{8, 16}, each: []int{4, 6}, total: 6, queries: []int{2, 3}, scales: []scale{{1, 1}, {0.5, 2}}, seeds: 2, clean: 500, held: 50}
+	source, err := frozen.Open(s.network, "", s.clean)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +65,8 @@ func TestFewRecords(t *testing.T) {
 	}
 	for _, kind := range []zoest.Kind{sdk.EstimatorPaper, sdk.EstimatorCentered, sdk.EstimatorTracking} {
 		for _, q := range s.queries {
-			c := cell{8, 4, kind, q, 2}
-			f, err := s.fleet(c, 1)
+			c := cell{8, 4, kind, q}
+			f, err := s.fleet(c, scale{1, 2}, 1)
 			check(c, f, err)
 		}
 	}

@@ -15,63 +15,68 @@ import (
 
 // study says which runs fewRecords makes.
 type study struct {
-	dims    []int     // numbers of an adapter, for a random subspace
-	each    []int     // digits of a member
-	total   int       // queries for each digit in a run
-	queries []int     // of them in a round, each a divisor of total
-	steps   []float64 // multiples of the step that package plan chooses; one is chosen for each cell
+	network frozen.Network
+	dims    []int // numbers of an adapter, for a random subspace
+	each    []int // digits of a member
+	total   int   // queries for each digit in a run
+	queries []int // of them in a round, each a divisor of total
+	scales  []scale
 	seeds   int
 	clean   int // digits for the frozen network
 	held    int // digits for evaluation
 }
 
-var complete = study{
-	dims: []int{64, 128, 256, 512, 1024}, each: []int{20, 60}, total: 96, queries: []int{2, 3, 8, 16, 32},
-	steps: []float64{0.25, 1, 4}, seeds: 3, clean: frozen.Clean, held: 2000,
-}
+// scale has multiples of the smoothing radius that package plan chooses, and of the step that it chooses for a radius.
+// One scale is chosen for each cell of the table.
+type scale struct{ radius, step float64 }
 
-// radius is the smoothing radius of all runs with a fixed one: 3 divided by the square root of the number of parameters
-// that a query moves.
-var radius = 3 / math.Sqrt(frozen.Params)
+var complete = study{
+	network: frozen.Small, dims: []int{64, 128, 256, 512, 1024}, each: []int{20, 60}, total: 96, queries: []int{2, 3, 8, 16, 32},
+	seeds: 3, clean: frozen.Clean, held: 2000,
+	scales: []scale{{1, 1}, {1, 0.25}, {1, 4}, {0.25, 1}, {0.25, 0.25}, {0.25, 4}, {0.0625, 1}, {0.0625, 4}, {0.0625, 16}},
+}
 
 // cell is a kind of run.
 type cell struct {
 	dim, each int
 	estimator zoest.Kind
-	queries   int     // for each digit and round
-	step      float64 // a multiple of the step that package plan chooses
+	queries   int // for each digit and round
 }
 
 // fleet returns the fleet of a cell. The paper's and the centered estimator spend one query of a round on their table.
-func (s *study) fleet(c cell, seed uint64) (*sdk.Fleet, error) {
+func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	known := plan.Known{Privacy: sdk.Privacy{NonPrivate: true}, Method: sdk.Method{Rounds: s.total / c.queries, Tau: c.queries,
-		Cooldown: 5, Mu: admm.Schedule{radius}, Estimator: c.estimator, Directions: zoest.Walsh, Seed: seed}}
+		Cooldown: 5, Estimator: c.estimator, Directions: zoest.Walsh, Seed: seed}}
 	if c.estimator != sdk.EstimatorTracking {
 		known.Method.Tau--
 	}
-	f, err := suggested(frozen.Subspace(c.dim), c.each, known)
+	f, err := suggested(s.network.Subspace(c.dim), c.each, known)
 	if err != nil {
 		return nil, err
 	}
-	f.Method.Eta[0] *= c.step
+	known.Method.Mu = admm.Schedule{f.Method.Mu[0] * to.radius}
+	if f, err = suggested(s.network.Subspace(c.dim), c.each, known); err != nil {
+		return nil, err
+	}
+	f.Method.Eta[0] *= to.step
 	return f, f.Validate()
 }
 
 // byDefault returns a fleet with the settings that package plan chooses for as many queries as the others have.
 func (s *study) byDefault(dim, each int, seed uint64) (*sdk.Fleet, error) {
-	return suggested(frozen.Subspace(dim), each, plan.Known{Open: true, Privacy: sdk.Privacy{NonPrivate: true},
+	return suggested(s.network.Subspace(dim), each, plan.Known{Open: true, Privacy: sdk.Privacy{NonPrivate: true},
 		Method: sdk.Method{Rounds: s.total / 3, Seed: seed}})
 }
 
 // fewRecords writes a table, in Markdown: how many digits are right after runs with equal numbers of queries, for each
-// estimator and each number of queries a round. The step of a cell is the best of s.steps on other digits, with the
-// least number of digits a member.
+// estimator and each number of queries a round. The scale of a cell is the best on other digits, with the least
+// number of digits a member.
 func fewRecords(data string, s study, out, log io.Writer) error {
-	source, err := frozen.Open(data, s.clean)
+	source, err := frozen.Open(s.network, data, s.clean)
 	if err != nil {
 		return err
 	}
-	b := &bench{study: s, source: source, log: log, chosen: map[cell]float64{}}
+	b := &bench{study: s, source: source, log: log, chosen: map[cell]scale{}}
 	fmt.Fprint(out, "| numbers | digits | estimator |")
 	for _, q := range s.queries {
 		fmt.Fprintf(out, " %d |", q)
@@ -94,7 +99,7 @@ func fewRecords(data string, s study, out, log io.Writer) error {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "\nStandard deviation over %d seeds: %.1f points. The frozen network: %.1f %%.\n", s.seeds, 100*deviation,
-		100*frozen.Accuracy(source.Base, t.held))
+		100*source.Accuracy(source.Base, t.held))
 	return err
 }
 
@@ -103,23 +108,25 @@ type bench struct {
 	study
 	source   *frozen.Source
 	log      io.Writer
-	chosen   map[cell]float64 // steps
-	variance float64          // over seeds, summed over cells
+	chosen   map[cell]scale
+	variance float64 // over seeds, summed over cells
 	cells    int
 }
 
 // row returns the accuracies of one row of the table.
 func (b *bench) row(dim, each int, estimator zoest.Kind) (row string, err error) {
 	for _, q := range b.queries {
-		c := cell{dim, b.each[0], estimator, q, 0}
-		if b.chosen[c] == 0 {
-			if b.chosen[c], err = b.choose(c); err != nil {
+		c := cell{dim, b.each[0], estimator, q}
+		to, known := b.chosen[c]
+		if !known {
+			if to, err = b.choose(c); err != nil {
 				return "", err
 			}
-			fmt.Fprintf(b.log, "%d numbers, %s, %d queries a round: step times %v\n", dim, estimator, q, b.chosen[c])
+			b.chosen[c] = to
+			fmt.Fprintf(b.log, "%d numbers, %s, %d queries a round: radius times %v, step times %v\n", dim, estimator, q, to.radius, to.step)
 		}
-		c.step, c.each = b.chosen[c], each
-		mean, err := b.mean(each, func(seed uint64) (*sdk.Fleet, error) { return b.fleet(c, seed) })
+		c.each = each
+		mean, err := b.mean(each, func(seed uint64) (*sdk.Fleet, error) { return b.fleet(c, to, seed) })
 		if err != nil {
 			return "", err
 		}
@@ -132,25 +139,25 @@ func (b *bench) row(dim, each int, estimator zoest.Kind) (row string, err error)
 	return row + fmt.Sprintf(" %.1f |", 100*mean), err
 }
 
-// choose returns the best step of a cell on digits that no reported run has.
-func (b *bench) choose(c cell) (best float64, err error) {
+// choose returns the best scale for a cell on digits that no reported run has.
+func (b *bench) choose(c cell) (best scale, err error) {
 	const other = 999
 	t, err := dealt(b.source, c.each, b.held, other, true)
 	if err != nil {
-		return 0, err
+		return best, err
 	}
 	most := -1.0
-	for _, c.step = range b.steps {
-		f, err := b.fleet(c, t.seed)
+	for _, to := range b.scales {
+		f, err := b.fleet(c, to, t.seed)
 		if err != nil {
-			return 0, err
+			return best, err
 		}
 		o, err := t.run(f)
 		if err != nil {
-			return 0, err
+			return best, err
 		}
 		if o.accuracy > most {
-			best, most = c.step, o.accuracy
+			best, most = to, o.accuracy
 		}
 	}
 	return best, nil

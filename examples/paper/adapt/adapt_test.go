@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/adapter/frozen"
 )
 
-var tiny = task{members: 3, each: 20, passes: 12, clean: 300, held: 30, numbers: 16, trials: 2, seeds: 2}
+var tiny = task{network: frozen.Small, members: 3, each: 20, passes: 12, clean: 300, held: 30, numbers: 16, trials: 2, seeds: 2}
 
 // A small comparison has a row for each contender, stays within the forward passes, and repeats nothing.
 func TestRun(t *testing.T) {
@@ -62,8 +62,8 @@ func TestAllMethodsLearn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains")
 	}
-	task := task{members: 4, each: 50, passes: 40, clean: 5000, held: 500, numbers: 64, trials: 1, seeds: 1}
-	source, err := frozen.Open("", task.clean)
+	task := task{network: frozen.Small, members: 4, each: 50, passes: 40, clean: 5000, held: 500, numbers: 64, trials: 1, seeds: 1}
+	source, err := frozen.Open(task.network, "", task.clean)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,12 +72,12 @@ func TestAllMethodsLearn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := 100 * frozen.Accuracy(st.base, st.held)
+	before := 100 * s.network.Accuracy(st.base, st.held)
 	for _, c := range contenders() {
 		if c.all && c.name == "two-point, averaging" {
 			continue // slow
 		}
-		trial := map[string]float64{"rounds": 20, "reach": 0.2, "tau": 2, "dirs": 2}
+		trial := map[string]float64{"rounds": 20, "reach": 0.2, "tau": 2, "dirs": 2, "mu": 0.05}
 		accuracy, _, err := st.run(context.Background(), c, trial)
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 // task is the size of a comparison.
 type task struct {
+	network       frozen.Network
 	members, each int // digits of a member
 	passes        int // forward passes for each digit, at most
 	clean, held   int // digits for the frozen network, and for evaluation
@@ -19,7 +20,7 @@ type task struct {
 	seeds         int // of the reported runs, from 1
 }
 
-var complete = task{members: 8, each: 200, passes: 80, clean: frozen.Clean, held: 2000, numbers: 256, trials: 16, seeds: 3}
+var complete = task{network: frozen.Large, members: 8, each: 50, passes: 80, clean: frozen.Clean, held: 2000, numbers: 256, trials: 12, seeds: 3}
 
 // contender is a method that trains all parameters of the network, or the numbers of the adapter.
 type contender struct {
@@ -44,12 +45,13 @@ func contenders() (list []contender) {
 
 func (c contender) numbers(t task) int {
 	if c.all {
-		return frozen.Params
+		return t.network.Params()
 	}
 	return t.numbers
 }
 
-// mu is the smoothing radius of all methods. Each direction moves each of the network's parameters by it.
+// mu is the smoothing radius of two-point differences, and the least one of SPADE-DFL. Each direction moves each of the
+// network's parameters by it.
 const mu = 0.01
 
 // space lists the parameters to search: the number of rounds, the sum of all step sizes, and what a method has of its
@@ -57,11 +59,12 @@ const mu = 0.01
 func (c contender) space(t task) []method.Param {
 	list := []method.Param{
 		{Name: "rounds", Low: 10, High: float64(min(640, t.passes*t.each/12)), Log: true, Whole: true},
-		{Name: "reach", Low: 0.01, High: 10, Log: true},
+		{Name: "reach", Low: 0.02, High: 2, Log: true},
 	}
 	switch c.method.(type) {
 	case method.Spade:
 		list[0].Low, list[0].High = 5, float64(t.passes)
+		return append(list, method.Param{Name: "mu", Low: mu, High: 0.1, Log: true})
 	case method.DeComFL:
 		return append(list, method.Param{Name: "dirs", Low: 1, High: 10, Log: true, Whole: true})
 	case method.FedKSeed, method.Gossip:
@@ -77,7 +80,7 @@ func (c contender) setting(t task, trial method.Setting) (rounds int, passes flo
 	switch c.method.(type) {
 	case method.Spade:
 		passes = math.Floor(passes)
-		return rounds, passes, method.Setting{"mu": mu, "gain": 0.75, "rate": trial["reach"] / (float64(rounds) * passes), "decay": 0}
+		return rounds, passes, method.Setting{"mu": trial["mu"], "gain": 0.75, "rate": trial["reach"] / (float64(rounds) * passes), "decay": 0}
 	case method.SeedFlood:
 		return rounds, passes, method.Setting{"mu": mu, "eta": trial["reach"] / float64(rounds)}
 	case method.DeComFL:
@@ -106,9 +109,9 @@ func (s *stage) world(c contender, rounds int, passes float64) (*method.World, e
 		w.X0 = s.base
 	}
 	for i := range s.members {
-		client := method.Client{Oracle: frozen.Member(s.own[i*s.each:][:s.each]), Samples: s.each}
+		client := method.Client{Oracle: frozen.Member{Network: s.network, Digits: s.own[i*s.each:][:s.each]}, Samples: s.each}
 		if !c.all {
-			a, err := adapter.New(*frozen.Subspace(s.numbers), s.base, nil)
+			a, err := adapter.New(*s.network.Subspace(s.numbers), s.base, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -121,18 +124,18 @@ func (s *stage) world(c contender, rounds int, passes float64) (*method.World, e
 
 // accuracy returns the percentage of the digits for evaluation that the models label correctly, in the mean.
 func (s *stage) accuracy(c contender, models [][]float32) (float64, error) {
-	a, err := adapter.New(*frozen.Subspace(s.numbers), s.base, nil)
+	a, err := adapter.New(*s.network.Subspace(s.numbers), s.base, nil)
 	if err != nil {
 		return 0, err
 	}
-	sum, x := 0.0, make([]float32, frozen.Params)
+	sum, x := 0.0, make([]float32, s.network.Params())
 	for _, model := range models {
 		if c.all {
 			x = model
 		} else {
 			a.Expand(x, model)
 		}
-		sum += 100 * frozen.Accuracy(x, s.held)
+		sum += 100 * s.network.Accuracy(x, s.held)
 	}
 	return sum / float64(len(models)), nil
 }

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spade-dfl/spade-edge/examples/adapter/frozen"
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
@@ -34,7 +33,7 @@ func (s *study) page() (string, error) {
 		return "", err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, preface, s.members, s.each, frozen.Params, s.passes*s.each, s.numbers, 100*frozen.Accuracy(st.base, st.held), s.seeds)
+	fmt.Fprintf(&b, preface, s.members, s.each, s.network.Params(), s.passes*s.each, s.numbers, 100*s.network.Accuracy(st.base, st.held), s.seeds)
 	for _, c := range contenders() {
 		var right []float64
 		var row []string

@@ -38,7 +38,7 @@ func (t task) run(ctx context.Context, dir, out string, log io.Writer) error {
 	if s.runs, err = sweep.Open(filepath.Join(out, "runs.csv"), 3, append(key, "accuracy", "passes", "sent", "received", "rounds", "setting")...); err != nil {
 		return err
 	}
-	if s.source, err = frozen.Open(dir, t.clean); err != nil {
+	if s.source, err = frozen.Open(t.network, dir, t.clean); err != nil {
 		return err
 	}
 	list := contenders()
