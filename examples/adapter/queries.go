@@ -26,8 +26,8 @@ type study struct {
 	held    int // digits for evaluation
 }
 
-// scale has multiples of the smoothing radius that package plan chooses, and of the step that it chooses for a radius.
-// One scale is chosen for each cell of the table.
+// scale has multiples of the smoothing radius that package plan chooses for so many numbers without an adapter, and of
+// the step that it chooses for a radius. One scale is chosen for each cell of the table.
 type scale struct{ radius, step float64 }
 
 var complete = study{
@@ -64,7 +64,8 @@ func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 
 // byDefault returns a fleet with the settings that package plan chooses for as many queries as the others have.
 func (s *study) byDefault(dim, each int, seed uint64) (*sdk.Fleet, error) {
-	return suggested(s.network.Subspace(dim), each, plan.Known{Open: true, Privacy: sdk.Privacy{NonPrivate: true},
+	spec := s.network.Subspace(dim)
+	return suggested(spec, each, plan.Known{Moved: spec.Moved(), Open: true, Privacy: sdk.Privacy{NonPrivate: true},
 		Method: sdk.Method{Rounds: s.total / 3, Seed: seed}})
 }
 

@@ -39,6 +39,9 @@ func TestInitWithAnAdapter(t *testing.T) {
 		if f.Fleet.Dim != 2 || f.Fleet.Params() != 4 || f.Fleet.X0 != nil {
 			t.Errorf("%s: %d of %d, start %v", text, f.Fleet.Dim, f.Fleet.Params(), f.Fleet.X0)
 		}
+		if mu := map[bool]float64{true: 0.75, false: 1.06}[f.Fleet.Adapter.Moved() == 4]; f.Fleet.Method.Mu[0] != mu {
+			t.Errorf("%s: mu is %v, want %v: a query moves %d parameters", text, f.Fleet.Method.Mu, mu, f.Fleet.Adapter.Moved())
+		}
 		if x, err := f.Expand([]float32{1, 1}); err != nil || !slices.Equal(x, want) {
 			t.Errorf("%s: %v, %v, want %v", text, x, err, want)
 		}
