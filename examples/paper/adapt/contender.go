@@ -33,6 +33,8 @@ type contender struct {
 func contenders() (list []contender) {
 	list = []contender{
 		{"SPADE-DFL, tracking", method.Spade{Tracking: true, Walsh: true, Cooldown: 5}, false, false},
+		{"SPADE-DFL, tracking, momentum", method.Spade{Tracking: true, Walsh: true, Momentum: true, Cooldown: 5}, false, false},
+		{"SPADE-DFL, centered, momentum", method.Spade{Centered: true, Walsh: true, Momentum: true, Cooldown: 5}, false, false},
 		{"two-point, averaging", method.Gossip{}, false, false},
 		{"two-point, averaging", method.Gossip{}, true, false},
 	}
