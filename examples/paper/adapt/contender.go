@@ -63,9 +63,12 @@ func (c contender) space(t task) []method.Param {
 		{Name: "rounds", Low: 10, High: float64(min(640, t.passes*t.each/12)), Log: true, Whole: true},
 		{Name: "reach", Low: 0.02, High: 2, Log: true},
 	}
-	switch c.method.(type) {
+	switch m := c.method.(type) {
 	case method.Spade:
 		list[0].Low, list[0].High = 5, float64(t.passes)
+		if m.Centered { // one query of a round fills the table
+			list[0].High /= 2
+		}
 		return append(list, method.Param{Name: "mu", Low: mu, High: 0.1, Log: true})
 	case method.DeComFL:
 		return append(list, method.Param{Name: "dirs", Low: 1, High: 10, Log: true, Whole: true})
