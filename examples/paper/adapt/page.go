@@ -19,11 +19,21 @@ adapter for a random subspace. Before: %.1f %% of the test digits right. Mean an
 `
 
 const notes = `
-Bytes are those of a run, four for each number or seed, without frames and signatures. The graph is complete. *Averaging*: each
-member makes local steps along two-point estimates, and the members average their models ("2P-DSG" elsewhere here; on a complete graph
-FedAvg without a server). The methods that send scalars alone were built from their publications, not from their authors' code: package
-method has their equations. The smoothing radius is %v for all. For the rest each method has %d points of a Latin hypercube: the number of
-rounds, the sum of all step sizes, and its own number of local steps or directions; the best on other digits counts.
+Bytes are those of a run, four for each number or seed, without frames and signatures. SPADE-DFL has 5 more rounds of consensus, without
+forward passes. The graph is complete. *Averaging*: each member makes local steps along two-point estimates, and the members average
+their models ("2P-DSG" elsewhere here; on a complete graph FedAvg without a server). The methods that send scalars alone were built from
+their publications, not from their authors' code: package method has their equations. The smoothing radius is %v, for SPADE-DFL it is
+searched. Each method has %d points of a Latin hypercube over its rounds, the sum of its step sizes, and its radius, local steps or
+directions; the best on other digits counts.
+
+What those that send scalars alone give up:
+
+- *Privacy.* Their publications define no noise. SPADE-DFL adds none in this table either; with an epsilon for each digit it is in
+  [examples/adapter](../../../adapter/README.md).
+- *No server.* FedKSeed and DeComFL have one, which sees each member's scalars.
+- *Absent members.* A model is the sum of all steps: a member needs each scalar that it missed, from a server or from neighbors that kept
+  it.
+- *Work.* Each member repeats the steps of all: as many passes over all parameters as there are scalars.
 `
 
 // page returns the text of README.md without its last lines.
