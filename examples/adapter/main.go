@@ -15,7 +15,7 @@ import (
 
 func main() {
 	data := flag.String("data", "", "the `folder` with MNIST (default that of the module GoMNIST)")
-	each := flag.Int("each", 200, "how many `digits` each of the eight members has, at most 5000")
+	each := flag.Int("each", 200, "how many `digits` each of the eight members has, at most 5000; not for -queries")
 	queries := flag.Bool("queries", false, "compare estimators and numbers of queries a round, with few digits")
 	flag.Parse()
 	var err error

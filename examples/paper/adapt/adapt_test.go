@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Forward passes are what the oracle is asked for.
+// Each method improves the frozen network, by forward passes alone.
 func TestAllMethodsLearn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains")
@@ -74,9 +74,6 @@ func TestAllMethodsLearn(t *testing.T) {
 	}
 	before := 100 * s.network.Accuracy(st.base, st.held)
 	for _, c := range contenders() {
-		if c.all && c.name == "two-point, averaging" {
-			continue // slow
-		}
 		trial := map[string]float64{"rounds": 20, "reach": 0.2, "tau": 2, "dirs": 2, "mu": 0.05}
 		accuracy, _, err := st.run(context.Background(), c, trial)
 		if err != nil {

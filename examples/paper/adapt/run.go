@@ -29,16 +29,16 @@ func Run(ctx context.Context, dir, out string, seeds int, log io.Writer) error {
 }
 
 func (t task) run(ctx context.Context, dir, out string, log io.Writer) error {
-	s := &study{task: t}
+	source, err := frozen.Open(t.network, dir, t.clean)
+	if err != nil {
+		return err
+	}
+	s := &study{task: t, source: source}
 	key := []string{"method", "numbers", "seed"}
-	var err error
 	if s.tries, err = sweep.Open(filepath.Join(out, "trials.csv"), 4, append(key, "trial", "accuracy", "setting")...); err != nil {
 		return err
 	}
 	if s.runs, err = sweep.Open(filepath.Join(out, "runs.csv"), 3, append(key, "accuracy", "passes", "sent", "received", "rounds", "setting")...); err != nil {
-		return err
-	}
-	if s.source, err = frozen.Open(t.network, dir, t.clean); err != nil {
 		return err
 	}
 	list := contenders()
