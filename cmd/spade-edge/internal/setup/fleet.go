@@ -33,6 +33,9 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	known := o.Known(dim, p.Samples)
 	known.Columns, known.Uneven = p.features()
 	known.Neighbors = fewest(p.Graph)
+	if f.Adapter != nil {
+		known.Moved = f.Adapter.Moved()
+	}
 	err := p.shareNoise(&known, f.Members)
 	if err != nil {
 		return err
