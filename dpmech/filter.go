@@ -10,7 +10,7 @@ import (
 )
 
 // ErrBudget is wrapped by the error for a release that the budget does not cover.
-var ErrBudget = errors.New("refused, the privacy budget does not cover it")
+var ErrBudget = errors.New("refused, beyond the privacy budget")
 
 // Limit is a privacy budget: epsilon at delta under Accounting. In a run Epsilon holds against the adversary that the
 // fleet names, see [Total]; over a lifetime (see [Composition]), against all other members together.

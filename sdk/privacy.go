@@ -180,8 +180,8 @@ func (f *Fleet) affordable() error {
 			f.Method.Rounds, dpmech.ErrBudget, l.Epsilon, l.Accounting, l.Delta, most))
 	}
 	if all := l.Accounting.Epsilon(f.Total(f.Method.Rounds).All, l.Delta); l.EpsilonAll > 0 && all > l.EpsilonAll {
-		return fmt.Errorf("sdk: fleet: %d rounds: %w: against all other members together they cost epsilon %s (%v at delta "+
-			"%v), and the limit is %v", f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
+		return fmt.Errorf("sdk: fleet: %d rounds: %w: their epsilon against all other members together is %s (%v at "+
+			"delta %v), want at most %v", f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
 			l.EpsilonAll)
 	}
 	return nil

@@ -104,6 +104,22 @@ func (s *Spec) String() string {
 	return string(text)
 }
 
+// Moved returns how many parameters change by 1 where each number of c changes by 1 up or down, in the mean square of
+// random signs. For Basis it assumes orthonormal rows.
+func (s *Spec) Moved() int64 {
+	switch s.Form {
+	case Random:
+		return int64(s.Of)
+	case LoRA:
+		n := int64(0)
+		for _, m := range s.Matrices {
+			n += int64(s.Rank) * int64(m.Rows) * int64(m.Columns)
+		}
+		return n
+	}
+	return int64(s.Dim)
+}
+
 // trained returns the d that follows from Ranges or Matrices, as far as these are valid, and Dim for other forms.
 func (s *Spec) trained() (d int64) {
 	switch s.Form {

@@ -18,6 +18,7 @@ import (
 // Known is the input of [Suggest]: public numbers and fixed settings. Settings at zero are open.
 type Known struct {
 	Dim     int   // d, at least 1
+	Moved   int64 // parameters that a query moves, by Mu each: Spec.Moved of package adapter; 0 for Dim
 	Samples []int // m_i of each member, at least 1 each
 	Hidden  bool  // the model has a hidden layer and a random start: it needs longer queries and larger steps
 	Columns bool  // each parameter is the weight of a table column, and many columns may be irrelevant
@@ -68,7 +69,7 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //   - Consensus: Chebyshev with noise, without Robust.
 //   - Robust: without pairwise noise and with five Neighbors or more, 1.5 with eight members or more and client-level
 //     noise, else 2 if each member has eight Neighbors or all others, else 0.
-//   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits. In a schedule of T steps tau is
+//   - Mu, Eta and Clip follow from Dim, Moved and the queries of a step, to three digits. In a schedule of T steps tau is
 //     T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
 //   - Sigma: the least noise within EpsilonLimit, or within 8. Shrink: 0.5 with Columns and record-level privacy, else 0.
 //   - With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks
@@ -120,7 +121,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if scheduled {
 		fall = math.Pow(float64(steps), 1.0/6)
 	}
-	// Mu is reach/sqrt(d). share relates the noise of eta's steps, about eta*sqrt(steps/queries), to mu. All clipped
+	// Mu is reach/sqrt(d), or reach/sqrt(Moved). share relates the noise of eta's steps, about eta*sqrt(steps/queries), to mu. All clipped
 	// updates in a row move the model by further*mu*sqrt(d). If features have mean square 1, a query moves a score by
 	// about mu*sqrt(d), and a sigmoid is about linear up to 1.5. DEFAULTS.md has the measurements.
 	reach, share, further := 1.5, 0.4, 1.5
@@ -135,7 +136,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	}
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {
-		m.Mu = admm.Schedule{round3(reach / root / fall)}
+		m.Mu = admm.Schedule{round3(reach / math.Sqrt(k.moved()) / fall)}
 	}
 	mu := m.Mu[0]
 	if len(m.Eta) == 0 {
@@ -148,6 +149,8 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	}
 	return m, p, err
 }
+
+func (k Known) moved() float64 { return float64(max(int64(k.Dim), k.Moved)) }
 
 // lopsided reports whether a run moves far in directions of little variance: without noise, or with noise that cancels.
 func (k Known) lopsided(p sdk.Privacy) bool {
