@@ -80,8 +80,8 @@ func (m *Machine) arrived(e *edge) bool {
 }
 
 // TakeOver returns the machine of a replacement device, from the Stand messages of at least one neighbor, in any order.
-// cfg.Epoch must be 1..[MaxTakeovers], and cfg.Releases must be set. Store and show [Machine.State] before calling
-// Ready.
+// cfg.Epoch must be 1..[MaxTakeovers], and cfg.Releases must be set. Before the first call of Ready, durably store
+// [Machine.State], and show it as after a release.
 func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 	switch {
 	case !cfg.Releases || cfg.Epoch < 1 || cfg.Epoch > MaxTakeovers:
@@ -145,7 +145,8 @@ func (m *Machine) checkPlace(round int, at Payload) error {
 	return nil
 }
 
-// stand puts the client at the coordinate-wise median of its neighbors' models, which no single liar can choose.
+// stand puts the client at the coordinate-wise median of its neighbors' models, so that no single malicious neighbor
+// can choose the point.
 func (m *Machine) stand(neighbors []Message) {
 	values := make([]float64, len(neighbors))
 	for c := range m.x {
@@ -242,7 +243,7 @@ func (m *Machine) answerStart(e *edge) {
 	}
 }
 
-// begin initializes the edge that restarts after this round's release, as the other end does.
+// begin initializes the edge that restarts after this round's release, with the same numbers as the other end.
 func (m *Machine) begin(e *edge) {
 	at, d := m.starts[e.index], len(m.x)
 	delete(m.starts, e.index)
