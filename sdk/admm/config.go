@@ -65,7 +65,7 @@ type Config struct {
 	// releases with data. A later device does not, because the lost device may already have made the same releases.
 	Epoch     uint16
 	Average   bool      // computes the mean of all releases so far (after a takeover: from State.Recovered on)
-	Consensus Consensus // if not nil, the steps of mixing and cool-down; nil: the method's own. Needs Releases, excludes Robust
+	Consensus Consensus // the steps of mixing and cool-down; nil: the method's own; needs Releases, excludes Robust
 	Shrink    float64   // threshold of the last model, divided by sqrt(rounds with data); see [Machine.Model]
 
 	// Robust, if not 0, bounds each neighbor's total influence over the run; it must be at least 1. For each neighbor,

@@ -114,6 +114,7 @@ func (m *Machine) look(i int, steps []int32) {
 // shown returns y, an upper bound on the squared distance between a neighbor's release and its previous release, in
 // units of the noise variance, and n, the number of coordinates. Both are 0 if the release needs no noise. steps is the
 // change on the grid.
+//
 // Wherever the public part lies, the true squared distance is stochastically at least a chi-square variable with n
 // degrees of freedom. y is at least the true one, because it adds the half grid step per coordinate that rounding may
 // have removed. With pairwise noise the variance is the part that the run's assumed colluders do not know.
