@@ -12,7 +12,7 @@ import (
 // A member that a neighbor has driven to the edge of the public bound shows full noise there, so the checks for missing
 // noise do not exclude it. None of its releases is impossible.
 func TestRoomForNoise(t *testing.T) {
-	for _, members := range []int{0, 2} { // without a number of members the bound is the end of the grid
+	for _, members := range []int{0, 2} { // if the number of members is unknown (0), the bound is the end of the grid
 		roomForNoise(t, members)
 	}
 }

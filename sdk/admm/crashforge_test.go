@@ -7,8 +7,8 @@ import (
 )
 
 // forge replaces a message of node 0 by a message of an adversary. The adversary knows everything public about the
-// receiver, in particular the centre of its next release. It decides once per incarnation and round, with rare
-// exceptions. forge returns false if the adversary waits.
+// receiver, in particular the centre of its next release. It chooses one message per incarnation and round of the
+// receiver, with rare exceptions. forge returns false if the adversary waits.
 func (w *world) forge(n *node, p *packet) bool {
 	r, m := p.msg.Round, n.m
 	if !carries(p.msg) || !n.up {
@@ -29,7 +29,7 @@ func (w *world) forge(n *node, p *packet) bool {
 }
 
 // aim invents a message that moves the centre of the receiver's next release to the edge of its range, just inside or
-// outside, or that is as large as possible. Sometimes it changes nothing.
+// outside, or a message whose numbers are as large as possible. Sometimes it returns the honest message.
 func (w *world) aim(m *Machine, p *packet) Payload {
 	made := Payload{slices.Clone(p.vector[:p.nv]), slices.Clone(p.grid[:p.ng])}
 	i := slices.IndexFunc(m.edges, func(e edge) bool { return e.peer == p.msg.From })

@@ -52,8 +52,8 @@ const (
 // odds are the probabilities of faults in 256ths, and the duration of the world.
 type odds struct {
 	crash, tear, rare int  // to die while busy, while writing a slot, and while waiting
-	tick, deliver     int  // of a step
-	lose, twice, late int  // of a message
+	tick, deliver     int  // of a tick and of a delivery in a step
+	lose, twice, late int  // of the loss, the repetition and the delay of a message
 	leave             bool // finished nodes leave at their own time; otherwise all stay until the calm
 	span, after       int  // steps before the calm, and after all are finished
 }

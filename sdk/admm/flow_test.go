@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// flowing returns the flows for the mixing and cool-down rounds of a graph.
+// flowing returns the Chebyshev coefficients of a graph, for mixing and cool-down rounds.
 func flowing(n int, edges [][2]int) Consensus {
 	g, err := graph.New(n, edges)
 	if err != nil {

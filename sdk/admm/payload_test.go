@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// onAGrid is a private configuration whose releases lie on a grid of 4 bits.
+// onAGrid returns a change that makes a configuration private, with releases on a grid of step sigma/16.
 func onAGrid(releases bool) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)

@@ -55,9 +55,9 @@ func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
 	return m
 }
 
-// Every client dies after each of its releases and restarts from its store. Every other time the newest state is only
-// half written, so that the client restarts from the state before, without an older one. The models are those of the
-// undisturbed run, for every payload.
+// Every client dies after each of its releases and restarts from its store. After every second release the write of the
+// newest state is torn, so the client restarts from the previous state alone. The models are those of the undisturbed
+// run, for every payload.
 func TestRestoreAfterEveryRelease(t *testing.T) {
 	for _, c := range []struct {
 		name   string
