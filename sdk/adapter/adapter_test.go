@@ -217,7 +217,7 @@ func TestRandomSubspaceIsAnIsometryInTheMean(t *testing.T) {
 	}
 }
 
-// signs returns the signs of a seed, as the expansion of a one.
+// signs returns the signs of a seed: the expansion of the single number 1 in the form random.
 func signs(of int, seed uint64) []float32 {
 	a, _ := New(Spec{Form: Random, Dim: 1, Of: of, Seed: seed}, nil, nil)
 	x := make([]float32, of)

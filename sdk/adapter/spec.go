@@ -57,7 +57,7 @@ func Parse(text string, of int) (*Spec, error) {
 	again := "none"
 	switch s.Form, _, _ = strings.Cut(text, ":"); s.Form {
 	case Random:
-		_, _ = fmt.Sscanf(text, "random:%d:%d", &s.Dim, &s.Seed) // text that does not match is found below
+		_, _ = fmt.Sscanf(text, "random:%d:%d", &s.Dim, &s.Seed) // a mismatch is detected below
 		again = fmt.Sprintf("random:%d:%d", s.Dim, s.Seed)
 	case LoRA:
 		_, _ = fmt.Sscanf(text, "lora:%d:%d:%s", &s.Rank, &s.Seed, &matrices)
@@ -104,7 +104,7 @@ func (s *Spec) String() string {
 	return string(text)
 }
 
-// trained returns the d that follows from Ranges or Matrices, as far as these are valid, and Dim for other forms.
+// trained returns d. It computes d from Ranges or Matrices, without checking them; for other forms it returns Dim.
 func (s *Spec) trained() (d int64) {
 	switch s.Form {
 	case Coords:

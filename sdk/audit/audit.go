@@ -153,7 +153,7 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 	}
 }
 
-// curve compares the levels of pairwise noise in the certificate with those of the fleet's graph.
+// curve compares the levels of pairwise noise in the certificate with the levels that follow from the fleet's graph.
 func (x *auditor) curve() error {
 	p := x.fleet.Privacy
 	want, err := x.fleet.Levels()
@@ -235,7 +235,8 @@ func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) 
 	return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)
 }
 
-// ledger checks that the lifetime is of the ledger that the head names, in the same or a later state.
+// ledger checks that the certificate's lifetime comes from the ledger that the signed head names. The state of this
+// ledger must be the one in the head or a later one.
 func (x *auditor) ledger() error {
 	named := x.found.LedgerHead()
 	switch {
@@ -251,7 +252,8 @@ func (x *auditor) ledger() error {
 	return nil
 }
 
-// stopped checks that enough members asked for the certificate's early end or an earlier one.
+// stopped checks the early end of the run in the certificate: enough members must have requested an end with this round
+// or an earlier one.
 func (x *auditor) stopped() error {
 	c, f := x.c, x.fleet
 	if c.EndedAfter == 0 {

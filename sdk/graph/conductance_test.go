@@ -134,7 +134,7 @@ func TestConductanceOfAllChoices(t *testing.T) {
 	t.Logf("%d of %d are exact, the loosest bound is %.3f of the truth", exact, all, loose)
 }
 
-// graphs returns how many random graphs to test: many with SPADE_LONG, otherwise a quarter.
+// graphs returns how many random graphs to test: many with SPADE_LONG, otherwise a quarter of that.
 func graphs(many int) int {
 	if os.Getenv("SPADE_LONG") == "" {
 		many /= 4
@@ -245,7 +245,7 @@ func TestConductanceOfCompleteGraphs(t *testing.T) {
 	}
 }
 
-// More colluders or less pairwise noise hide less; more edges hide more.
+// More colluders or less pairwise noise leave less noise to hide a node; more edges leave more.
 func TestConductanceIsMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for k := range graphs(40) {
