@@ -92,7 +92,8 @@ func await[T any](c <-chan T, long time.Duration) (v T, late error) {
 	}
 }
 
-// awaitEnd waits for an error that is good; what names the call in the message.
+// awaitEnd waits for the result of a call and returns an error unless good accepts the result. what names the call in
+// the error.
 func awaitEnd(what string, c <-chan error, good func(error) bool) error {
 	err, late := await(c, patience)
 	if late != nil || !good(err) {

@@ -9,7 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// brief selects fewer draws than with SPADE_LONG; each test still fails with its mutations.
+// brief reports whether a test makes fewer draws than with SPADE_LONG. With fewer draws, each test still detects its
+// mutations.
 func brief() bool { return testing.Short() || os.Getenv("SPADE_LONG") == "" }
 
 // logit is m samples of two classes with d features: f_h(x) = (s(a_h.x) - y_h)^2 with the logistic function s.

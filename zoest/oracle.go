@@ -15,7 +15,7 @@ type Oracle interface {
 	Loss(ctx context.Context, x []float32, sample int) (float64, error)
 }
 
-// OracleFunc is a function as an [Oracle].
+// OracleFunc makes a function an [Oracle].
 type OracleFunc func(ctx context.Context, x []float32, sample int) (float64, error)
 
 // Loss calls f.
@@ -26,9 +26,9 @@ func (f OracleFunc) Loss(ctx context.Context, x []float32, sample int) (float64,
 // BatchOracle is an [Oracle] that answers several queries at once: an external program, a GPU, several cores.
 type BatchOracle interface {
 	Oracle
-	// Losses stores the loss of queries[i] in losses[i], of the same length, or NaN if it cannot be computed. After an
-	// error no loss is usable. Results must not depend on how queries are grouped. The caller owns the points, which
-	// are valid only during the call.
+	// Losses stores the loss of queries[i] in losses[i], or NaN if the loss cannot be computed. Both slices have the
+	// same length. After an error no loss is usable. Results must not depend on how queries are grouped. The caller
+	// owns the points, which are valid only during the call.
 	Losses(ctx context.Context, queries []Query, losses []float64) error
 }
 

@@ -211,8 +211,8 @@ func TestSeededFootprint(t *testing.T) {
 	runtime.KeepAlive(e)
 }
 
-// BenchmarkVariance measures the variance E|v - E v|^2 of both estimators at b = 1, 8 and m, on a loss of about one
-// half with a slope.
+// BenchmarkVariance measures the variance E|v - E v|^2 of the paper's and the centered estimator at b = 1, 8 and m, on
+// a loss of about one half with a slope.
 //
 //	go test -run xxx -bench Variance ./zoest
 func BenchmarkVariance(b *testing.B) {

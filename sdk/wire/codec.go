@@ -35,14 +35,14 @@ const maxRound = math.MaxInt32
 // MaxDim is the highest dimension of a [Codec]. Its frames take 1 GiB.
 const MaxDim = 1 << 28
 
-// maxField bounds each field of [admm.Signed] except Other, in bytes. maxSigned bounds their sum in one frame, without
-// offer, stops, digests and relayed statements.
+// maxField is the largest length, in bytes, of each of the fields Own, Proof, Countersign and Known of [admm.Signed].
+// maxSigned is the largest total length of Own, Proof, Other and Countersign in one frame.
 const (
 	maxField  = 256
 	maxSigned = 2*signed.Size + signed.MaxEarlier
 )
 
-// frameRoom is the size of a frame without the numbers of its vector or grid.
+// frameRoom is an upper bound, in bytes, on the size of a frame without the numbers of its vector or grid.
 const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
 
 // MaxFrame returns an upper bound, in bytes, of every [Hello] and every frame of dimension dim in 1..MaxDim: four bytes

@@ -300,7 +300,7 @@ func allocated(do func()) uint64 {
 }
 
 // Frames with random errors do not make Decode panic or allocate much, and accepted frames survive a second round trip.
-// The test tries 100,000 with SPADE_LONG, otherwise a quarter, or WIRE_MUTATIONS of them.
+// The test tries 100,000 frames with SPADE_LONG, otherwise a quarter of that, or as many as WIRE_MUTATIONS says.
 func TestMutations(t *testing.T) {
 	count := 25_000 * trials()
 	if s := os.Getenv("WIRE_MUTATIONS"); s != "" {

@@ -24,7 +24,7 @@ const (
 type Snapshot struct {
 	Fleet  [32]byte // SHA-256 of the fleet file's canonical form
 	Member string   // owner of the state: 1 to 64 bytes of UTF-8
-	Build  string   // version of the arithmetic that made it: 1 to 64 bytes of UTF-8
+	Build  string   // version of the arithmetic that computed the state: 1 to 64 bytes of UTF-8
 
 	// State is the machine's state. Peers stores its neighbors by name: DecodeSnapshot sets their numbers to 0. State.X
 	// has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in epoch 0.

@@ -119,7 +119,7 @@ func (c Choice) Text(value int) ([]byte, error) {
 	return name, c.Parse(&value, name)
 }
 
-// Parse sets value to the one with the given name.
+// Parse sets *value to the index of the given name, or to 0 for an empty name. It fails if no value has the name.
 func (c Choice) Parse(value *int, name []byte) error {
 	i := slices.Index(c.Names, string(name))
 	if len(name) == 0 {

@@ -77,8 +77,8 @@ const (
 	expMost  = 709.78
 )
 
-// expPoints are arguments over the whole range, near zero at every magnitude, and where the multiple of ln 2 in the
-// reduction changes; then the ends.
+// expPoints are arguments over the whole range, near zero at every magnitude, where the multiple of ln 2 in the
+// reduction changes, and at the ends of the range.
 func expPoints(n int) []float64 {
 	r := rand.New(rand.NewPCG(10, 11))
 	var xs []float64
@@ -96,7 +96,7 @@ func expPoints(n int) []float64 {
 }
 
 // logPoints are positive numbers of all magnitudes, including subnormals, close to 1, and where the reduction to
-// [sqrt(1/2), sqrt 2) changes; then the ends.
+// [sqrt(1/2), sqrt 2) changes; and at last the ends of the range.
 func logPoints(n int) []float64 {
 	r := rand.New(rand.NewPCG(12, 13))
 	var xs []float64
