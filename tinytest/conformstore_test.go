@@ -113,7 +113,7 @@ func (c *storeTrial) check() error {
 	return nil
 }
 
-// both checks at once and after a restart.
+// both compares Load with the expected content twice: at once, and after a restart.
 func (c *storeTrial) both() error {
 	if err := c.check(); err != nil {
 		return err

@@ -61,7 +61,7 @@ func TestGoldenNetwork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clients := clientsOf(kite, 70, c.change)
 			for i := range clients {
-				if name != "private" { // private runs keep the bounded loss; the others get the paper's
+				if name != "private" { // private runs keep their bounded loss; all other runs get the loss of the paper
 					clients[i].Oracle = tinytest.SquaredProbability(5, i, 70, clients[i].Config.Estimator.Samples)
 				}
 			}

@@ -94,7 +94,8 @@ func copyOf(states []state.Record) []state.Record {
 	return all
 }
 
-// lastTwo returns the first two of two lists, both newest first.
+// lastTwo returns the newest two records of two lists, both newest first. All records of newer come before those of
+// older.
 func lastTwo(newer, older []state.Record) []state.Record {
 	all := slices.Concat(newer, older)
 	return all[:min(2, len(all))]

@@ -52,12 +52,13 @@ func (p logit) gradient(x []float32) []float64 {
 	return g
 }
 
-// equal returns the estimates of mu times the gradient along a path of points, one step at each, with all samples.
+// equal is a method that returns the estimates of mu times the gradient along a path of points, one step at each point,
+// with all samples.
 type equal func(round int, path [][]float32) [][]float32
 
 // relativeError is the squared distance of a round's mean estimate from mu times the mean gradient, divided by the
 // latter's squared length, in the given rounds and averaged over paths. The path is that of gradient descent, the same
-// for all.
+// for all methods.
 func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) equal, rounds []int) []float64 {
 	const rate, queries = 0.5, 4
 	paths := min(12, 8000/d)

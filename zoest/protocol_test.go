@@ -278,7 +278,7 @@ func TestFillRestarts(t *testing.T) {
 					e.Step(x)
 					q, _ = next(e)
 				}
-				if err := e.Answer(100 * loss(q)); err != nil { // other losses, to expose remains of them
+				if err := e.Answer(100 * loss(q)); err != nil { // different losses: any trace of them would change the result
 					t.Fatal(err)
 				}
 			}

@@ -75,7 +75,7 @@ type model struct {
 	memory []float32       // all slices below
 	slopes []float32       // g, m rows of d
 	levels []float32       // c
-	tail   *[tails]float32 // numbers common to all components, see below
+	tail   *[tails]float32 // numbers common to all components; the constants below are its indices
 
 	// of the stage
 	low, high  float64 // the range at the start of the stage

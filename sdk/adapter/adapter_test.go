@@ -153,7 +153,7 @@ func TestExpandGolden(t *testing.T) {
 	}
 }
 
-// The tests of the Python helper have the same hashes.
+// The tests of the Python helper check the same hashes.
 func TestExpandGoldenOfPython(t *testing.T) {
 	const of = 10_001
 	base, c := make([]float32, of), make([]float32, 100)

@@ -98,7 +98,7 @@ func ParseRanges(text string) (ranges [][2]int, dim int, err error) {
 	return ranges, dim, nil
 }
 
-// String returns the spec as a line of JSON. A program that expands c itself repeats it in its hello.
+// String returns the spec as a line of JSON. A program that expands c itself repeats this line in its hello.
 func (s *Spec) String() string {
 	text, _ := json.Marshal(s) // its fields can always be encoded
 	return string(text)

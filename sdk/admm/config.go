@@ -88,8 +88,8 @@ func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
 // Last returns the number of the last release: Learning() + C.
 func (c *Config) Last() int { return c.Learning() + c.Cooldown }
 
-// Data returns, for n = releases, how many of the releases 1 to n use data. In a private run only these have noise and
-// a cost.
+// Data returns how many of the first n releases use data, where n is the argument. In a private run only these have
+// noise and a cost.
 func (c *Config) Data(releases int) int { return min(c.rounds(), (releases+c.Mixing)/(1+c.Mixing)) }
 
 // Schedule gives a parameter per round: one value for all rounds, or one value per round.

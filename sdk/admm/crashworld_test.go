@@ -72,7 +72,7 @@ const (
 	answerAnswers         // the Resent flag, and the limit of one answer per tick, are ignored
 	leaveEarly            // a node leaves with its last release, before it holds those of its neighbors
 	noReserve             // a release is not charged
-	lyingDisk             // node 0 is told of an fsync that did not happen
+	lyingDisk             // node 0's disk confirms an fsync that did not happen
 	lyingDiskQueues       // as lyingDisk, and messages to a dead node reach its next incarnation
 	nameless              // as lyingDiskQueues, and all incarnations have the same number
 

@@ -36,7 +36,8 @@ type sighting struct {
 	steps   int32 // if it did not end: the grid point of the second release
 }
 
-// farOut is the largest centre, in grid steps. A release around it never leaves the grid and shows all of its noise.
+// farOut is the largest centre, in grid steps, around which no release leaves the grid, whatever its noise. So a
+// release there shows all of its noise.
 const farOut = gridLimit - 1 - (0.5+14)*256
 
 // attempt makes two releases. The first uses no data. For the second, the neighbor puts the centre half a sigma from

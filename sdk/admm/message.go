@@ -63,8 +63,8 @@ type Signed struct {
 	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run with pairwise noise
 	Stops       []byte // the early-stop requests that the sender knows; not in Join, Conflict, Question and Relay
 	Digests     []byte // see trust.Gossip; of a Question and a Conflict: which member it is about
-	Relayed     []byte // of a Relay: offers
-	Known       []byte // in a Relay: two bits per member: its latest device, from 1, whose offer the sender holds
+	Relayed     []byte // in a Relay: the offers
+	Known       []byte // in a Relay, two bits per member: its latest device, from 1, whose offer the sender holds
 }
 
 // Payload returns the message's vectors without copying them.

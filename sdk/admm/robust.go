@@ -216,7 +216,7 @@ func (m *Machine) cutBack(radius float64) (clipped bool) {
 	r, d := m.robust, len(m.x)
 	for i, distance := range r.distance {
 		seen := &r.seen[i]
-		if m.absent(i) { // its total move is removed once
+		if m.absent(i) { // its total move is removed from the penalty, once
 			seen.Distance, seen.Bound, seen.Aside = 0, 0, !m.gone(i)
 			clipped = clipped || seen.Aside || slices.ContainsFunc(part(r.moved, i, d), func(x float32) bool { return x != 0 })
 			continue

@@ -179,8 +179,8 @@ func TestRobustSetsAside(t *testing.T) {
 	}
 }
 
-// A member whose release shows less noise than it should is detected. An honest member is never detected, wherever it
-// moves.
+// A member that sends one release with much less noise than required is detected. An honest member is never detected,
+// wherever it moves.
 func TestRobustStill(t *testing.T) {
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
 	for _, c := range []struct {
@@ -214,15 +214,15 @@ func TestRobustStill(t *testing.T) {
 	}
 }
 
-// A member whose releases together have too little noise is excluded permanently, even if it starts late or once shows
-// much noise. An honest member never is.
+// A member whose releases together have too little noise is excluded permanently, even if it withholds noise only late
+// in the run, or once sends a release far from the previous one. An honest member is never excluded.
 func TestRobustQuiet(t *testing.T) {
 	const d, sigma, step, rounds = 6, 0.2, 0.2 / 16, 300
 	chance := rng.New(2, rng.Address{Purpose: rng.Fault})
 	for _, c := range []struct {
 		share     float64 // of the required standard deviation
 		honest    int     // earlier releases with full noise
-		effective float64 // in standard deviations; with pairwise noise
+		effective float64 // required standard deviation with pairwise noise, in units of sigma; 0: no pairwise noise
 		jump      int     // the release with a far jump, or 0
 		want      int     // the last release that may detect it; 0: never
 	}{

@@ -208,7 +208,7 @@ func TestDecayRate(t *testing.T) {
 		for _, share := range []float64{0.3, 0.7, 0.95} {
 			t.Run(spec+" at "+strconv.FormatFloat(share, 'g', -1, 64), func(t *testing.T) {
 				a := g.Gain(share, kickedRho)
-				slow := 1 // the first or the last of the modes above the mean
+				slow := 1 // index of the slowest mode: the first or the last one, except the mode of the mean
 				if graph.Contraction(a, kickedRho, values[n-1]) > graph.Contraction(a, kickedRho, values[1]) {
 					slow = n - 1
 				}

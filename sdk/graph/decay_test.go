@@ -19,7 +19,8 @@ func (s covariance) round(g, noise float64) covariance {
 	}
 }
 
-// decayOfModes returns the Step and Mix of a Decay, and Left, by the sum over all modes.
+// decayOfModes returns what Decay should measure: steps has Step and then Mix, and left has Left. It adds up the modes
+// exactly instead of drawing noise.
 func decayOfModes(lambdas []float64, a, rho float64, s Schedule) (steps, left []float64) {
 	modes, logs := make([]covariance, len(lambdas)), make([]float64, 1+s.Mixing)
 	learning, last := s.Rounds*(1+s.Mixing), 0.0

@@ -8,6 +8,6 @@ func Variants() []Kernels { return []Kernels{Reference} }
 // Chosen names the variant that the exported functions use.
 func Chosen() string { return "Go" }
 
-// Choose makes the exported functions use the variant with the given name, if this build can, and reports whether they
+// Choose makes the exported functions use the variant with the given name, if it is available, and reports whether they
 // now use it.
 func Choose(name string) bool { return name == "Go" }

@@ -2,8 +2,8 @@ package vec
 
 import "math"
 
-// The kernels in Go are the definition of the assembly. A product that feeds a sum is converted first, which forbids
-// the compiler to fuse the two operations.
+// The kernels in Go define the results of the assembly. A product that feeds a sum is converted first, which forbids
+// the compiler from fusing the two operations.
 
 // The block and lane sizes that fix the order of a reduction; see the package comment.
 const (

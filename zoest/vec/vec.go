@@ -116,7 +116,7 @@ func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
 }
 
 // SignReplaceRows applies [SignReplace] to rows of a table. The rows of the table are adjacent and have the length of
-// v. Call i is for row number rows[i], with the factor c[i].
+// v. For each i in order, it replaces row number rows[i], with the factor c[i].
 func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32) {
 	d, words := len(v), SignWords(len(v))
 	abar, c = abar[:d:d], c[:len(rows)]
