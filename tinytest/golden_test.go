@@ -170,7 +170,7 @@ func traceOf(ctx context.Context, s *sim.Sim) (string, error) {
 	return text.String(), err
 }
 
-// stateHashes returns the hashes of a line, each after a space.
+// stateHashes returns the hashes of a state for a line of the trace, each after a space.
 func stateHashes(s admm.State) string {
 	h := sha256.New()
 	var buf, line []byte

@@ -274,7 +274,7 @@ func (tr *trial) ownership() error {
 	return nil
 }
 
-// slowReceiver makes one member send to another that does not receive, until it can send no more.
+// slowReceiver makes one member send to another that does not receive, until the sender can send no more.
 func (tr *trial) slowReceiver() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -106,7 +106,7 @@ func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) eq
 
 // With four queries per sample and round, tracking has a smaller error than symmetric two-point estimates (f(x + mu*u)
 // - f(x - mu*u))/2*u by the 40th round. The test logs the relative squared error of v, summed over the round's steps,
-// of each kind and law.
+// for each kind of estimator and each distribution of directions.
 //
 //	SPADE_LONG=1 go test -run EqualQueries -v ./zoest
 func TestErrorAtEqualQueries(t *testing.T) {

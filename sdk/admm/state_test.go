@@ -115,7 +115,7 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if net.machines[i].round > before { // dead before anything is sent
+				if net.machines[i].round > before { // the client dies before it sends anything
 					if (step+i)%4 < 2 {
 						torn++
 						net.machines[i] = reborn(t, cfgs[i], kept[i][:min(len(kept[i]), 1)]...)

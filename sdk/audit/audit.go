@@ -33,10 +33,10 @@ func (r *Report) LedgerHead() *dpmech.Head {
 // Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts only the fleet and
 // keys, which returns a member's valid keys. The error names each wrong field.
 //
-// The certificate must pass [dpmech.Certificate.Verify], be about this fleet, run and a member, have the clip, noise,
-// delta, limit, mixing and cool-down of the fleet, and be signed by the member. Certificate recomputes how much
-// pairwise noise remains. The member must have signed the head, which must be the last release that is counted. Every
-// countersignature must be of that head and by a neighbor.
+// The certificate must pass [dpmech.Certificate.Verify], be about this fleet, this run and one of its members, have the
+// clip, noise, delta, limit, mixing and cool-down of the fleet, and be signed by the member. Certificate recomputes how
+// much pairwise noise remains. The member must have signed the head, which must be the last release that is counted.
+// Every countersignature must be of that head and by a neighbor.
 //
 // An audit does not prove that the member drew its noise. Without a countersignature it does not prove that the head
 // was the last release: the member may have rolled back its ledger, its chain of releases and its certificate together.

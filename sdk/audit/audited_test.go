@@ -20,7 +20,7 @@ type audited struct {
 	fleet  *sdk.Fleet
 	ledger *state.Ledger
 	heads  []signed.Statement // signed releases of b, in order
-	blank  []int              // rounds whose releases have no pairwise noise, though the others do
+	blank  []int              // rounds whose releases have no pairwise noise, although other releases do
 	method sdk.Method         // method with the actual end of the run
 }
 

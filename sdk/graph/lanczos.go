@@ -9,7 +9,7 @@ import (
 // Limits of the eigenvalue iterations. An eigenvalue's error is of the order of the residual's square divided by the
 // gap to the next eigenvalue, far below tolerance unless eigenvalues are crowded.
 const (
-	maxSteps  = 300   // maximum steps of a complete run; minimum of a run without a basis
+	maxSteps  = 300   // maximum steps of a complete run; minimum steps of a run without a basis
 	tolerance = 1e-5  // residual, as a share of the largest eigenvalue, that ends the iteration
 	settled   = 1e-12 // residual below which further steps have no effect
 	runWork   = 1e9   // numbers that a run may read, in a second or two

@@ -131,7 +131,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	return appendItem(dst, &e)
 }
 
-// limits is a number with its limits.
+// limits is a number, its name in errors, and the least and the greatest value that are allowed.
 type limits struct {
 	name      string
 	n, lo, hi int64
