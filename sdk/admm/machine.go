@@ -72,9 +72,10 @@ type Machine struct {
 
 // Ready lists a driver's duties, in the order of the fields.
 type Ready struct {
-	// Reserve is 0 unless the next release is private. Then it is the number of this release among the K releases with
-	// data, counted from 1. Durably charge its cost before the next call of Ready, which draws the noise. If the budget
-	// does not cover the cost, never call the machine again. From here to Released only the noise source can fail.
+	// Reserve is 0 unless the next release is private. If the next release is private, Reserve is its number among the
+	// K releases with data, counted from 1. Durably charge its cost before the next call of Ready, which draws the
+	// noise. If the budget does not cover the cost, never call the machine again. From here to Released only the noise
+	// source can fail.
 	Reserve int
 	// Released is the number of the release that was just made (Model returns it), or 0. Durably store State, then
 	// durably mark the release as one that may have been sent. Only then send or show it.

@@ -18,7 +18,7 @@ type Influence struct {
 	Distance, Bound float64
 
 	// Aside is true if the total distance that was clipped over all rounds exceeds four times Bound. The client then
-	// ignores the neighbor. This is decided anew in each round.
+	// replaces the neighbor's total move by the median. This is decided anew in each round.
 	Aside bool
 
 	Still int // the release that proved that the neighbor's releases have less noise than an honest member's; 0: none
@@ -91,8 +91,8 @@ func newRobust(cfg Config) *robust {
 
 // look compares a neighbor's release with the neighbor's previous release. It excludes the neighbor permanently if one
 // release has too little noise (see still), or if all releases together do: the bits of evidence start at c = start,
-// never fall below 0, and reach h + c (sdk/ROBUST.md, Lemma 1). With this h, the probability that any honest member is
-// excluded in a run is at most 2^-20.
+// never fall below 0, and reach h + c (sdk/ROBUST.md, Lemma 1). With this h, the evidence excludes any honest member of
+// a run with probability at most 2^-20.
 func (m *Machine) look(i int, steps []int32) {
 	r, seen := m.robust, &m.robust.seen[i]
 	if y, n := m.shown(steps); n > 0 {

@@ -28,7 +28,7 @@ import (
 //   - nothing of a release leaves before it is stored and, if it has data, charged and marked;
 //   - a device that took over requests no loss, and sends nothing before the whole run is charged;
 //   - a ledger has one entry per release with data that was made, and at most one more, which was reserved when the
-//     process died; after a takeover it has an entry for every release of the run;
+//     process died; after a takeover it has an entry for every release with data of the run;
 //   - a disk that keeps what it confirms is never mistaken for one that was rolled back.
 type siege struct {
 	seed    uint64

@@ -81,8 +81,8 @@ func (m *Machine) arrived(e *edge) bool {
 }
 
 // TakeOver returns the machine of a replacement device, from the Stand messages of at least one neighbor, in any order.
-// cfg.Epoch must be 1..[MaxTakeovers], and cfg.Releases must be set. Before the first call of Ready, durably store
-// [Machine.State], and show it as after a release.
+// cfg.Epoch must be 1..[MaxTakeovers], and cfg.Releases must be set. Before the first call of Ready, store and show
+// [Machine.State] as after a release.
 func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 	switch {
 	case !cfg.Releases || cfg.Epoch < 1 || cfg.Epoch > MaxTakeovers:
