@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/*.trace from what the code computes now")
 
-// The whole network has the same bits on every processor, with assembly and without: each estimator, law of
+// The whole network has the same bits on every processor, with assembly and without: each estimator, distribution of
 // directions, table and payload is in at least one of these runs of six clients. d = 70 is more than one word of signs
 // and one round of the 64 lanes. After an intended change of results, rewrite the files with -update.
 func TestGoldenNetwork(t *testing.T) {

@@ -148,7 +148,7 @@ func (tr *trial) recv(ctx context.Context, at int) (a arrival) {
 	return a
 }
 
-// pass repeats a frame until it arrives and returns it as received. Earlier frames may arrive again.
+// pass sends a frame again and again until it arrives, and returns the received frame. Earlier frames may arrive again.
 func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 	for range int(patience / again) {
 		if err := tr.send(from, tr.names[to], frame); err != nil {

@@ -53,8 +53,8 @@ func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 // Ask sends queries to an oracle, all at once if it is a [BatchOracle], and stores the results in losses, of the same
 // length. It retries each query that fails or whose loss is not [Usable], alone and up to retries times. If a batch
 // fails as a whole, it sends each query alone. A query without an answer gets NaN, and Ask returns the first such
-// query's error. If ctx ends, Ask returns that error, and losses must not be used. A panic of the oracle becomes an
-// error: a crash on some data would reveal something about the data.
+// query's error. If ctx ends, Ask returns the error of ctx, and losses must not be used. A panic of the oracle becomes
+// an error: a crash on some data would reveal something about the data.
 func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retries int) error {
 	batch, many := o.(BatchOracle)
 	many = many && len(queries) > 1

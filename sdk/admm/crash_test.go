@@ -152,7 +152,7 @@ func TestCalmWorld(t *testing.T) {
 	}
 }
 
-// Each mutation is detected within a few seeds, and is reported as the expected failure.
+// Each mutation is detected within a few seeds, as the kind of failure that it should cause.
 func TestPlantedFaults(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("about the tests, not the machine: SPADE_LONG=1 runs it")

@@ -47,7 +47,8 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 	for c := range max(p.nv, p.ng) {
 		size, sign := float64(limit), float64(1-2*w.chance.IntN(2))
 		if m.onGrid(m.round + 1) {
-			// The edge of the grid lies between two float32 numbers; size is one of those nearest to it.
+			// The edge of the grid lies between two float32 numbers. size is one of the float32 numbers around the
+			// edge.
 			size = (gridLimit - 64*float64(w.chance.IntN(20)-3)) * step
 		} else {
 			size = limit - float64(w.chance.IntN(8)-2)*m.cfg.Privacy.Sigma

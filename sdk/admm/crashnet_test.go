@@ -147,7 +147,7 @@ func (w *world) receive(n *node, p *packet) {
 			n.m.edges[i].answered = 0
 		}
 	}
-	// An answer to a probe of an earlier incarnation may lead to a false report of a damaged state.
+	// A probe reply that was meant for an earlier incarnation may lead to a false report of a damaged state.
 	if err := n.m.Receive(msg); err != nil && !w.lying() && !w.hostile() && !w.lostSlot &&
 		!(msg.Kind == ProbeReply && p.toIncarnation != n.incarnation) {
 		w.fails(refused, "node %d: %v", n.id, err)

@@ -152,8 +152,8 @@ func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha f
 }
 
 // Ten thousand attempts with each of two data sets: no machine ends after a reservation, and the distribution of all
-// observations (ended or not, charged or not, the release) is within the claim for one round. The test also detects a
-// machine that ends beyond the edge and repeats the round without charge.
+// observations (ended or not, charged or not, the release) is consistent with the privacy claim for one round. The test
+// also detects a machine that ends beyond the edge and repeats the round without charge.
 func TestCrashOracle(t *testing.T) {
 	attempts := 10_000
 	if testing.Short() {

@@ -90,8 +90,8 @@ func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	}
 }
 
-// A machine that was rolled back to an empty disk or an old state stops as soon as one neighbor shows this: in an
-// answer, in the neighbor's own probe, or in a Done.
+// A machine that was rolled back to an empty disk or an old state stops as soon as one neighbor reports a later
+// release: in an answer, in the neighbor's own probe, or in a Done.
 func TestRollback(t *testing.T) {
 	net, kept := afterRounds(t, 9, probing)
 	cfg := configs(4, kite, probing)[2]

@@ -98,8 +98,8 @@ func sign(x float64) float64 {
 	return 1
 }
 
-// If neighbors send their releases, a client knows in every round how far these are from its own release. The paper's
-// messages do not show this.
+// If neighbors send their releases, a client knows in every round how far they are from its own release. With the
+// paper's messages it does not know this distance.
 func TestConsensusError(t *testing.T) {
 	for name, change := range map[string]func(int, *Config){
 		"on a grid": onAGrid(true),

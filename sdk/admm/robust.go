@@ -13,8 +13,8 @@ type Influence struct {
 	Clipped int // rounds in which Config.Robust clipped the neighbor's influence
 	Last    int // the release of the last such round; 0: none
 
-	// Distance is how far from the median the neighbor would have moved this client in total by the last round, and
-	// Bound is its limit.
+	// Distance is how far the neighbor's total move by the last round would be from the median if that round clipped
+	// nothing. Bound is the largest distance that is allowed.
 	Distance, Bound float64
 
 	// Aside is true if the total distance that was clipped over all rounds exceeds four times Bound. The client then
@@ -22,8 +22,8 @@ type Influence struct {
 	Aside bool
 
 	Still int // the release that proved that the neighbor's releases have less noise than an honest member's; 0: none
-	// Outside is the neighbor's first release that was clipped to the public bound, or 0. No honest member makes one.
-	// It is detected only if messages carry releases.
+	// Outside is the neighbor's first release that was clipped to the public bound, or 0. No honest member makes such a
+	// release. It is detected only if messages carry releases.
 	Outside int
 }
 

@@ -351,9 +351,9 @@ func TestRobustJump(t *testing.T) {
 	}
 }
 
-// boundOf relies on this: in each mode of the graph, x(k+1) = q*(x(k) - g*(x(k) + X(k-1)/2)), with X the sum of the x,
-// responds to one push of size 1 with at most 2, for every gain g at which the network is stable and every factor q
-// that a block of mixing leaves of a mode.
+// boundOf relies on a bound for each mode of the graph: the recursion x(k+1) = q*(x(k) - g*(x(k) + X(k-1)/2)), with X
+// the sum of all x so far, responds to one push of size 1 with at most 2. This holds for every gain g at which the
+// network is stable, and for every factor q by which a block of mixing multiplies a mode.
 func TestAnswerToAPush(t *testing.T) {
 	worst := 0.0
 	for _, q := range []float64{1, 0.9, 0.5, 0.1, 0} {

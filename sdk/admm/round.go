@@ -77,7 +77,8 @@ func (m *Machine) nextStage() {
 }
 
 // aim computes the centre of eq. (8), x_i,k - tau*eta*mu*beta*p, before a release is reserved. A client without
-// neighbors ends here if its own steps diverge. Neighbors cannot end it, because release clips to the public bound.
+// neighbors ends here if its own steps diverge. Neighbors cannot end the client, because release clips to the public
+// bound.
 func (m *Machine) aim() {
 	m.aimed = true
 	copy(m.centre, m.x)

@@ -34,7 +34,7 @@ type device struct {
 	shown  map[place]content
 }
 
-// lines is the run's part of a ledger, and its mark.
+// lines is the part of a ledger that belongs to the run, and the run's mark.
 type lines struct {
 	reserved, marked int
 	drawing          bool    // a release was reserved and is not stored yet

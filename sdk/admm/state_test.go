@@ -33,7 +33,8 @@ func (b *byRound) Read(p []byte) (int, error) {
 	return s.Read(p)
 }
 
-// reborn returns a machine from stored states, or a fresh one, with noise by round.
+// reborn returns a machine restored from stored states, or a new machine if there are none. Its noise depends only on
+// client and round.
 func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
 	t.Helper()
 	noise := &byRound{client: int(cfg.Estimator.Client)}

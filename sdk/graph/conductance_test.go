@@ -47,7 +47,7 @@ func resistance(g *Graph, w float64, i int, gone []bool) float64 {
 	return 1 / c[i][n]
 }
 
-// rounding is more than the error of resistance on nine nodes.
+// rounding is an upper bound on the relative error of the function resistance for nine nodes.
 const rounding = 1e-13
 
 func reference(g *Graph, ratio float64, colluders int) float64 {
@@ -396,7 +396,7 @@ func BenchmarkConductance(b *testing.B) {
 	}
 }
 
-// described is mustParse, and also accepts random regular graphs.
+// described returns the graph of a spec, like mustParse, but makes a random regular graph as the sum of random rings.
 func described(t testing.TB, spec string, n int) *Graph {
 	t.Helper()
 	degree := 0

@@ -15,8 +15,8 @@ import (
 // frameVersion is the only version of frames that this package writes and reads.
 const frameVersion = 1
 
-// Protocol is the version of the protocol between nodes, sent in each [Hello]. Version 2 requires signed releases and
-// proof of claims.
+// Protocol is the version of the protocol between nodes, sent in each [Hello]. Version 2 requires that nodes sign their
+// releases and prove what they claim about other nodes' releases.
 const Protocol = 2
 
 // Heartbeat is the frame of a node that has no other message, an empty map. Do not change it.
@@ -32,7 +32,7 @@ func IsQuestion(frame []byte) bool {
 
 const maxRound = math.MaxInt32
 
-// MaxDim is the highest dimension of a [Codec]. Its frames take 1 GiB.
+// MaxDim is the highest dimension of a [Codec]. A frame of this dimension takes up to 1 GiB.
 const MaxDim = 1 << 28
 
 // maxField is the largest length, in bytes, of each of the fields Own, Proof, Countersign and Known of [admm.Signed].
@@ -181,7 +181,7 @@ func (f *frame) checkSigned() error {
 }
 
 // Codec encodes and decodes the frames of one run, all of one dimension, and holds the compression's work space. One
-// goroutine may call Append while another calls Decode, but two must not call the same method at once.
+// goroutine may call Append while another calls Decode, but two goroutines must not call the same method at once.
 type Codec struct {
 	dim int
 	enc packer

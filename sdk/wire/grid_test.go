@@ -263,8 +263,8 @@ func TestDecodeRefusesPackedOfOtherDimension(t *testing.T) {
 	}
 }
 
-// A frame makes a codec allocate at most what its dimension requires. After that, a malformed frame allocates at most
-// 64 KiB.
+// The first valid frame makes a codec allocate at most what its dimension requires. After that, a malformed frame makes
+// it allocate at most 64 KiB.
 func TestBombs(t *testing.T) {
 	const dim = 1 << 20
 	c := newCodec(t, dim)

@@ -26,8 +26,9 @@ type Snapshot struct {
 	Member string   // owner of the state: 1 to 64 bytes of UTF-8
 	Build  string   // version of the arithmetic that computed the state: 1 to 64 bytes of UTF-8
 
-	// State is the machine's state. Peers stores its neighbors by name: DecodeSnapshot sets their numbers to 0. State.X
-	// has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in epoch 0.
+	// State is the machine's state. Peers stores the names of its neighbors instead of their numbers, which
+	// DecodeSnapshot sets to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in
+	// epoch 0.
 	State admm.State
 	Peers []Peer // peers of the edges of State, in the same order; nil if there are none
 
