@@ -59,10 +59,10 @@ type Signed struct {
 	Own         []byte // a signed release of the sender: that of Round, or the sender's last one
 	Proof       []byte // a signed release of the receiver, to prove a claim; in a Question: of the member in question
 	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
-	Countersign []byte // of a Done: the sender's countersignature of the receiver's last release
-	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run with pairwise noise
+	Countersign []byte // in a Done: the sender's countersignature of the receiver's last release
+	Offer       []byte // in a Probe, a ProbeReply and a Start: the sender's signed offer, in a run with pairwise noise
 	Stops       []byte // the early-stop requests that the sender knows; not in Join, Conflict, Question and Relay
-	Digests     []byte // see trust.Gossip; of a Question and a Conflict: which member it is about
+	Digests     []byte // see trust.Gossip; in a Question and a Conflict: the member that it is about
 	Relayed     []byte // in a Relay: the offers
 	Known       []byte // in a Relay, two bits per member: its latest device, from 1, whose offer the sender holds
 }
