@@ -153,7 +153,7 @@ func TestExpandGolden(t *testing.T) {
 	}
 }
 
-// The tests of the Python helper have the same hashes.
+// The tests of the Python helper check the same hashes.
 func TestExpandGoldenOfPython(t *testing.T) {
 	const of = 10_001
 	base, c := make([]float32, of), make([]float32, 100)
@@ -245,7 +245,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// signs returns the signs of a seed, as the expansion of a one.
+// signs returns the signs of a seed: the expansion of the single number 1 in the form random.
 func signs(of int, seed uint64) []float32 {
 	a, _ := New(Spec{Form: Random, Dim: 1, Of: of, Seed: seed}, nil, nil)
 	x := make([]float32, of)
