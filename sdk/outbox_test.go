@@ -32,7 +32,7 @@ func TestOutbox(t *testing.T) {
 				return f != nil
 			}
 			for _, f := range c.put {
-				if f == "" { // the sender takes one
+				if f == "" { // the sender takes one frame
 					take()
 					continue
 				}

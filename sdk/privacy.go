@@ -39,7 +39,7 @@ type Privacy struct {
 	Absent         int     `json:"absent,omitempty"`
 	// Partners, if not 0, is the number of members with which each member shares pairwise noise, neighbors or not.
 	// Neighbors relay the keys. The pairs are the edges of a regular graph made from Method.Seed. Noise shared with a
-	// partner stays in the mean if the partner vanishes. Absent then counts partners that a member may never meet.
+	// partner stays in the mean if the partner vanishes. Absent then counts partners that may be missing from the start.
 	Partners int     `json:"partners,omitempty"`
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }

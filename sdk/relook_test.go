@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// forgetful is a neighbor that denies having seen any node before, and reports the first release of each. It tries to
-// make nodes use the data a second time.
+// forgetful is a neighbor that denies having seen any node before. It tries to make nodes use the data a second time,
+// and reports the first release of each node on looks.
 func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks chan<- struct{}) error {
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// A stop that comes too late, asks for too near a round, or is not allowed is refused with an error and has no effect.
+// A stop that comes too late, that asks for a round too near, or that the fleet does not allow is refused with an error
+// and has no effect.
 func TestStopIsRefused(t *testing.T) {
 	one := func(f *sdk.Fleet, change func(i int, c *sdk.Config)) *sdk.Node {
 		return nodes(t, f, inMemory(t, f), change)[0]
@@ -170,7 +171,7 @@ func TestStopsThatComeTooLate(t *testing.T) {
 		for shape, g := range graphs {
 			rounds := []int{3, 7, 15}
 			if !long {
-				rounds = rounds[(len(name)+int(shape[1]))%3:][:1] // the letters differ
+				rounds = rounds[(len(name)+int(shape[1]))%3:][:1] // this spreads the three rounds over the graphs
 			}
 			t.Run(name+" on a "+shape, func(t *testing.T) {
 				f := stoppable(privateRing(), 1)

@@ -96,11 +96,11 @@ func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *s
 	return all, errors.Join(errs...)
 }
 
-// A member makes two signed releases of one round, each with its own chain: one for some neighbors, one for the rest.
-// Every honest member gets evidence, the member's neighbors continue without it, and nobody else is accused. Let two
-// neighbors with different releases be dist edges apart without the member. When release q+ceil(dist/2)+1 begins, a
-// member between them detects the difference, and questions and answers then overtake no release of the members that
-// relay them. Without the comparison of digests no honest member would receive both releases.
+// A member makes two signed releases of each round from round q on, each with its own chain: one for some neighbors,
+// one for the rest. Every honest member gets evidence, the member's neighbors continue without it, and nobody else is
+// accused. After the member is removed, let dist be the distance of two neighbors with different releases. When release
+// q+ceil(dist/2)+1 begins, a member between them detects the difference. Questions and answers travel an edge at least
+// as fast as releases do. If digests were not compared, no honest member would receive both releases.
 func TestTwoStories(t *testing.T) {
 	for _, c := range []struct {
 		graph string

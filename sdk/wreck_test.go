@@ -284,7 +284,7 @@ func (h *host) look() {
 	}
 }
 
-// kill ends an incarnation, with or without its unsent frames.
+// kill ends an incarnation. Its unsent frames are sent first or lost, at random.
 func (w *wreck) kill(i int) {
 	w.t.Helper()
 	h := w.hosts[i]

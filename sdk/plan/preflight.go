@@ -18,9 +18,9 @@ type PreflightReport struct {
 
 	Forecast *Outlook      // nil if the run is not private, or the settings are wrong
 	Answered time.Duration // duration of the query
-	// Saddle is the size of a set of parameters that change a loss together although neither half of them does, when
-	// moved from zero; 0 if none was found. Their gradient at zero is zero, as in hidden layers, so the run needs an
-	// X0. Saddle depends on the data: keep it on the device.
+	// Saddle is the size of a set of parameters that change a loss if all of them move from zero, but not if only one half
+	// of them moves; 0 if Preflight found no such set. Their gradient at zero is zero, as in hidden layers, so the run
+	// needs an X0. Saddle depends on the data: keep it on the device.
 	Saddle int
 }
 
