@@ -10,7 +10,7 @@ import (
 
 // Check reports why a node cannot be made or cannot finish.
 type Check struct {
-	Config  error           // settings are invalid; missing ones do not count
+	Config  error           // fields of Config are invalid; missing fields do not count
 	State   error           // the stored state is unreadable, or belongs to another run, member or program
 	Privacy error           // the rounds cost more than EpsilonLimit or LimitAll of Privacy; wraps [dpmech.ErrBudget]
 	Ledger  error           // the ledger is rolled back, has releases that the state lacks, or has no room for the rest of the run

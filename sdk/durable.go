@@ -100,7 +100,7 @@ func (n *Node) disclose() {
 		shown := *own
 		n.claims.Seen = &shown
 	}
-	for _, peer := range n.claims.Peers { // they confirm the previous release, not this one
+	for _, peer := range n.claims.Peers { // the countersignatures confirm the previous release
 		peer.Countersign = peer.Countersign[:0]
 	}
 }

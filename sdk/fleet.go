@@ -65,7 +65,7 @@ type Method struct {
 	Seed       uint64             `json:"seed"`       // of directions and batches
 
 	Consensus Consensus `json:"consensus,omitempty"` // in mixing and cool-down rounds
-	Shrink    float64   `json:"shrink,omitempty"`    // final shift to X0 in deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
+	Shrink    float64   `json:"shrink,omitempty"`    // shift of the final model toward X0, in standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
 	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1; 0: no bound; see [admm.Config]
 }
 
@@ -104,7 +104,7 @@ func validName(s string) bool {
 // unbounded is the cost of releases without noise.
 var unbounded = dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 
-// Total returns the zCDP cost of rounds (at most K); infinite if not private.
+// Total returns the zCDP cost of a number of rounds, infinite if not private.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
 		return unbounded

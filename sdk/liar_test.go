@@ -112,7 +112,7 @@ func (l *deceiver) spared(frame []byte) []byte {
 	return frame
 }
 
-// Send lies about releases. It passes on unchanged any frame that it cannot decode.
+// Send sends the frames that the lie makes of a frame. A frame that it cannot decode passes unchanged.
 func (l *deceiver) Send(ctx context.Context, to string, frame []byte) error {
 	var errs []error
 	for _, f := range l.forge(to, frame) {

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// With [Config].Patience a node gives up a neighbor whose frames stop arriving, as Config.Without does by hand. Every
+// With [Config].Patience a node gives up a neighbor whose frames stop arriving, as if Config.Without named it. Every
 // node sends heartbeats, which neither an oracle nor a third node can delay. The time of silence starts at the
 // neighbor's last frame, or with Run. The decision is queued among the neighbor's frames, so the node uses the same
 // releases whether it was working or waiting.

@@ -44,8 +44,8 @@ type Privacy struct {
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance returns [graph.Graph.Conductance] for Colluders+Absent removals, local noise of variance 1, and pairwise
-// noise of ratio^2 <= 4096^2.
+// Conductance returns [graph.Graph.Conductance] after Colluders+Absent members are removed, for noise of variance 1 and
+// pairwise ratio^2 <= 4096^2.
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))

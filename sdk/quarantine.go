@@ -18,7 +18,7 @@ import (
 // ErrQuarantine ends a node if all its edges are in quarantine.
 var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
-// Quarantine. A node stops working with a neighbor that sent what no honest member sends, whatever that member
+// Quarantine. A node stops working with a neighbor that sent something that no honest member sends, whatever it has
 // received: an impossible release ([admm.Config.Impossible]), or two signed releases of one round. Other invalid frames
 // are only refused and counted. Without keys, an impossible release counts only if the node would otherwise use it.
 // Every decision is a function of the received frames and their order, see [admm.Machine.Quarantine].

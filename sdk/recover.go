@@ -200,7 +200,7 @@ func (r *run) respond(request *admm.Message, name string) error {
 	m.Incarnation = request.Incarnation
 	m.Signed = admm.Signed{Own: trust.Encoded(r.claims.Own.Last()), Proof: trust.Encoded(peer.Held.Last())}
 	if r.claims.Signing() {
-		if e := r.claims.Heads.Lost(r.claims.Keys(name), nil, peer.Scope); e != nil { // its ledger may be lost too, like the device
+		if e := r.claims.Heads.Lost(r.claims.Keys(name), nil, peer.Scope); e != nil { // the device's ledger may be lost too
 			m.Signed.Other = e.Append(nil)
 		}
 	}

@@ -224,9 +224,9 @@ func (p *puppet) release(epoch uint16, before *signed.Statement, round int) (*si
 	return r, m
 }
 
-// Two devices use the same key: copies, or both replacements of a lost one. A node has a release of the first device,
-// and then receives only the next release of the second device. The node shows the sender the release that it has,
-// which reveals the other device.
+// Two devices use the same key: a device and its copy, or two replacements of one lost device. A node has a release of
+// the first device, and then receives only the next release of the second device. The node shows the sender the release
+// that it has, which reveals the other device.
 func TestDevicesBesideEachOther(t *testing.T) {
 	for _, epoch := range []uint16{0, 1} {
 		synctest.Test(t, func(t *testing.T) {

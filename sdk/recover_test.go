@@ -54,7 +54,7 @@ func (j *journal) endsAt(t *testing.T, want string) context.Context {
 
 type outcome struct {
 	recovered int  // the release after which the device was replaced
-	late      int  // how often a neighbor was killed between the loss and the takeover
+	late      int  // how often a neighbor was killed around the takeover
 	back      bool // the lost device returned and was stopped
 	forgotten bool // a neighbor received a release, forgot it, and received another release of the round
 }
@@ -300,8 +300,8 @@ func minus(a, b []int32) []int32 {
 }
 
 // checkReleases checks that no member received two different releases of one round from one member. One exception is
-// allowed: after a neighbor was killed or restarted, the replacement device may make a release again that it has to
-// make after the takeover.
+// allowed: a neighbor that was killed or restarted may have forgotten a release of the lost device, and the replacement
+// device then makes this release again.
 func (w *wreck) checkReleases(out *outcome) {
 	for at, all := range w.seen {
 		for _, g := range all[1:] {

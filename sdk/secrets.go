@@ -95,7 +95,8 @@ func (n *Node) keepSecrets() error {
 	return nil
 }
 
-// retireSecrets deletes the private key once the last release with its noise is marked. It keeps the public key.
+// retireSecrets deletes the private key once the last release whose noise needs this key is marked. It keeps the public
+// key.
 func (n *Node) retireSecrets(release int) error {
 	if m := n.method(); n.secrets == nil || m.Data(release) < m.Rounds {
 		return nil

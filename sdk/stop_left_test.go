@@ -47,7 +47,7 @@ func TestLateStopSurvivesKills(t *testing.T) {
 }
 
 // playLateStop runs a fleet in which c relays d's late stop with the last release of the fourth round, while b waits
-// for it and a works on the fifth round. a is killed when it sends Done, and restarts after pause.
+// for that release and a works on the fifth round. a is killed when it sends Done, and restarts after pause.
 func playLateStop(t *testing.T, f *sdk.Fleet, pause time.Duration) []*sdk.Node {
 	dir, late := t.TempDir(), wish(f, 3, 1, "d")
 	const told = 12

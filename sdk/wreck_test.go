@@ -42,7 +42,7 @@ type wreck struct {
 
 	mu    sync.Mutex
 	seen  map[releaseKey][]receipt // the releases that arrived
-	told  map[int]int              // members that heard of a replacement device, with their incarnation
+	told  map[int]int              // by member that heard of a replacement device: its incarnation at that time
 	story []string
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// Outlook forecasts the value of a private run from public numbers. A gain of 0 is a model that always gives the most
-// frequent answer, and 1 is the same run without noise.
+// Outlook forecasts the value of a private run from public numbers. A model that always gives the most frequent answer
+// has gain 0, and the model of the same run without noise has gain 1.
 type Outlook struct {
 	Signal float64 `json:"signal"` // how far the updates move the members' mean model, as a multiple of the noise in it
 	Gain   float64 `json:"gain"`   // median gain of runs with this signal

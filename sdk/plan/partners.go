@@ -52,7 +52,8 @@ func (k *Known) mayPair() bool {
 		k.Graph.N() > 3 && k.Graph.N() <= settings.MaxPartnered
 }
 
-// unit returns the least local noise, as sigma, of members whose effective sigma is 1.
+// unit returns the local sigma that members need for an effective sigma of 1, with the ratio of pairwise noise that
+// share chooses.
 func (k *Known) unit(p sdk.Privacy) (float64, error) {
 	noise, err := p.NoiseGraph(k.Graph, k.Method.Seed)
 	if err == nil {

@@ -25,7 +25,7 @@ type PreflightReport struct {
 }
 
 // Preflight is [sdk.Config.Check] with a forecast and one query of the oracle, until ctx ends. With record-level
-// privacy it queries up to 16 records, because the first ones may have no loss. If the query succeeds and the run
+// privacy it queries up to 16 records, because the first records may have no loss. If the query succeeds and the run
 // starts at zeros, Preflight searches for a saddle for at most 5 seconds. It writes nothing: the node may be running.
 // Only Fleet and Name are required. read replaces the Store: it returns the stored snapshot, or an fs.ErrNotExist.
 func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot, error)) *PreflightReport {

@@ -19,7 +19,7 @@ import (
 type Known struct {
 	Dim     int   // d, at least 1
 	Samples []int // m_i of each member, at least 1 each
-	Hidden  bool  // the model has a hidden layer and a random start: it needs longer queries and larger steps
+	Hidden  bool  // the model has a hidden layer and a random start: it needs a larger Mu and larger steps
 	Columns bool  // each parameter is the weight of a table column, and many columns may be irrelevant
 	Uneven  bool  // features are pixels or principal components: few directions have most of the variance
 

@@ -17,7 +17,7 @@ type Setting struct {
 	Name    string        // path in a fleet file: "method.gain"
 	Flag    string        // name on a command line; empty if the value follows from other settings
 	Range   setting.Range // range of a number
-	Names   []string      // names of the values, if it is a choice
+	Names   []string      // names of the values, if the setting is a choice
 	Default string        // what plan.Suggest chooses; "chosen" if its choice depends on other settings
 	Words   string        // purpose; the word in back quotes stands for its value, as in package flag
 }

@@ -158,7 +158,7 @@ func Parse(b []byte, kinds ...Kind) (Statement, error) {
 	return r, nil
 }
 
-// Prefixes of the signed bytes, by kind.
+// Prefixes of the bytes that a member signs: of a statement, and of a countersignature.
 const (
 	statementTag = "spade-edge statement 1\n"
 	heldTag      = "spade-edge held 1\n"

@@ -72,7 +72,7 @@ const (
 	shuffle   = 8      // separates the draws of Seed from those of the fault schedules in package tinytest
 )
 
-var onTime = []int{0} // fate of every message without faults
+var onTime = []int{0} // delays of every message without faults
 
 // New returns a simulation at the start of round 0. It rejects clients that disagree on the number of rounds or on
 // which clients are neighbors.

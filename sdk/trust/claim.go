@@ -103,7 +103,7 @@ type Stops struct {
 }
 
 // Take adds a request if it counts, and reports whether it does. A request counts if the member has not asked for the
-// same or an earlier round before, and if fewer than Enough other members have asked for earlier rounds.
+// same or an earlier round before, and if the request is among the first Enough, sorted by round, then by member.
 func (st *Stops) Take(s signed.Relayed) bool {
 	next := slices.Clone(st.Known)
 	if i := slices.IndexFunc(next, func(k signed.Relayed) bool { return k.Member == s.Member }); i >= 0 {

@@ -215,7 +215,7 @@ func (p *Peer) Take(m *admm.Message) {
 	}
 }
 
-// Taken returns one of a neighbor's last two releases, or nil if it is unknown.
+// Taken returns a neighbor's release of a round, one of its last two, or nil if it is unknown.
 func (p *Peer) Taken(round int) *Used {
 	if round < 1 || p.taken[round%2].Statement.Round != round {
 		return nil

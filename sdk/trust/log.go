@@ -45,7 +45,7 @@ type Peer struct {
 	Earlier      []byte           // answer to the neighbor's probe, see [Log.Earlier]
 	Countersign  []byte           // the neighbor's signature that it holds this node's last release
 	Evidence     *signed.Evidence // against the neighbor
-	said         Once             // since the last tick
+	said         Once             // messages sent to the neighbor since the last tick
 	Ahead, Times int              // this node's next release when AskHeld was last sent, and how often it was sent since
 	Request      uint64           // last takeover in which a device of the neighbor's name asked for this node's state
 
