@@ -77,7 +77,7 @@ func (l *line) newSide() *side {
 	return s
 }
 
-// reach opens a connection, which replaces the other device's.
+// reach opens a connection to a neighbor, which replaces the neighbor's connection to the other device.
 func (s *side) reach(neighbor string) {
 	s.line.mu.Lock()
 	defer s.line.mu.Unlock()

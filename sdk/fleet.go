@@ -65,7 +65,7 @@ type Method struct {
 	Seed       uint64             `json:"seed"`       // of directions and batches
 
 	Consensus Consensus `json:"consensus,omitempty"` // in mixing and cool-down rounds
-	Shrink    float64   `json:"shrink,omitempty"`    // shift of the final model toward X0, in standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
+	Shrink    float64   `json:"shrink,omitempty"`    // shift to X0 in standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
 	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1; 0: no bound; see [admm.Config]
 }
 

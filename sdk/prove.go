@@ -84,7 +84,7 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 }
 
 // verifyHeld compares a release signed by this node's key, which neighbor from, named by, has shown, with the node's
-// own state. If the two contradict each other, it returns an [ending].
+// own state. If the release proves that this node must not continue, verifyHeld returns an [ending].
 func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	if shown.Epoch > r.claims.Epoch {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict

@@ -42,8 +42,8 @@ func endedAt(t *testing.T, f *sdk.Fleet, last int) [][]float32 {
 	return network.Models()
 }
 
-// wishes holds the early-stop requests by member. A member asks after its release with number release, or before the
-// run if release is 0.
+// Early-stop requests by member. A member asks after its release with number release, or before the run if release is
+// 0.
 type wishes map[int]struct{ release, last int }
 
 func (w wishes) ask(t *testing.T, n *sdk.Node, i, release int) {

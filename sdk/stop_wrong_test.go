@@ -50,7 +50,7 @@ func TestStopIsRefused(t *testing.T) {
 	}
 }
 
-// A member whose fleet allows no early end is refused, and the error names the difference.
+// Members whose fleets differ in Stop refuse each other, and the error names this difference.
 func TestHelloNamesTheStop(t *testing.T) {
 	with, without := stoppable(privateRing(), 1), privateRing()
 	for _, f := range [][2]*sdk.Fleet{{with, without}, {without, with}, {with, stoppable(privateRing(), 2)}} {

@@ -47,8 +47,9 @@ const (
 	aim = 10.0
 )
 
-// gains lists the 5 % quantile, the median and the 95 % quantile of the gains of runs by signal, as printed by
-// `forecast.py fit` in .ci/validate. Interpolate linearly in the signal's logarithm.
+// gains lists, for rising signals, the 5 % quantile, the median and the 95 % quantile of the gains of runs with that
+// signal, as printed by `forecast.py fit` in .ci/validate. Between two signals, interpolate linearly in the signal's
+// logarithm.
 type gains []struct{ signal, low, gain, high float64 }
 
 var (

@@ -55,7 +55,8 @@ func (p *saddleProbe) loss(sample int) float64 {
 }
 
 // search halves a set of parameters that matters until neither half matters, or until one parameter is left. This
-// parameter matters alone, and the next search excludes it.
+// parameter matters alone, and the next search excludes it. search returns the size of a set of which neither half
+// matters, or 0.
 func (p *saddleProbe) search(samples int) int {
 	var all []int
 	for j := range p.at {
