@@ -241,7 +241,7 @@ func (h *host) going() bool {
 	return !h.node.Status().Done || h.ended() && h.err != nil && !errors.Is(h.err, context.Canceled)
 }
 
-// until waits for a condition, and fails the test if it does not come true.
+// until waits for a condition, and fails the test if the condition stays false.
 func (w *wreck) until(what string, come func() bool) {
 	w.t.Helper()
 	for range 100_000 {

@@ -76,9 +76,9 @@ func (b *both) Recv(ctx context.Context) (string, []byte, error) {
 func (b *both) MaxFrame() int { return b.one.MaxFrame() }
 func (b *both) Close() error  { return errors.Join(b.one.Close(), b.other.Close()) }
 
-// A copy of a device, with its key and state, runs beside it and reaches the same neighbor. The neighbor stores
-// evidence that others can verify and that survives a restart. A node that receives the evidence ends and never starts
-// again. No node finishes.
+// A copy of a device, with its key and state, runs at the same time as the device and reaches the same neighbor. The
+// neighbor stores evidence that others can verify and that survives a restart. A node that receives the evidence ends
+// and never starts again. No node finishes.
 func TestDoubleLeavesEvidence(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]

@@ -24,7 +24,7 @@ type resumed struct {
 	client int
 	node   *sdk.Node
 	random io.Reader
-	made   func(releases int) int // how many of the first releases have noise
+	made   func(releases int) int // how many releases up to this one have noise: Method.Data
 }
 
 func (r *resumed) Read(p []byte) (int, error) {

@@ -45,7 +45,7 @@ func lifetimeOf(t *testing.T, n *sdk.Node) (*dpmech.Lifetime, string) {
 }
 
 // A member loses its ledger between two runs and makes a new one, which starts from the total that the neighbor proves.
-// The certificate says "at least". The total is counted once, even if the new ledger is lost too.
+// The certificate states the cost as "at least". The total is counted once, even if the new ledger is lost too.
 func TestLostLedgerIsInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	run := func(name string) (*dpmech.Lifetime, string) {

@@ -199,8 +199,8 @@ func TestReservationWithoutStore(t *testing.T) {
 	}
 }
 
-// A node that lost its state charges and marks the releases that a neighbor holds. The next incarnation knows them
-// without a neighbor.
+// A node that lost its state charges and marks the releases that a neighbor holds. The next incarnation finds these
+// releases in the ledger, and needs no neighbor.
 func TestLostReleasesAreMarked(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]

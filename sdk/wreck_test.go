@@ -104,8 +104,8 @@ func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
 	return from, frame, nil
 }
 
-// remembers reports whether a neighbor knows of the replacement device: it learned of it in this incarnation, or stored
-// a later release of its own.
+// remembers reports whether a neighbor knows of the replacement device: the neighbor learned of it in this incarnation,
+// or its store had a statement of the replacement when this incarnation started.
 func (w *wreck) remembers(i int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -57,8 +57,8 @@ func Example() {
 	// b holds release 2 <nil>
 }
 
-// The second of two releases of one round is a contradiction. A release that does not continue the last one is a fork.
-// A release without a valid signature for its round and member is rejected and not stored.
+// The second of two releases of one round is a contradiction. A release that does not continue the sender's previous
+// release is a fork. A release without a valid signature for its round and member is rejected and not stored.
 func TestReleasesThatCannotBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(other *trust.Log, m *admm.Message)
