@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Suggest returns the same settings in every version.
+// The settings that Suggest returns are pinned.
 func TestSuggest(t *testing.T) {
 	equal := func(members, samples int) []int { return slices.Repeat([]int{samples}, members) }
 	for name, c := range map[string]struct {
@@ -71,8 +71,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// With MostColluders colluders, the mean has at most a tenth more noise than with one. With a further colluder it has
-// more noise than that, or a member could be alone among colluders.
+// With as many colluders as MostColluders returns, the mean has at most a tenth more noise than with one colluder. With
+// one more colluder the mean has more noise than that, or all members that a member shares noise with could collude.
 func TestMostColluders(t *testing.T) {
 	for kind, want := range map[string]int{"complete": 6, "ring": 6, "er:0.3": 6} {
 		g, err := graph.Parse(kind, 31, 1)
@@ -208,8 +208,9 @@ func TestSuggestShared(t *testing.T) {
 	}
 }
 
-// Members that are not neighbors share noise if that saves at least a tenth of it, or if no noise would be left
-// otherwise: on a ring, on a star, or with as many colluders as neighbors. A dense random graph needs no partners.
+// Members that are not neighbors share noise if that saves at least a tenth of the noise, or if no pairwise noise would
+// remain otherwise: on a ring, on a star, or with as many colluders as neighbors. A dense random graph needs no
+// partners.
 func TestSuggestPartners(t *testing.T) {
 	for _, c := range []struct {
 		kind                                string
