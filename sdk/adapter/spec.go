@@ -105,7 +105,7 @@ func (s *Spec) String() string {
 }
 
 // Moved returns the squared length by which the parameters move when each number of c moves by 1 up or down, as the mean
-// over random signs. For Basis it assumes orthonormal rows, so the length is d.
+// over random signs. For Basis it assumes orthonormal rows, so the result is d.
 func (s *Spec) Moved() int64 {
 	switch s.Form {
 	case Random:
