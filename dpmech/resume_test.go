@@ -6,10 +6,11 @@ import (
 )
 
 // CheckResume decides every small case as the order of duties requires. A node may continue after a crash if its disk
-// keeps confirmed writes, and after the loss of one file if it sent nothing that the other files do not know.
+// keeps confirmed writes, and after one file was rolled back if it sent no release that the remaining files do not
+// show.
 func TestCheckResume(t *testing.T) {
 	type disk struct{ saved, reserved, marked int }
-	history := []disk{{}} // after each duty; the mark counts as sent
+	history := []disk{{}} // the disk after each duty; a marked release counts as sent
 	for round := 1; round <= 3; round++ {
 		d := history[len(history)-1]
 		d.reserved = round
