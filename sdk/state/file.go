@@ -34,7 +34,8 @@ type file interface {
 	sync() error
 }
 
-// Limits in bytes: of a file that is read as a whole, and of a state or a log, whose lengths have further checks.
+// Limits in bytes: for a file that is read as a whole, and for a state or a log, whose length is checked again
+// elsewhere.
 const (
 	mostKept  = 1 << 30
 	mostState = 1 << 40
@@ -115,7 +116,7 @@ func replaceFile(path string, content []byte) error { return Replace(path, conte
 // node.
 func Replace(path string, content []byte, mode fs.FileMode) error {
 	temp := path + ".tmp"
-	if info, err := os.Lstat(temp); err == nil && !info.IsDir() { // left by a crash
+	if info, err := os.Lstat(temp); err == nil && !info.IsDir() { // a temporary file left by a crash
 		_ = os.Remove(temp)
 	}
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -141,8 +142,9 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// WriteCertificate writes a certificate to a file, durably. It keeps a file with the same release and more
-// countersignatures: a node that serves a finished run again may collect fewer, because neighbors do not sign twice.
+// WriteCertificate writes a certificate to a file, durably. If the file already has a certificate of the same release
+// with more countersignatures, WriteCertificate keeps it: a node that serves a finished run again may collect fewer
+// countersignatures, because neighbors do not sign twice.
 func WriteCertificate(path string, c *dpmech.Certificate) error {
 	if text, err := regular.Read(path, mostKept); err == nil && c.Head != "" {
 		old, err := dpmech.ParseCertificate(text)

@@ -48,8 +48,9 @@ func TestInheritedIsComparedWithTheLedger(t *testing.T) {
 	}
 }
 
-// An inherited spend may exceed the limit or have a weaker unit: earlier releases can be certified, but no further one
-// is made. A lost ledger with zero cost is recorded, because another neighbor may prove more.
+// An inherited spend may exceed the limit or have a weaker unit: the releases made so far can be certified, but
+// further releases are refused. A lost ledger with zero cost is recorded, too, because another neighbor may prove a
+// larger cost.
 func TestInheritedAboveTheLimit(t *testing.T) {
 	for _, unit := range []dpmech.Unit{dpmech.Client, dpmech.Record} {
 		l, _ := newLedger(t, &dpmech.Limit{Epsilon: 6, Delta: 1e-5, Accounting: dpmech.GDP})
@@ -129,7 +130,7 @@ func TestTornInheritance(t *testing.T) {
 	}
 }
 
-// An inherited spend that could not be written has no effect: no head names it.
+// An inherited spend that could not be written has no effect: it is not part of the ledger's head.
 func TestFailedInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before := l.Head()
@@ -167,7 +168,7 @@ func TestLargestCheckpointIsKept(t *testing.T) {
 		for i := range byte(30) {
 			h.Learn(pins("b"), list[min(i, 1)])
 			h.Learn(pins("b"), check(100+i, 1, 0, 0))
-			h.Learn(pins("b"), check(7, 200+uint64(i), 0, most.All)) // its member is active
+			h.Learn(pins("b"), check(7, 200+uint64(i), 0, most.All)) // the ledger in use gets new entries
 		}
 		if got, _ := h.Lost(pins("b"), nil, signed.Scope{}).Spent(signed.Scope{}); got.All < most.All {
 			t.Errorf("%s: %v was proved once, and now %v", name, most.All, got.All)
