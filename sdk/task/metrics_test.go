@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// judged are samples with all special cases: ties, a single class, classes that are empty or never predicted, no
-// predictions, probabilities at the bounds of tenths.
+// judged has samples for all special cases: ties, a single class, classes that are empty or never predicted, samples
+// without a prediction, probabilities at the bounds of tenths.
 var judged = []struct {
 	name        string
 	classes     int
@@ -162,7 +162,8 @@ func TestNumberMetricsAreTheirDefinitions(t *testing.T) {
 	}
 }
 
-// same reports a figure that differs from want, or lies outside its interval; a want of NaN means no figure.
+// same fails the test if a figure differs from want or lies outside its interval. If want is NaN, the figure must be
+// nil.
 func same(t *testing.T, what string, e *Estimate, want float64) {
 	t.Helper()
 	if e == nil || math.IsNaN(want) {
@@ -206,7 +207,7 @@ func TestMetricsOfNothing(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Intervals have about the nominal coverage, in 2,000 draws of 150 samples with known truth.
+// Intervals have about the nominal coverage, in 2,000 draws of 150 samples each, for which the true figures are known.
 func TestIntervalsCover(t *testing.T) {
 	const draws, n = 2000, 150
 	s := rng.New(1, rng.Address{Purpose: rng.Generate})
@@ -240,13 +241,13 @@ func TestIntervalsCover(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		up := 0.5 * math.Erfc(-0.5/math.Sqrt2) // the normal distribution at one half
+		up := 0.5 * math.Erfc(-0.5/math.Sqrt2) // standard normal distribution function at one half
 		check("accuracy", &c.Accuracy, up)
 		check("sensitivity", c.Binary.Sensitivity, up)
 		check("specificity", c.Binary.Specificity, up)
 		ppv := 0.2 * up / (0.2*up + 0.8*(1-up))
 		check("PPV", c.Binary.PPV, ppv)
-		check("AUC", c.Binary.AUC, 0.5*math.Erfc(-0.5)) // of a difference of scores with mean 1 and variance 2
+		check("AUC", c.Binary.AUC, 0.5*math.Erfc(-0.5)) // P(score difference > 0)
 		check("RMSE", &r.RMSE, 1)
 		check("MAE", &r.MAE, math.Sqrt(2/math.Pi))
 		check("R2", r.R2, 0.8)

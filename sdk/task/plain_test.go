@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The original implementation of principal components, one row and one vector at a time: a recipe fitted earlier must
-// get the same bits.
+// The original implementation of principal components, which handles one row and one vector at a time. The present one
+// must give the same bits, because recipes fitted earlier remain in use.
 
 func TestPCAAgainstPlainOne(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -76,12 +76,12 @@ func plainApply(p *PCA, d *Data) (x []float32) {
 }
 
 // plainProduct returns the products of the covariance matrix of a data set with vectors; mean holds the column means.
-// It never forms the matrix, and zero pixels cost nothing.
+// It never forms the matrix, and pixels that are zero take no time.
 func plainProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	n, k := d.Dim, len(vectors)
 	p := newPlainProjector(mean, vectors)
 	out := make([]float64, n*k) // like p.rows
-	sum := make([]float64, k)   // of the projections; zero up to rounding
+	sum := make([]float64, k)   // sum of the projections; zero up to rounding
 	for i := range d.Y {
 		row := d.Row(i)
 		z := p.project(row)
@@ -104,9 +104,9 @@ func plainProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 
 // plainProjector computes scalar products of centered rows with a few vectors.
 type plainProjector struct {
-	rows   []float64 // for each column of the data, its entry in every vector
-	offset []float64 // scalar products of the mean
-	z      []float64 // scalar products of the last row
+	rows   []float64 // for each column of the data, the entries of all vectors for this column
+	offset []float64 // scalar product of the column means with each vector
+	z      []float64 // scalar product of the last row with each vector
 }
 
 func newPlainProjector(mean []float64, vectors [][]float64) *plainProjector {
@@ -157,7 +157,7 @@ func plainTopEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]f
 				break
 			}
 			grown := plainExtend(basis, product)
-			if len(grown) == len(basis) { // the space is invariant
+			if len(grown) == len(basis) { // the matrix maps the space into itself
 				break
 			}
 			basis, fresh = grown, grown[len(basis):]
@@ -232,7 +232,7 @@ func plainJacobi(a [][]float64) (values []float64, vectors [][]float64) {
 				}
 				c := 1 / math.Sqrt(float64(t*t)+1)
 				s := float64(t * c)
-				// As in jacobi.
+				// See the comment in jacobi.
 				rotate(a[p], a[q], c, s)
 				for i, row := range a {
 					if i == p || i == q {
