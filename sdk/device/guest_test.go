@@ -22,7 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// distance is the loss of an embedding program.
+// distance is an oracle of the kind that an embedding program has.
 type distance struct{ zoest.OracleFunc }
 
 func (d distance) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {

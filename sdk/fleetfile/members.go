@@ -39,7 +39,8 @@ func (m Member) MarshalJSON() ([]byte, error) {
 	return Encode(form) // Encode does not escape <
 }
 
-// member validates the member at a location of the file. owner has the location of each earlier key.
+// member validates the member at a location of the file. owner has the location of each key seen so far, and gets
+// those of this member.
 func (m memberForm) member(place string, owner map[string]string) (Member, error) {
 	var errs faults
 	errs.when(len(m.Keys) < 1 || len(m.Keys) > 2,

@@ -21,7 +21,7 @@ type Recipe struct {
 	FittedOn string `json:"fitted_on"` // name of the data it was fitted on, for a certificate: 1 to 200 printable bytes
 
 	Source  string   `json:"source"`            // the required kind of a device's data: "csv", "idx" or "synthetic"
-	Columns []Column `json:"columns,omitempty"` // CSV and generated data: the columns to use, in order; others are ignored
+	Columns []Column `json:"columns,omitempty"` // CSV, generated data: the columns to use, in order; others are ignored
 	Pixels  int      `json:"pixels,omitempty"`  // IDX: number of pixels of each image
 
 	Label   string   `json:"label,omitempty"`   // CSV: the column of the class or the target; else empty
