@@ -23,8 +23,8 @@ func recost(t testing.TB, c *Certificate) {
 	c.Lifetime.Cost = CostOf(total, c.Delta)
 }
 
-// whole returns the certificate of a run of made releases with equal parameters, whose ledger has reserved
-// reservations.
+// whole returns the certificate of a run with the given number of releases, all with equal parameters, and its ledger,
+// which has the given number of reservations for the run.
 func whole(t testing.TB, made, reserved int) (*Certificate, *testLedger) {
 	t.Helper()
 	l := newLedger(t, nil)

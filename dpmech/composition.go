@@ -71,8 +71,8 @@ func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	return nil
 }
 
-// find returns a filter without a limit that holds a run's counted releases, and whether it already has, or why it
-// refuses, the release of the given round.
+// find returns a filter that holds a run's counted releases and has no limit. counted reports whether the filter
+// already has the given round's release. err says why the filter refuses the release, nil if it does not.
 func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted bool, err error) {
 	f.spends = c.life.spends(id)
 	if f.spends == nil {

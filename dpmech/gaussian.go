@@ -21,7 +21,7 @@ const (
 // standard deviation Sigma (sigma_dp,k) in each coordinate. Only the two together determine the privacy.
 //
 // Without pairwise noise, as in the paper, Shared is zero. Otherwise the release also carries the noise of its
-// [Pair]s, which protects it from everyone who does not know their keys.
+// [Pair]s. This noise protects the release from everyone who does not know the keys of the pairs.
 type Gaussian struct {
 	Clip   float64 `json:"clip"`  // R > 0, in units of the parameter vector
 	Sigma  float64 `json:"sigma"` // standard deviation > 0 of the client's local noise, in the same units

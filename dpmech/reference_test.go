@@ -45,7 +45,7 @@ func (r *reference) atanInverse(n float64, alternate bool, times float64) *big.F
 }
 
 // exp returns e**x, computed with x = k*ln2 + y and e**y = (e**(y/2^16))**(2^16). It returns 0 for x < -1e9, where the
-// exponent of the result would overflow.
+// exponent of the result would be out of range.
 func (r *reference) exp(x *big.Float) *big.Float {
 	if x.Cmp(r.num(-1e9)) < 0 {
 		return r.zero()

@@ -26,8 +26,8 @@ func (u *Unit) UnmarshalText(name []byte) error { return units.parse((*int)(u), 
 // Each returns the phrase for a cost statement: "for each client", "for each record".
 func (u Unit) Each() string { return "for each " + u.String() }
 
-// phrase returns a space and then Each. For Client it returns "", because texts about this unit name the client
-// anyway.
+// phrase returns a space followed by the result of Each. For Client it returns "", because texts about this unit name
+// the client anyway.
 func (u Unit) phrase() string {
 	if u == Client {
 		return ""

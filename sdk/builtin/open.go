@@ -78,8 +78,8 @@ func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, 
 	return all.Select(parts[s.Number]), given, nil
 }
 
-// checkPlaces returns an error unless a run has two or more places for each person and its task names the column of
-// persons, or neither. person is the name of the column, or "".
+// checkPlaces returns an error if only one of two conditions holds: the run has two or more places for each person,
+// and its task names the column of persons. person is that name, or "".
 func checkPlaces(places int, person string) error {
 	if (person != "") == (places >= 2) {
 		return nil

@@ -31,7 +31,7 @@ func RegisterOracle(kind string, parse func(section json.RawMessage, dir string)
 	oracles.register(kind, parse)
 }
 
-// RegisterTransport adds a kind of transport other than websockets: as RegisterOracle, but for the section
+// RegisterTransport adds a kind of transport other than websockets. It works like RegisterOracle, for the section
 // "transport". The result of parse becomes [Node.Transport].
 func RegisterTransport(kind string, parse func(section json.RawMessage, dir string) (any, error)) {
 	transports.register(kind, parse)

@@ -158,8 +158,8 @@ func (p *process) left() bool {
 	return true
 }
 
-// lost returns an error that says why a process no longer reads or writes: how it ended or, if it is still running,
-// what.
+// lost returns an error that says why a process no longer reads or writes. It says how the process ended or, if the
+// process is still running, the reason what.
 func (p *process) lost(what string) error {
 	if p.exits(grace) {
 		return fmt.Errorf("has ended: %v", p.cmd.ProcessState)

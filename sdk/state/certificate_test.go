@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// certify returns the certificate of a run that made made releases and reserved reserved rounds, and its ledger, which
-// also has three rounds of another run.
+// certify returns the certificate of a run with the given number of releases, and its ledger. The ledger has the given
+// number of reservations for the run, and before them three rounds of another run.
 func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
 	t.Helper()
 	l, _ := newLedger(t, limitOf(40, 1e-6, dpmech.ZCDP))

@@ -130,7 +130,7 @@ func TestTornInheritance(t *testing.T) {
 	}
 }
 
-// An inherited spend that could not be written has no effect: it is not part of the ledger's head.
+// An inherited spend that could not be written has no effect: Head does not include it.
 func TestFailedInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before := l.Head()
