@@ -25,7 +25,7 @@ var accountings = names{"Accounting", "gdp", "zcdp", "paper"}
 // String returns the name used in files.
 func (a Accounting) String() string { return accountings.of(int(a)) }
 
-// MarshalText returns the name. It fails if a is unknown.
+// MarshalText returns the name. It fails if a is none of the constants above.
 func (a Accounting) MarshalText() ([]byte, error) { return accountings.text(int(a)) }
 
 // UnmarshalText sets a to the accounting with the given name; an empty name means GDP.

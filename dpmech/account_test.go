@@ -54,7 +54,7 @@ func TestSigmaReferenceValues(t *testing.T) {
 			if err != nil || sigma != want {
 				t.Errorf("%v sigma for epsilon %v is %v (%v), want %v", acc, c.epsilon, sigma, err, want)
 			}
-			// Rounding is upward: the noise is never too small.
+			// Sigma is rounded up, so the noise is never too small.
 			g := Gaussian{Clip: 1, Sigma: sigma}
 			if eps := acc.Epsilon(50*g.Rho(), 1e-5); eps > c.epsilon {
 				t.Errorf("%v sigma for epsilon %v spends %v", acc, c.epsilon, eps)
@@ -248,7 +248,7 @@ func TestEpsilonProperties(t *testing.T) {
 			before = [3]float64{GDP: gdp, ZCDP: zcdp, Paper: paper}
 			for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 				eps := acc.Epsilon(rho, delta)
-				if eps < 1e-3 { // where delta alone covers nearly everything, the inverse is ill-conditioned
+				if eps < 1e-3 { // where delta alone covers nearly the whole loss, inverting Epsilon is ill-conditioned
 					continue
 				}
 				back, err := acc.MaxRho(eps, delta)

@@ -79,7 +79,8 @@ func weakest(n int, edges [][2]int, ratio float64, colluders int) (g rest, clien
 	return g, client, least
 }
 
-// The dense algebra agrees with manual results: resistors in series, and the eigenvalues of a ring.
+// The conductances from dense matrices agree with results by hand: for resistors in series, and for a ring by its
+// eigenvalues.
 func TestWeakest(t *testing.T) {
 	// A graph of one edge has conductance 1 from this end to ground, in parallel with r^2 and 1 in series via the
 	// other end.
@@ -224,8 +225,8 @@ func measured(plus, minus []float64) (mu, off float64) {
 }
 
 // refute returns evidence against a claim of mu: events that are likelier than the claim allows, a measured mu above
-// the claim, or a measured mu more than 3 % below it, which means that the noise is not as stated. lower is a lower
-// bound on mu. All limits are 4 standard errors off.
+// the claim, or a measured mu more than 3 % below the claim, which means that the noise is not as stated. lower is a
+// lower confidence limit of mu. All limits are 4 standard errors away.
 func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint64) (faults []string, lower float64) {
 	t.Helper()
 	plus, minus := w.sample(t, count, 1, f, seed), w.sample(t, count, -1, f, seed+1)

@@ -43,7 +43,7 @@ func audit(plus, minus []float64, mu, alpha float64) (faults []string) {
 	return faults
 }
 
-// claimedDelta is delta(eps) of mu-GDP in its simplest form.
+// claimedDelta returns delta(eps) of mu-GDP by the textbook formula.
 func claimedDelta(eps, mu float64) float64 {
 	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 	return phi(mu/2-eps/mu) - math.Exp(eps)*phi(-mu/2-eps/mu)
@@ -67,8 +67,8 @@ func binomialLower(k, n int, alpha float64) float64 {
 	return lo
 }
 
-// betaLower is the regularized incomplete beta function I_x(a, b) for x below its mean, a/(a+b), where the continued
-// fraction converges fast (Lentz's method; Press et al., "Numerical recipes", section 6.4).
+// betaLower returns the regularized incomplete beta function I_x(a, b) for x below its mean, a/(a+b), where the
+// continued fraction converges fast (Lentz's method; Press et al., "Numerical recipes", section 6.4).
 func betaLower(x, a, b float64) float64 {
 	la, _ := math.Lgamma(a)
 	lb, _ := math.Lgamma(b)
@@ -90,7 +90,7 @@ func betaLower(x, a, b float64) float64 {
 	return front * f
 }
 
-// The limit agrees with its definition, the sum of the binomial tail.
+// binomialLower agrees with the definition of the limit, by the sum of the binomial tail.
 func TestBinomialLower(t *testing.T) {
 	for _, c := range []struct {
 		k, n  int

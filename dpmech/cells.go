@@ -121,8 +121,9 @@ func cellDensity(j, u uint64) uint64 {
 	return scaled(heights[j], expNeg(z+square>>9))
 }
 
-// tail draws a point beyond the given number of cells of width 2^-cellBits. It returns the point's 52 digits and
-// whether to keep it. The tail is a sequence of blocks of width 1/4 with weights weight/2, weight/4, ...
+// tail draws a point of the tail, which begins after the given number of cells of width 2^-cellBits; u has the point's
+// first digits. It returns the point's 52 digits and whether to accept the point. The tail is a sequence of blocks of
+// width 1/4 with weights weight/2, weight/4, ...
 func (n *normal) tail(peak, weight, cells uint64, cellBits uint, u uint64) (x uint64, kept bool) {
 	block := uint64(0)
 	r := n.word()

@@ -33,7 +33,7 @@ var notCoveredShared = []string{
 		"in the local noise",
 }
 
-// NotSigned is an entry in the not_covered of a certificate without a signature.
+// NotSigned is an additional entry in not_covered of a certificate without a signature.
 const NotSigned = "the author of this certificate: it is not signed, so nobody can prove who wrote it"
 
 const maxText = 2000 // bytes of one entry of a list
@@ -41,7 +41,8 @@ const maxText = 2000 // bytes of one entry of a list
 // About is the part of a certificate that describes the run and how it was made, not the spend.
 type About struct {
 	RunID
-	// Simulated means that the noise came from a seed and protects nobody. The costs are those of a real run.
+	// Simulated means that the noise came from a seed and protects nobody. The stated costs are those that a real run
+	// with the same parameters would have.
 	Simulated bool   `json:"simulated"`
 	Sampler   string `json:"sampler"` // how the noise was drawn, and by which build
 	// Mixing rounds after each release, Cooldown rounds and an averaged model use no data and cost nothing.
@@ -51,7 +52,8 @@ type About struct {
 	// EndedAfter is the last round with data if the run ended early. Stops are the signed early-stop requests (package
 	// signed), not verified here.
 	EndedAfter int `json:"ended_after_round,omitempty"`
-	// TookOverAfter is the release after which this device replaced a lost one. All planned rounds then count.
+	// TookOverAfter is the number of the last release before this device replaced a lost one. All planned rounds then
+	// count.
 	TookOverAfter int      `json:"took_over_after,omitempty"`
 	Stops         []string `json:"stops,omitempty"`
 	// ConditionalOn names public inputs that data may have influenced: preprocessing, partition, settings.
@@ -70,7 +72,7 @@ type Countersignature struct {
 type Certificate struct {
 	Version   int    `json:"version"`   // 2
 	Unit      string `json:"unit"`      // what is protected
-	Adjacency string `json:"adjacency"` // the change of the unit that the guarantee covers
+	Adjacency string `json:"adjacency"` // how two adjacent data sets differ
 	About
 	Rounds int     `json:"rounds"`
 	Spends []Spend `json:"releases"`
@@ -78,7 +80,7 @@ type Certificate struct {
 	// in this certificate. Cost includes these rounds although no release of them is known.
 	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
 	Limit          *Limit  `json:"limit"` // the budget of this run; nil: unlimited
-	Slack          float64 `json:"slack"` // distance between the drawn and the ideal noise, which delta includes
+	Slack          float64 `json:"slack"` // distance between drawn and ideal noise, part of delta
 	Cost
 	Curve      []Point   `json:"curve,omitempty"` // the cost for each number of colluding members, by [GDP]
 	Lifetime   *Lifetime `json:"lifetime"`        // nil: no ledger
@@ -180,7 +182,8 @@ func (c *Certificate) charged() Total {
 	return Total{Rho: max(made.Rho, sum.Rho), All: max(made.All, sum.All), weakest: made.weakest.or(sum.weakest)}
 }
 
-// verifyReserved compares the releases with the ledger's reservations for the run.
+// verifyReserved returns an error unless reserved, the ledger's reservations for the run, consists of the releases and
+// ReservedUnmade further rounds.
 func (c *Certificate) verifyReserved(reserved []Spend) error {
 	unmade, err := unmadeOf(c.Spends, reserved)
 	if err == nil && unmade != c.ReservedUnmade {

@@ -185,7 +185,7 @@ func (c *Composition) Unknown(lost string, cost Amount) Amount {
 	return Amount{Rho: rho, All: max(rho, all), Against: cost.Against, Unit: cost.Unit}
 }
 
-// excess returns a-b rounded up, at least 0.
+// excess returns a-b rounded up, or 0 if b is larger than a.
 func excess(a, b float64) float64 {
 	switch {
 	case a <= b:

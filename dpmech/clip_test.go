@@ -146,7 +146,7 @@ func TestClipStaysInBall(t *testing.T) {
 		case 1: // a radius slightly below a whole number of grid steps, where truncation makes almost no room
 			gamma := math.Ldexp(g.Sigma, -gridBits(g, dim))
 			g.Clip = math.Nextafter(math.Floor(g.Clip/gamma)*gamma, 0)
-		case 2: // the finest grid relative to the clip
+		case 2: // parameters with the finest grid relative to the clip
 			g.Sigma = g.Clip * 0x1p-20
 		}
 		size := g.Clip // on or near the boundary
@@ -289,7 +289,7 @@ func TestFineGridIsInvisible(t *testing.T) {
 }
 
 // The fine grid must be much finer than the wire grid: with M = 4 and the noise of epsilon 8 over fifty rounds, every
-// coordinate of a typical update is below a grid step and truncation leaves nothing.
+// coordinate of a typical update is smaller than a grid step, so truncation makes it zero.
 func TestCoarseGridErasesUpdate(t *testing.T) {
 	update := make([]float32, 7850)
 	hostile(update, 0, 3, stream(36))

@@ -21,8 +21,8 @@ func (id RunID) validate() error {
 		validHex("fleet hash", id.Fleet, sha256.Size))
 }
 
-// Composition counts the releases of all runs on one data set and refuses one that would exceed the limit over the
-// lifetime of the data. It is not safe for concurrent use.
+// Composition counts the releases of all runs on one data set and refuses a release that would exceed the limit over
+// the lifetime of the data. It is not safe for concurrent use.
 type Composition struct {
 	life  Lifetime         // the counted releases; Ledger, Cost and the Rho of each run are not set
 	plans map[RunID]Amount // planned costs of runs that are not over, see Plan
@@ -52,8 +52,8 @@ func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err 
 	return false, c.allows(id, f.totalWith(round, g), g.Unit, fmt.Sprintf("round %d", round))
 }
 
-// Add counts a release even beyond the limit, because it may have been made. It fails if the release is already counted
-// or does not follow the earlier releases of its run.
+// Add counts a release, even if the total then exceeds the limit, because the release may have been made. It fails if
+// the release is already counted or does not follow the earlier releases of its run.
 func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	f, counted, err := c.find(id, round, g)
 	if counted {

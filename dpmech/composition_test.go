@@ -81,7 +81,7 @@ func TestCompositionSumsRuns(t *testing.T) {
 	}
 }
 
-// The limit covers all runs; Add counts a release even beyond the limit.
+// The limit holds for the sum over all runs. Add counts a release even if the sum then exceeds the limit.
 func TestCompositionLimit(t *testing.T) {
 	sigma, err := SigmaFor(1, 50, 8, 1e-5, GDP)
 	if err != nil {

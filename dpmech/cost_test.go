@@ -23,7 +23,7 @@ func TestCostZeroOut(t *testing.T) {
 	}
 }
 
-// A formatted epsilon is not below its value, and a positive one is not zero.
+// A formatted epsilon is not below its value, and a positive epsilon is not formatted as zero.
 func TestFormatEpsilon(t *testing.T) {
 	for _, c := range []struct {
 		eps      float64
@@ -42,7 +42,7 @@ func TestFormatEpsilon(t *testing.T) {
 	}
 }
 
-// The printed value is at least the true one, by less than one unit of its last digit.
+// The printed value is at least the true value and exceeds it by less than one unit of the last digit.
 func TestFormatEpsilonNeverBelow(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200_000 {

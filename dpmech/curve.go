@@ -21,7 +21,7 @@ type Point struct {
 	Epsilon float64 `json:"epsilon"`
 }
 
-// Curve is the cost of releases as a function of the number of colluding members.
+// Curve is the cost of a member's releases as a function of the number of colluding members.
 type Curve struct {
 	Points []Point // sorted by Colluders; a single point without colluders for a cost against [Everybody]
 	Others int     // the number of members other than the one that makes the releases; 0 if unknown

@@ -31,7 +31,7 @@ func deltaGDP(rho, epsilon float64) float64 {
 	return math.Exp(log + logMargin(t))
 }
 
-// deltaZCDP's optimal order solves rho*(1+2x) - ln(1+1/x) = epsilon.
+// deltaZCDP evaluates the bound at the x that solves rho*(1+2x) - ln(1+1/x) = epsilon, the optimal order minus 1.
 func deltaZCDP(rho, epsilon float64) float64 {
 	x := bisect(leastOrder, mostOrder, func(x float64) bool {
 		return rho-epsilon+float64(2*rho*x)-math.Log1p(1/x) <= 0

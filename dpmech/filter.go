@@ -69,7 +69,7 @@ func (l *Limit) clone() *Limit {
 	return &own
 }
 
-// lifelong returns l as a limit over a lifetime: EpsilonAll defaults to Epsilon.
+// lifelong returns a copy of l for a lifetime: if EpsilonAll is 0, it gets the value of Epsilon.
 func (l *Limit) lifelong() *Limit {
 	l = l.clone()
 	if l != nil && l.EpsilonAll == 0 {
@@ -147,9 +147,9 @@ func (l *Limit) covers(limit, before, after float64, what string) error {
 		what, ErrBudget, before, epsilon(before), after, epsilon(after), most, limit, l.Accounting, l.Delta)
 }
 
-// Filter counts the releases of one run and refuses one that would exceed its limit. The clip and noise of a round
-// may depend on all earlier releases (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in differential
-// privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). It is not safe for concurrent use.
+// Filter counts the releases of one run and refuses a release that would exceed the run's limit. The clip and noise of
+// a round may depend on all earlier releases (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in
+// differential privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). It is not safe for concurrent use.
 type Filter struct {
 	limit  *Limit
 	spends []Spend
@@ -182,7 +182,7 @@ func (f *Filter) Check(round int, g Gaussian) error {
 	return err
 }
 
-// check reports whether the release is already counted, or why it cannot be.
+// check reports whether the release is already counted. err says why the release cannot be counted, nil if it can.
 func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 	if round < 1 || round > maxRound {
 		return false, fmt.Errorf("dpmech: round is %d, want 1..%d", round, maxRound)

@@ -19,7 +19,7 @@ func mustFilter(t testing.TB, limit *Limit) *Filter {
 	return f
 }
 
-// exactRho is the simple reference: it sums every release in exact rationals.
+// exactRho returns the sum of the costs of all releases in exact rational numbers, as a reference.
 func exactRho(releases []Gaussian) *big.Rat {
 	sum := new(big.Rat)
 	for _, g := range releases {
@@ -157,7 +157,7 @@ func TestFilterIsTight(t *testing.T) {
 	}
 }
 
-// A round counts once; a different release of the same round is never accepted as a repetition.
+// A repeated release counts once. A release of a counted round with other parameters is refused.
 func TestFilterRounds(t *testing.T) {
 	a, b := Gaussian{Clip: 1, Sigma: 8}, Gaussian{Clip: 1, Sigma: 9}
 	f := mustFilter(t, nil)

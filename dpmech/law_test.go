@@ -19,7 +19,7 @@ var samplers = []struct {
 	draw func(n *normal, dst []int64, shift int)
 }{{"cells", (*normal).cells}, {"isochronous", (*normal).isochronous}}
 
-// keyed returns a normal whose words come from a fixed stream or, with -fresh, from a new random one.
+// keyed returns a sampler whose words come from a fixed stream or, with the flag -fresh, from a new random stream.
 func keyed(t testing.TB, seed byte) *normal {
 	n := new(normal)
 	key := [32]byte{seed}
@@ -180,8 +180,8 @@ func sizes() (plain, signs int, fault float64) {
 // long selects the sample sizes of the full check, .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// The draws follow the normal law on a coarse grid, where rounding is visible, on a medium and on a fine one. Karney's
-// sampler, the reference, passes the same test.
+// The draws follow the normal law on a coarse grid, where rounding is visible, on a medium grid and on a fine grid.
+// Karney's sampler, the reference, passes the same test.
 func TestNormalLaw(t *testing.T) {
 	plain, signs, _ := sizes()
 	for i, s := range samplers {
@@ -205,7 +205,7 @@ func TestNormalLaw(t *testing.T) {
 	}
 }
 
-// TestNormalLaw has power: slightly corrupted draws fail it.
+// TestNormalLaw can detect errors: slightly corrupted draws fail it.
 func TestNormalLawPower(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes millions of draws for each fault")

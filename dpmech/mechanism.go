@@ -45,8 +45,9 @@ func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
 	return m.store(s, gamma, err)
 }
 
-// sumWhole adds the clipped update to the noise, in units of gamma. The noise is below 2^62, the clip at most 2^48
-// and pairwise noise below 2^60 (except with probability 2^-2900), so the sum fits.
+// sumWhole sets m.noise to the release's noise plus the clipped update, in units of gamma, the step of the fine grid.
+// The noise is below 2^62, the clip at most 2^48 and pairwise noise below 2^60 (except with probability 2^-2900), so
+// the sum fits.
 func (m *Mechanism) sumWhole(s []float32, g Gaussian, pairs []Pair) (gamma float64, err error) {
 	err = errors.Join(m.checkLength("update", len(s)), g.Validate())
 	if g.Unit != Client {

@@ -27,7 +27,7 @@ func newMechanism(t testing.TB, dim int, seed uint64) *Mechanism {
 	return m
 }
 
-// A release agrees with a simple float64 reference: the same noise, drawn again, plus the update, clipped by the
+// A release agrees with a simple float64 reference: the same noise, drawn again, plus the update clipped by the
 // formula of the paper.
 func TestReleaseAgainstReference(t *testing.T) {
 	s := stream(1)
@@ -214,7 +214,7 @@ func TestReleaseRefuses(t *testing.T) {
 		g         Gaussian
 		step      float64
 		dst, s    int
-		gridAlone bool // Release has no such argument
+		gridAlone bool // Release has no argument that is wrong here
 	}
 	ok := Gaussian{Clip: 1, Sigma: 1}
 	calls := []call{

@@ -307,8 +307,8 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// A release always reads 32 bytes from its source, leaves none of them in memory, and draws with the sampler that the
-// build names.
+// A release always reads 32 bytes from its source, leaves none of these bytes in memory, and draws with the sampler
+// that the build names.
 func TestFill(t *testing.T) {
 	source := make([]byte, 64)
 	_, _ = stream(15).Read(source)

@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// Shared describes pairwise noise, which cancels in the network (Allouah et al., "The privacy power of correlated noise
-// in decentralized learning", arXiv 2405.01031): for each partner a Gaussian vector w that only the two know; one adds
-// it and the other subtracts it.
+// Shared describes pairwise noise, which cancels in the network (Allouah et al., "The privacy power of correlated
+// noise in decentralized learning", arXiv 2405.01031): each pair of partners has a Gaussian vector w that only these
+// two know; one of them adds w to its release, and the other subtracts w.
 type Shared struct {
 	// Sigma is the standard deviation of w in each coordinate: the local sigma times a power of two, so that w lies on
 	// the grid of the local noise and cancels exactly.
@@ -51,7 +51,7 @@ const (
 	mostShared  = 10
 )
 
-// exponent returns n with s.Sigma = sigma*2^n.
+// exponent returns the n for which s.Sigma = sigma*2^n. ok is false if there is none.
 func (s Shared) exponent(sigma float64) (n int, ok bool) {
 	fraction, n := math.Frexp(s.Sigma / sigma)
 	return n - 1, fraction == 0.5 && math.Ldexp(sigma, n-1) == s.Sigma
@@ -90,7 +90,7 @@ type Pair struct {
 	// Key is known only to the two ends and used in one round of one run: a second use reveals the difference of two
 	// updates.
 	Key      [32]byte
-	Subtract bool // one end adds the vector, the other one subtracts it
+	Subtract bool // true at the end that subtracts the vector, false at the end that adds it
 }
 
 // share adds the vectors of pairs to the noise of a release. Both clients of a pair draw its vector with the

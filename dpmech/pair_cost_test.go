@@ -189,7 +189,7 @@ func TestLifetimeOfTwoAdversaries(t *testing.T) {
 			!strings.Contains(text, "X25519") {
 			t.Errorf("%s", text)
 		}
-		// A forger names a stronger adversary, or a limit that does not hold.
+		// Verify detects a forgery that names a stronger adversary or a limit that does not hold.
 		c.Lifetime.Adversary = shared.Shared.Adversary()
 		if err := c.Verify(); err == nil || !strings.Contains(err.Error(), "adversary is") {
 			t.Errorf("another adversary: %v", err)

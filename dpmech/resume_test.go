@@ -25,8 +25,8 @@ func TestCheckResume(t *testing.T) {
 			t.Errorf("after a crash, %+v: %v", d, err)
 		}
 		for _, old := range history[:now] {
-			// The state was rolled back. Continuing draws release old.saved+1, which is allowed only if it was never
-			// sent.
+			// The state was rolled back. If the node continues, it draws release old.saved+1 again, which is allowed
+			// only if that release was never sent.
 			if err := CheckResume(old.saved, d.reserved, d.marked); (err == nil) != (d.marked <= old.saved) {
 				t.Errorf("state %d beside %+v: %v", old.saved, d, err)
 			}

@@ -77,7 +77,7 @@ func jsonWords(kind reflect.Kind) string {
 }
 
 // uniqueNames returns an error if an object, at any depth of a valid JSON value, has a duplicate field or a name with
-// characters other than a-z, 0-9 and _: package json ignores case.
+// characters other than a-z, 0-9 and _: encoding/json ignores case.
 func uniqueNames(data []byte) error {
 	var open []map[string]bool // the names so far of each enclosing object; nil for an array
 	for i := 0; i < len(data); i++ {
@@ -137,7 +137,7 @@ func (f *faults) sameNames(path string, have, want any) {
 	}
 }
 
-// faults are the errors of a value.
+// faults collects the errors of a value.
 type faults []error
 
 func (f *faults) want(ok bool, format string, args ...any) {

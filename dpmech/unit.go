@@ -17,7 +17,7 @@ var units = names{"Unit", "client", "record"}
 // String returns the name used in files: client or record.
 func (u Unit) String() string { return units.of(int(u)) }
 
-// MarshalText returns the name. It fails if u is unknown.
+// MarshalText returns the name. It fails if u is neither Client nor Record.
 func (u Unit) MarshalText() ([]byte, error) { return units.text(int(u)) }
 
 // UnmarshalText sets u to the unit with the given name; an empty name means Client.

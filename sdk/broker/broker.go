@@ -21,7 +21,7 @@ func init() {
 // 44, and three TCP/IP packets 120.
 const Overhead = 480
 
-// TLS names the files for TLS with a broker. An empty path means no file.
+// TLS has the paths of the files for TLS with a broker. An empty path means no file.
 type TLS struct {
 	Certificate    string `json:"certificate_file"`     // path of a PEM file
 	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with its key; set both paths or neither

@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// maxModel bounds a model file in bytes, which allows about 20 million parameters.
+// maxModel bounds the length of a model file in bytes. It allows about 20 million parameters.
 const maxModel = 256 << 20
 
 // Reasons why a model file has no task.
@@ -33,7 +33,7 @@ var ErrNoTask = errors.New("builtin: the model file does not say how to prepare 
 type Model struct {
 	Run    string   `json:"run"`  // name of the run, as in the fleet file
 	Fleet  [32]byte `json:"-"`    // [sdk.Fleet.Hash]
-	Member string   `json:"name"` // member that released it
+	Member string   `json:"name"` // member that released the model
 
 	Round      int  `json:"round"`       // number of the release that the model is from, cool-down included
 	Rounds     int  `json:"rounds"`      // at least 1
@@ -52,7 +52,7 @@ type Model struct {
 
 	// Certificate states the run's privacy cost, as an object in one line; nil without privacy, and for a personal model.
 	Certificate json.RawMessage `json:"certificate,omitempty"`
-	Weights     []float32       `json:"model"` // finite; with a task, Task.Dim of them
+	Weights     []float32       `json:"model"` // finite numbers; with a task, as many as Task.Dim returns
 }
 
 // Threshold is, for a model of two classes, the minimum probability of class 1 at which class 1 is predicted. A site
@@ -149,8 +149,8 @@ func (m *Model) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Marshal returns the file's text, from which [ParseModel] makes an equal Model. It rejects what ParseModel would
-// reject.
+// Marshal returns the file's text, from which [ParseModel] makes an equal Model. It fails if ParseModel would reject
+// the text.
 func (m *Model) Marshal() ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fleetfile.In("", err)

@@ -71,8 +71,8 @@ func someOf[T any](list []T) []T {
 	return list
 }
 
-// MarshalTask returns the text of a valid recipe for [sdk.Fleet].Task, from which [ParseTask] makes an equal one. Each
-// column and each component of a projection takes one line.
+// MarshalTask returns the text of a valid recipe for [sdk.Fleet].Task, from which [ParseTask] makes an equal recipe.
+// Each column and each component of a projection takes one line.
 func MarshalTask(r *task.Recipe) ([]byte, error) {
 	err := r.Validate()
 	if err != nil {

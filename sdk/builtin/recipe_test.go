@@ -148,7 +148,7 @@ func TestFleetTask(t *testing.T) {
 	}
 }
 
-// Every error in a recipe is reported with its place, in a fleet and alone.
+// Every error in a recipe is reported with its location, both in a fleet file and in a recipe file.
 func TestTaskFaults(t *testing.T) {
 	text, err := MarshalTask(recipes()[1])
 	if err != nil {

@@ -91,7 +91,7 @@ func ask(ctx context.Context, state, method, path string) (*http.Response, error
 			}
 			conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrPermission) {
-				return nil, fmt.Errorf("%w: %w", ErrNotRunning, err) // no socket, or one left over from a crash
+				return nil, fmt.Errorf("%w: %w", ErrNotRunning, err) // no socket, or a socket left over from a crash
 			}
 			return conn, err
 		},

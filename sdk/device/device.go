@@ -78,8 +78,9 @@ type Device struct {
 
 	// Source, if not nil, replaces the source that File.Oracle opens. Run closes it.
 	Source *fleetfile.Source
-	// Guest says that the node runs inside another program: Run then leaves the signals, environment, service manager
-	// and code of the process alone. SIGHUP then does not reload the fleet file.
+	// Guest says that the node runs inside another program: Run then does not handle signals, change environment
+	// variables, notify a service manager or free the memory of the process's code. In particular, SIGHUP does not
+	// reload the fleet file.
 	Guest bool
 
 	// Noise, if not nil, replaces the operating system as the source of release noise of a private node, for tests

@@ -30,7 +30,7 @@ type Outcome struct {
 	// Certificate is the file that states the privacy loss of this run and of all runs on the same data; empty without
 	// privacy.
 	Certificate string `json:"certificate,omitempty"`
-	// Recovered is the release after which this device took over from a lost one; 0 if it did not.
+	// Recovered is the release after which this device took over from a lost one; 0 if it replaced no device.
 	Recovered int `json:"recovered_after,omitempty"`
 	// EndedAfter is the last round with data if the run ended early, otherwise 0. Stops has the early-stop requests.
 	EndedAfter int        `json:"ended_after_round,omitempty"`

@@ -81,7 +81,7 @@ func plain() *File {
 
 func load(string, int64) ([]byte, error) { return sample().start(), nil }
 
-// The text of a fleet and its hash never change: nodes of different versions work together.
+// The text and the hash of a fleet must never change, because nodes of different versions must agree on them.
 func TestGoldenFleet(t *testing.T) {
 	dir := filepath.Join("testdata", "golden")
 	path := filepath.Join(dir, "fleet.json")
@@ -120,7 +120,7 @@ func TestGoldenFleet(t *testing.T) {
 	}
 }
 
-// The text and the hash of a fleet with pairwise noise never change either.
+// The text and the hash of a fleet with pairwise noise must never change either.
 func TestGoldenSharing(t *testing.T) {
 	path := filepath.Join("testdata", "golden", "sharing.json")
 	got, err := sharing().Marshal()
@@ -439,7 +439,7 @@ func TestWhoListens(t *testing.T) {
 		{"b", true, true, false, "", `listen is missing, want host:port: "a" has no address, so it dials "b"`},
 		{"c", true, true, false, "", `listen is missing, want host:port: "b" dials "c", which has an address`},
 		{"b", false, true, true, `want an address of one of them: "a" and "b" are neighbors`, ""},
-		{"c", false, false, true, "", ""}, // through a broker
+		{"c", false, false, true, "", ""}, // connects through a broker
 	} {
 		f := sample()
 		if !test.bHas {

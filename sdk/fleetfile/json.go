@@ -19,7 +19,7 @@ const version = 1
 
 type faults []error
 
-// when adds an error if its condition holds.
+// when adds an error if is is true.
 func (f *faults) when(is bool, format string, args ...any) {
 	if is {
 		*f = append(*f, fmt.Errorf(format, args...))
@@ -161,7 +161,7 @@ func oneLine(to *bytes.Buffer, compact []byte) {
 	to.Write(bytes.ReplaceAll(spaced, []byte("\n"), nil))
 }
 
-// lean returns an object without its zero fields.
+// lean returns the JSON of an object without the fields that are zero.
 func lean(object any) (json.RawMessage, error) {
 	text, err := json.Marshal(object)
 	if err != nil {

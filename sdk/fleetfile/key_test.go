@@ -86,7 +86,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("public key %s", got)
 		}
 	}
-	// CreateKey writes what package x509 writes, which other programs can read.
+	// CreateKey writes the same bytes as package crypto/x509, so other programs can read the file.
 	ours, err := ReadKey(path)
 	if err != nil {
 		t.Fatal(err)

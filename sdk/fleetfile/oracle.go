@@ -17,7 +17,7 @@ type Oracle interface {
 	// Open loads and prepares data, or starts a program and reads its hello. ctx bounds only this step. The caller
 	// must close the source once.
 	Open(ctx context.Context, fleet *File) (*Source, error)
-	String() string // a description for people
+	String() string // describes the oracle for people
 }
 
 func init() { RegisterOracle("stream", parseStream) }
@@ -124,7 +124,7 @@ type mismatch struct{ error }
 func (m mismatch) Is(target error) bool { return target == ErrMismatch }
 func (m mismatch) Unwrap() error        { return m.error }
 
-// Mismatchf returns an [ErrMismatch] with a specific text.
+// Mismatchf returns an error with the given text that wraps [ErrMismatch].
 func Mismatchf(format string, args ...any) error { return mismatch{fmt.Errorf(format, args...)} }
 
 // External returns a source whose losses come from program, which has the given number of samples. The caller has

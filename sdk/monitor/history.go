@@ -10,7 +10,7 @@ import (
 type Point struct {
 	Round          int     `json:"round"`
 	Seconds        float64 `json:"seconds"` // time since the monitor was created
-	Epsilon        Value   `json:"epsilon"` // spent up to this round
+	Epsilon        Value   `json:"epsilon"` // epsilon spent up to this round
 	ConsensusError Value   `json:"consensus_error"`
 	Loss           Value   `json:"loss"`     // not covered by the privacy guarantee
 	Accuracy       Value   `json:"accuracy"` // share in [0, 1]; not covered by the privacy guarantee

@@ -359,7 +359,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// A status says whether the node's loss still falls, and what more rounds cost.
+// The status says whether the node's loss still falls, and what further rounds would cost.
 func TestTrend(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		w := newWorld(t, pair(func(f *sdk.Fleet) {

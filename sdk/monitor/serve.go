@@ -17,7 +17,7 @@ import (
 // Limits of connections. A few connections suffice: a page sends one request a second, and a collector even fewer.
 const (
 	maxConns    = 32               // number of open connections; when another one opens, the oldest is closed
-	maxRequest  = 16 << 10         // bytes of a request's header, and of its body
+	maxRequest  = 16 << 10         // maximum length in bytes of a request's header, and of its body
 	requestTime = 10 * time.Second // for the header, and then again for the body
 	answerTime  = time.Minute      // for sending the answer, from the end of the header on
 )

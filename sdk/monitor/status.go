@@ -81,12 +81,13 @@ type Status struct {
 	Cooldown int `json:"cooldown"`         // C, additional rounds
 	Mixing   int `json:"mixing,omitempty"` // rounds of pure consensus after each round of learning
 
-	Queries       int64 `json:"queries"`          // losses requested: a multiple of the samples, so it must stay on this device
+	Queries       int64 `json:"queries"`          // losses requested; reveals the number of samples: keep on this device
 	FrameBytes    int64 `json:"frame_bytes_sent"` // bytes of encoded frames handed to the transport since the process began
 	RefusedFrames int64 `json:"refused_frames"`   // invalid frames that neighbors sent
 
 	// ConsensusError is the mean, over the neighbors, of the squared distance between the neighbor's release and this
-	// node's, in round Compared, the last one after mixing; unknown if the payload is "message", see [sdk.Status].
+	// node's, in round Compared, the latest one that is not followed by mixing rounds; unknown if the payload is
+	// "message", see [sdk.Status].
 	ConsensusError Value `json:"consensus_error"`
 	Compared       int   `json:"consensus_error_round"`
 
@@ -166,7 +167,7 @@ type Quarantine struct {
 // Influence describes how strongly a neighbor's releases influence this node, and how often that influence was clipped
 // since the process began; see [admm.Influence]. Lengths are in the units of the model.
 type Influence struct {
-	Clipped   int     `json:"clipped"`             // rounds in which its influence was clipped
+	Clipped   int     `json:"clipped"`             // number of rounds in which its influence was clipped
 	Last      int     `json:"clipped_round"`       // the last round in which it was clipped; 0 for none
 	Distance  float64 `json:"distance"`            // of its release from the median of the neighbors' releases, in the last round
 	Bound     float64 `json:"bound"`               // the maximum Distance that is not clipped
@@ -187,7 +188,7 @@ type Link struct {
 	How       string  `json:"how,omitempty"`     // if connected: "dialed" by this node, or "accepted"; empty with a broker
 	Address   string  `json:"address,omitempty"` // address of the other end or of the broker, if connected
 	Proxy     string  `json:"proxy,omitempty"`   // proxy through which this node dialed
-	Lost      int     `json:"lost"`              // connections that ended since the start
+	Lost      int     `json:"lost"`              // number of connections that ended since the start
 	LostBy    string  `json:"lost_by,omitempty"` // why the last of these connections ended
 }
 

@@ -150,7 +150,8 @@ func (p *program) receive() (q question, ok bool) {
 	return q, true
 }
 
-// decode parses parameters as float64, as any JSON reader would, and insists on the digits of a float32.
+// decode parses parameters as float64, as any JSON reader would, and panics unless each has the shortest digits that
+// identify a float32.
 func decode(line []byte, q *question) error {
 	var wide struct {
 		ID     uint64    `json:"id"`

@@ -44,7 +44,7 @@ func (o *object) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// answer is the answer of a process to a query: a loss, or the reason why it has no loss.
+// answer is the answer of a process to a query: a loss, or the reason why there is none.
 type answer struct {
 	ID    *uint64 `json:"id" cbor:"1,keyasint"`
 	Loss  loss    `json:"loss" cbor:"2,keyasint"`
@@ -113,7 +113,8 @@ func (l *loss) why() error {
 	return nil
 }
 
-// parse reads a decimal number, or a word that some languages print in its place.
+// parse sets l to the decimal number in text, or to one of the words, such as nan, that some languages print in place
+// of a number.
 func (l *loss) parse(text string) (err error) {
 	l.given = true
 	switch strings.ToLower(strings.TrimLeft(text, "+-")) {

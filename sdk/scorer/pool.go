@@ -29,7 +29,7 @@ type Oracle struct {
 	codec        *codec
 	mark         string // prefix of the environment variable that marks the oracle's processes
 	dim, samples int
-	ids          atomic.Uint64 // number of the latest query
+	ids          atomic.Uint64 // id of the latest query
 	opened       chan error    // the result of each worker's first start
 
 	tasks   chan *task
@@ -236,7 +236,7 @@ type task struct {
 
 type query struct {
 	zoest.Query
-	id         uint64 // number of the query in messages
+	id         uint64 // id of the query in the encoded message
 	start, end int    // bounds of the encoded query in task.messages
 	loss       float64
 	err        error

@@ -32,7 +32,7 @@ type process struct {
 	exited chan struct{} // closed when the process has ended
 	killed chan struct{} // closed when this package killed the process
 	over   chan struct{} // closed when the process and its goroutines are gone
-	mark   string        // variable in its environment and in that of its children
+	mark   string        // variable in the environment of the process and its children
 
 	unfinished int // bytes of an incomplete message; known when read is closed
 
@@ -72,8 +72,8 @@ func start(p Program, mark string) (*process, error) {
 	return out, nil
 }
 
-// wait waits for the end of the process. A child that outlives the process may hold the pipes open, so wait closes this
-// side of them.
+// wait waits for the end of the process. A child that outlives the process may hold the pipes open, so wait closes
+// this process's ends of the pipes.
 func (p *process) wait() {
 	heard := make(chan struct{})
 	go func() {

@@ -98,7 +98,7 @@ func (w *worker) bury(err error) {
 	switch broken := w.broken(); {
 	case broken != nil:
 		w.task.fail(broken)
-	case w.fails >= patience || w.task.ctx.Err() != nil: // the program works for other workers, or no caller waits
+	case w.fails >= patience || w.task.ctx.Err() != nil: // the program works, but not here, or no caller waits
 		w.task.fail(err)
 	}
 	if len(w.task.left) == 0 {
@@ -152,7 +152,7 @@ func (w *worker) live() error {
 	if p.left() && p.unfinished > 0 {
 		rest = fmt.Sprintf("; it wrote %d bytes of an unfinished message", p.unfinished)
 	}
-	sweep(p.mark + "\x00") // children in other sessions or groups
+	sweep(p.mark + "\x00") // kills children in other sessions or groups
 	writing.Wait()
 	return fmt.Errorf("scorer: worker %d (%s, pid %d): %w%s%s", w.number, w.name, p.cmd.Process.Pid, err, rest, p.lastWords())
 }

@@ -95,8 +95,8 @@ func mixed(n int) []zoest.Query {
 	return queries
 }
 
-// If a program exits but leaves a child that holds the pipes open, the query fails and the next one starts a new
-// program.
+// If a program exits but leaves a child that holds the pipes open, the query fails, and the next query starts the
+// program again.
 func TestChildrenLeft(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks into /proc")
@@ -198,7 +198,7 @@ func TestContext(t *testing.T) {
 	works(t, s)
 }
 
-// A node that is killed takes its programs with it, even those that ignore the end of their input.
+// If a node is killed, its programs end, too, even those that ignore the end of their input.
 func TestDiesWithTheNode(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux promises that")
@@ -274,7 +274,7 @@ func TestBroken(t *testing.T) {
 	works(t, s)
 	losses := make([]float64, 40)
 	err := s.Losses(t.Context(), mixed(40), losses)
-	if err == nil { // some queries were answered before the fatal one
+	if err == nil { // some queries were answered before the one that kills the program
 		err = s.Losses(t.Context(), mixed(5), losses[:5])
 	}
 	if err == nil || !strings.Contains(err.Error(), "scorer: the program is broken: 8 failed processes and no answer since; the last: scorer: worker 1 (") ||

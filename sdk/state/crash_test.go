@@ -297,7 +297,7 @@ func TestEveryByteRots(t *testing.T) {
 						t.Errorf("older slot, byte %d: no remark", at)
 					}
 				case name == logName && err != nil:
-					continue // a digit of a round or a digest
+					continue // the byte is a digit of a round or a digest
 				}
 				if err != nil {
 					t.Fatalf("%s, byte %d: %v", name, at, err)

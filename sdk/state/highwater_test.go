@@ -52,9 +52,9 @@ func TestLedgerMarks(t *testing.T) {
 	check("a line", "0 []", map[string][2]int{"one": {1, 0}})
 	markUpTo(t, l, "one", 1)
 	check("a mark", "1 []", map[string][2]int{"one": {1, 1}})
-	reserve(t, l, "one", 2, 2) // crash here
+	reserve(t, l, "one", 2, 2) // run "one" crashes after this line
 	again()
-	reserve(t, l, "two", 1, 1) // and here
+	reserve(t, l, "two", 1, 1) // and run "two" after this one
 	again()
 	check("two lines behind the mark", "1 []", map[string][2]int{"one": {2, 1}, "two": {1, 0}, "three": {}})
 	reserve(t, l, "three", 1, 1)

@@ -77,8 +77,8 @@ func TestInheritedAboveTheLimit(t *testing.T) {
 	}
 }
 
-// If a crash tears the line of an inherited spend, at any byte and with the old mark or the new one, the spend is still
-// inherited exactly once.
+// If a crash tears the line of an inherited spend, at any byte, and whether the old or the new mark is on the disk,
+// the spend is still inherited exactly once.
 func TestTornInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before, _ := os.ReadFile(markPath(path))
@@ -148,8 +148,8 @@ func TestFailedInheritance(t *testing.T) {
 	l.file = nil
 }
 
-// Neither a later checkpoint nor a copy of a ledger reduces the cost that a neighbor can prove. Sixteen further ledgers
-// do not displace the one in use.
+// Neither a later checkpoint nor a copy of a ledger reduces the cost that a neighbor can prove. Sixteen further
+// ledgers do not displace the ledger in use.
 func TestLargestCheckpointIsKept(t *testing.T) {
 	check := func(id byte, seq uint64, epoch uint16, cost float64) signed.Earlier {
 		return signed.NewCheckpoint(memberKey("b"), signed.NewScope("one", [32]byte{}, "b"), epoch,

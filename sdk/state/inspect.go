@@ -12,7 +12,7 @@ import (
 // Report is what [Inspect] found in the directory of a [Dir].
 type Report struct {
 	Newest  Record   // newest whole save, with State nil; zero if there is none
-	Journal Journal  // unverified
+	Journal Journal  // as stored; its signatures are not verified
 	Remarks []string // what [Open] would repair or only report
 	Refused error    // why a node would refuse to start with this directory; nil if it would start
 }
@@ -61,7 +61,7 @@ type scannedSlot struct {
 
 var errMissing = errors.New("is missing")
 
-// torn reports whether the slot was written but is damaged.
+// torn reports whether the slot has been written but is not whole.
 func (s scannedSlot) torn() bool {
 	return s.fault != nil && s.fault != errMissing && s.fault != errEmpty
 }

@@ -23,7 +23,7 @@ const (
 )
 
 // Journal is what a node stores about other members in a run, as text with one JSON object for each line. The first
-// line identifies the owner; each further line has an evidence, a stop or a quarantine.
+// line identifies the owner; each further line has a piece of evidence, an early-stop request or a quarantine.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet
@@ -128,7 +128,7 @@ type Quarantine struct {
 	Frames   []Frame `json:"frames"`  // what the neighbor sent; signed releases are in the field "own" of these frames
 }
 
-// Frame is a frame of a neighbor.
+// Frame is the stored part of a frame that a neighbor sent.
 type Frame struct {
 	Bytes  int    `json:"bytes"`  // length
 	SHA256 string `json:"sha256"` // SHA-256 of the whole frame, in hexadecimal digits
@@ -147,7 +147,8 @@ func NewFrame(b []byte) Frame {
 // Kept implements [Store].
 func (d *Dir) Kept(name string) ([]byte, error) { return readIfThere(filepath.Join(d.dir, name)) }
 
-// Keep implements [Store]: it replaces the file of that name. nil removes it and the remains of a crashed Keep.
+// Keep implements [Store]: it replaces the file of that name. If data is nil, it removes the file and what an
+// interrupted Keep left.
 func (d *Dir) Keep(name string, data []byte) error {
 	switch {
 	case d.err != nil:

@@ -26,8 +26,8 @@ func killedState(round int, b []byte) []byte {
 
 const killedLength = 2 << 20
 
-// saveUntilKilled is the process that TestKill kills: it saves round after round in a directory, and prints each
-// completed save.
+// saveUntilKilled is the process that TestKill kills: it saves round after round in a directory, and prints the round
+// of each completed save.
 func saveUntilKilled(dir string) error {
 	d, err := sized(Open(dir))(killedLength)
 	if err != nil {

@@ -55,7 +55,7 @@ func (l *Ledger) append(e entry) error {
 	return l.broken
 }
 
-// runID names a run by the SHA-256 of its fleet.
+// runID returns the RunID of a member in a run, which the SHA-256 of the fleet file identifies.
 func runID(run string, fleet [32]byte, member string) dpmech.RunID {
 	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 }
@@ -178,8 +178,9 @@ func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
 	return l.log.spent.Lifetime(l.log.head(l.log.seq()), delta)
 }
 
-// Verify verifies a certificate (see [dpmech.Certificate.Verify]) and compares its lifetime with the ledger. Later
-// releases of the certificate's run are an error, which states their number; later releases of other runs are not.
+// Verify verifies a certificate (see [dpmech.Certificate.Verify]) and compares its lifetime with the ledger. If the
+// ledger has later releases of the certificate's run, the error states their number. Later releases of other runs are
+// no error.
 func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	err := c.Verify()
 	life := c.Lifetime
@@ -273,7 +274,7 @@ func (l *Ledger) Close() error {
 	return errors.Join(err, l.closeFiles())
 }
 
-// closeFiles closes both files, the locked one last.
+// closeFiles closes both files, and last the ledger, which is locked.
 func (l *Ledger) closeFiles() error {
 	err := closeAll(l.marks, l.file)
 	l.file, l.marks = nil, nil

@@ -18,7 +18,7 @@ var (
 	noisy  = gauss(1, 8)
 )
 
-// zeroRun is the run of forged lines.
+// zeroRun is the run that forged lines of the tests name.
 var zeroRun = dpmech.RunID{Run: "run", Fleet: strings.Repeat("0", 64), Member: "a"}
 
 func gauss(clip, sigma float64) dpmech.Gaussian { return dpmech.Gaussian{Clip: clip, Sigma: sigma} }
@@ -88,7 +88,7 @@ func refused(t *testing.T, path string, want ...string) {
 	}
 }
 
-// A run on a data set starts from the spend of all other runs, whatever its name; a repeated reservation costs nothing.
+// The spend of a data set is the sum over all of its runs, whatever their names. A repeated reservation costs nothing.
 func TestLedgerSumsRuns(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "tuning", 1, 3)

@@ -27,7 +27,7 @@ type header struct {
 	NeverUsed bool `json:"never_used,omitempty"`
 }
 
-// composition returns the account of the header, before any release.
+// composition returns the account of a ledger with this header before any release.
 func (h *header) composition() (*dpmech.Composition, error) {
 	return dpmech.NewComposition(h.Dataset, h.Created, h.Limit)
 }
@@ -55,7 +55,7 @@ type ledgerLog struct {
 	header header
 	spent  *dpmech.Composition // what the lines count
 	lines  []ledgerLine        // all lines, including the header
-	unsent []int               // ascending: the reservations, numbered from 1, whose releases are not marked
+	unsent []int               // ascending: the numbers, from 1, of reservations whose releases are not marked
 }
 
 type ledgerLine struct {
@@ -105,7 +105,7 @@ func (l *ledgerLog) line(seq int, e entry) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// start parses the first line, without its newline.
+// start parses line, the first line of a ledger without its newline.
 func (l *ledgerLog) start(line []byte) error {
 	if err := exactJSON(line, &l.header); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (l *ledgerLog) start(line []byte) error {
 	return err
 }
 
-// add parses and counts a further line, without its newline.
+// add parses and counts line, a further line of the ledger without its newline.
 func (l *ledgerLog) add(line []byte) error {
 	e := entry{reservation: new(reservation)}
 	if bytes.Contains(line, []byte(`,"inherited":{`)) {

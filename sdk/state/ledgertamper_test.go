@@ -51,7 +51,7 @@ func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 }
 
 // OpenLedger refuses an old copy, a ledger without its mark, and a ledger from elsewhere. If an old copy is restored
-// together with its mark, the head of the newer ledger reveals it.
+// together with its mark, a head of the newer ledger reveals the rollback.
 func TestLedgerRollback(t *testing.T) {
 	l, path := newLedger(t, nil)
 	mark := markPath(path)

@@ -37,8 +37,8 @@ type highWater struct {
 
 func markPath(ledger string) string { return ledger + ".mark" }
 
-// readMark returns the high-water mark of a ledger, nil for none. The ledger may be in use: readMark repeats a read
-// that overlaps two writes.
+// readMark returns the high-water mark of a ledger, nil for none. The ledger may be in use: if two marks are written
+// during a read, readMark reads again.
 func readMark(ledger string) (*highWater, error) {
 	for try := 1; ; try++ {
 		data, err := regular.Read(markPath(ledger), mostKept)

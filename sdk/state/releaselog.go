@@ -24,7 +24,7 @@ func releaseLine(r Record, digest [sha256.Size]byte) ([]byte, error) {
 }
 
 type releaseLog struct {
-	releases   []release // the readable ones
+	releases   []release // the lines that are readable
 	end        int64     // bytes of complete lines; an incomplete line follows after a crash
 	size       int64     // size of the file
 	newest     int       // highest round of any line, even of an incomplete line; -1 if there is none
@@ -56,7 +56,7 @@ func readLog(text []byte) releaseLog {
 	return l
 }
 
-// roundOf returns the round at the start of a line, whatever follows.
+// roundOf returns the round at the start of a line, even if the rest of the line is damaged.
 func roundOf(line []byte) (round int, known bool) {
 	rest, begins := bytes.CutPrefix(line, []byte(`{"round":`))
 	digits, _, ends := bytes.Cut(rest, []byte{','})

@@ -34,7 +34,7 @@ type slot struct {
 // errEmpty reports a slot that was never saved to.
 var errEmpty = errors.New("holds nothing yet")
 
-// writeSlot writes s to w, digest last, without a copy of the state, and returns the digest.
+// writeSlot writes s to w, the digest last, and returns the digest. It does not copy the state.
 func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	sum := sha256.New()
 	var off int64
@@ -96,7 +96,7 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	return s, nil
 }
 
-// readAt fills b from off. The end of the file is an error like any other.
+// readAt fills b from off. It fails if the file ends before b is full.
 func readAt(r io.ReaderAt, b []byte, off int64) error {
 	if n, err := r.ReadAt(b, off); n < len(b) {
 		return fmt.Errorf("cannot be read: %w", err)

@@ -32,8 +32,9 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
 	}
-	// A running node overwrites one slot at a time and may reach the other between two reads. A single whole slot
-	// therefore counts only if the other stays unchanged; otherwise both are read again, up to a limit.
+	// A running node overwrites one slot at a time and may begin to overwrite the other slot between two reads. A
+	// single whole slot therefore counts only if the other stays unchanged; otherwise both are read again, up to a
+	// limit.
 	const tries, patience = 5, 2 * time.Second
 	began := time.Now()
 	for try, before := 1, ""; ; try++ {

@@ -13,7 +13,7 @@ func newMatrix(rows, width int) [][]float64 {
 	return m
 }
 
-// projector computes scalar products of centered rows with a few vectors.
+// projector computes the scalar products of a row, minus the column means, with a few vectors.
 type projector struct {
 	columns [][]float64 // for each column of the data, the entries of all vectors for this column
 	start   []float64   // scalar product of the column means with each vector, negated

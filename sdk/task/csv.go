@@ -18,7 +18,7 @@ const maxFaults = 10
 // column is a column of a CSV file. Categories is in the order of the category numbers.
 type column struct {
 	Column
-	at     int            // position in the file
+	at     int            // index of the column in the file
 	number map[string]int // number of each category and, with fold, of its lower case; nil for a column of numbers
 	fold   bool           // upper and lower case are one category unless the list of categories has both forms
 	fixed  bool           // no other category is allowed
@@ -29,8 +29,8 @@ type column struct {
 	timed bool // a cell with a date or time was reported; later ones are not
 
 	texts []error  // errors of the first cells that are not numbers, kept because the whole column may hold text
-	count int      // number of such cells
-	some  []string // up to three different cells of this kind
+	count int      // number of cells that are not numbers
+	some  []string // up to three different cells that are not numbers
 }
 
 // labels makes c a column of categories, of which known are the first. Further categories that differ only in case are

@@ -83,8 +83,8 @@ func (d *Data) inFile(file int) (samples []int) {
 	return samples
 }
 
-// readFiles reads CSV files that have the columns of the first one, in any order. It collects categories from all of
-// them.
+// readFiles reads CSV files that all have the columns of the first file, in any order. It collects categories from all
+// files.
 func readFiles(files []string, rule rowRule, l layout) (*table, error) {
 	var all *csvFile
 	var faults []error

@@ -162,7 +162,7 @@ func TestLoadFilesTrailing(t *testing.T) {
 	}
 }
 
-// A target has one range over all files.
+// The range of a target is computed from all files together.
 func TestLoadFilesTarget(t *testing.T) {
 	files := hospitals(t, "x,y\n"+lines(10, "%[1]d,%[1]d.0%[2]s", ""), "y,x\n"+lines(10, "1%[1]d,%[1]d%[2]s", ""))
 	all, each, err := LoadFiles(Spec{Target: "y"}, files)

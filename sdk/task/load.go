@@ -250,7 +250,7 @@ func Load(s Spec) (*Set, error) {
 	return set, nil
 }
 
-// begin returns a set without samples. test may be nil.
+// begin returns a set with classes but without samples. test may be nil.
 func (s Spec) begin(train, test *table) (set *Set, err error) {
 	set = &Set{Spec: s.filled(test != nil), recipe: Recipe{Subset: len(s.Labels) > 0}}
 	if s.Target != "" {
@@ -274,7 +274,8 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 	return set, nil
 }
 
-// finish fits and applies the steps that turn samples into the columns of the model. train is their source.
+// finish fits and applies the steps that turn the samples of set into the columns of the model. train is the source of
+// the samples.
 func (set *Set) finish(train *table) error {
 	s, names := &set.Spec, set.Train.ClassNames
 	for c, members := range byClass(set.Train.Y, len(names)) {

@@ -235,7 +235,7 @@ func mean95(x []float64) Estimate {
 	return around(mean, sd/math.Sqrt(float64(len(x))))
 }
 
-// around returns a positive figure v, of standard error se, with its interval on the log scale.
+// around returns the Estimate of a positive figure v with standard error se; its interval is on the log scale.
 func around(v, se float64) Estimate {
 	if v <= 0 {
 		return Estimate{}

@@ -129,8 +129,8 @@ func TestClassMetricsAreTheirDefinitions(t *testing.T) {
 func TestNumberMetricsAreTheirDefinitions(t *testing.T) {
 	for _, d := range []struct{ is, said []float64 }{
 		{[]float64{1, 2, 3, 4}, []float64{1.5, 1.5, 3.5, 3}},
-		{[]float64{5, 5, 5}, []float64{5, 5, 4}}, // no R2
-		{[]float64{1, 2, 2}, []float64{1, 2, 2}}, // no error
+		{[]float64{5, 5, 5}, []float64{5, 5, 4}}, // R2 is nil
+		{[]float64{1, 2, 2}, []float64{1, 2, 2}}, // all predictions are right
 		{[]float64{-3}, []float64{2}},            // one sample
 		{[]float64{1, 2, 3}, []float64{3, 2, 1}}, // worse than the mean
 		{[]float64{1e6, 2e6, 0}, []float64{1, 0, 1e6}},
@@ -221,7 +221,8 @@ func TestIntervalsCover(t *testing.T) {
 		is, said, p := make([]int, n), make([]int, n), make([]float64, n)
 		y, guess := make([]float64, n), make([]float64, n)
 		for i := range n {
-			// The score is normal, with a mean higher by 1 for class 1, which has a share of 0.2.
+			// The scores of each class are normal; their mean is higher by 1 for class 1, which has 20 % of the
+			// samples.
 			z := s.Normal()
 			if s.Float64() < 0.2 {
 				is[i], z = 1, z+1

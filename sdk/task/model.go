@@ -217,7 +217,7 @@ func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 		return false
 	}
 	if m.goal == nil {
-		for i, h := range samples[:len(losses)] { // class 1 has the opposite sign
+		for i, h := range samples[:len(losses)] { // for class 1 the sign is opposite
 			losses[i] = math.Float64frombits(math.Float64bits(losses[i]) ^ uint64(m.data.Y[h])<<63)
 		}
 	}
@@ -297,7 +297,7 @@ func (l linear) parameters() int {
 	return l.classes * l.dim
 }
 
-// loss returns the squared probability loss of weights w at a sample a of a class, in [0, 1].
+// loss returns the squared probability loss of weights w at the input a of a sample of the given class, in [0, 1].
 func (l linear) loss(w, a []float32, class int) float64 {
 	if l.classes == 2 {
 		z := vec.Dot(w, a)

@@ -25,7 +25,7 @@ import (
 //	pathological:S          samples sorted by label, cut into equal shards, S random shards to each client (McMahan et
 //	                        al., "Communication-efficient learning of deep networks", 2017)
 type Partition struct {
-	kind   string  // the name in the text; "" for iid
+	kind   string  // the name of the rule in the text; "" for iid
 	alpha  float64 // the concentration
 	shards int     // number of shards of each client
 }
@@ -97,7 +97,7 @@ func (p Partition) String() string {
 const (
 	dealStream   = iota // the order in which samples of a class, or all samples, are assigned
 	shareStream         // label shares
-	repairStream        // the donor of a sample for an empty client
+	repairStream        // the sample that an empty client gets
 	shardStream         // the client of each shard
 )
 
@@ -140,7 +140,8 @@ func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, 
 	return parts, nil
 }
 
-// balanced draws label shares for each client, refits them and divides each class accordingly.
+// balanced draws label shares for each client, adjusts them so that every sample is used, and divides each class
+// accordingly.
 func (p Partition) balanced(y []int, classes, clients int, seed uint64) [][]int {
 	members := shuffledClasses(y, classes, seed)
 	totals := make([]int, classes)
@@ -163,7 +164,7 @@ func (p Partition) balanced(y []int, classes, clients int, seed uint64) [][]int 
 	return parts
 }
 
-// unbalanced divides each class among the clients, then gives each empty client a random sample of the largest one.
+// unbalanced divides each class among the clients, then gives each empty client a random sample of the largest client.
 func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]int {
 	parts := make([][]int, clients)
 	for c, m := range shuffledClasses(y, classes, seed) {

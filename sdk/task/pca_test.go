@@ -209,7 +209,7 @@ func TestPCAApplyBits(t *testing.T) {
 }
 
 func TestPCAEdges(t *testing.T) {
-	// The data has two directions of exactly equal variance, one without variance, and a large mean.
+	// The data has two directions of exactly equal variance, a direction without variance, and a large mean.
 	d := &Data{Dim: 4, Classes: 2}
 	for i, s := range []float32{1, -1, 1, -1} {
 		c := []float32{1000, 1000, 1000, 5}

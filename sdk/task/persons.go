@@ -63,7 +63,7 @@ func (p Partition) Deal(d *Data, clients int, seed uint64) ([][]int, error) {
 
 // InPlaces returns the model as an oracle for a run that protects each person: sample p*places+j is record j of person
 // p. A place without a record has loss 0 for all parameters. Records of a person beyond places are never queried. The
-// data must have Person. Methods that judge parameters ([Model.Accuracy] and others) are unchanged.
+// data must have Person. Methods that judge parameters ([Model.Accuracy] and others) use every record, as before.
 func (m *Model) InPlaces(places int) *Model {
 	out := *m
 	each, _ := m.data.persons()

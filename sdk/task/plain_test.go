@@ -80,7 +80,7 @@ func plainApply(p *PCA, d *Data) (x []float32) {
 func plainProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	n, k := d.Dim, len(vectors)
 	p := newPlainProjector(mean, vectors)
-	out := make([]float64, n*k) // like p.rows
+	out := make([]float64, n*k) // laid out like p.rows
 	sum := make([]float64, k)   // sum of the projections; zero up to rounding
 	for i := range d.Y {
 		row := d.Row(i)
@@ -102,7 +102,7 @@ func plainProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	return products
 }
 
-// plainProjector computes scalar products of centered rows with a few vectors.
+// plainProjector computes the scalar products of a row, minus the column means, with a few vectors.
 type plainProjector struct {
 	rows   []float64 // for each column of the data, the entries of all vectors for this column
 	offset []float64 // scalar product of the column means with each vector
@@ -135,7 +135,7 @@ func (p *plainProjector) project(row []float32) []float64 {
 	return p.z
 }
 
-// plainTopEigen is the original topEigen.
+// plainTopEigen is the original implementation of topEigen.
 func plainTopEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
 	block := min(n+eigenSpare, dim)
 	start := make([][]float64, block)
@@ -185,7 +185,7 @@ func plainTopEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]f
 	}
 }
 
-// plainExtend is the original extend.
+// plainExtend is the original implementation of extend.
 func plainExtend(basis, vectors [][]float64) [][]float64 {
 	for _, v := range vectors {
 		v = slices.Clone(v)
@@ -205,7 +205,7 @@ func plainExtend(basis, vectors [][]float64) [][]float64 {
 	return basis
 }
 
-// plainJacobi is the original jacobi.
+// plainJacobi is the original implementation of jacobi.
 func plainJacobi(a [][]float64) (values []float64, vectors [][]float64) {
 	n := len(a)
 	v := make([][]float64, n)

@@ -23,8 +23,8 @@ type Predictor struct {
 	Raw func(*Data)
 	NA  []string // markers of missing cells, as in [Spec]
 
-	// Threshold, if not nil, returns the least probability of class 1, of two, at which Evaluate predicts class 1. Its
-	// arguments are the class and the probability of class 1 of each sample.
+	// Threshold, if not nil, returns the least probability of class 1 at which Evaluate, for two classes, predicts
+	// class 1. Its arguments are the class and the probability of class 1 of each sample.
 	Threshold func(is []int, probability []float64) (float64, error)
 
 	recipe *Recipe

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// ward is a CSV file with a column of numbers, one of categories and three classes.
+// ward returns a CSV file with columns of numbers, a column of categories and three classes.
 func ward(rows int) string {
 	var b strings.Builder
 	b.WriteString("id,a,ward,class,b\n")
@@ -90,7 +90,7 @@ func TestPredictorIsTheModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// All samples, as devices read them: without a test split.
+			// All samples, read as a device reads them, without a test split.
 			d := table.data(p.recipe.Classes)
 			is := d.Y
 			set.Train, set.Test = d, d
@@ -171,7 +171,7 @@ func TestContributions(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// logits follows the definitions, in float64 throughout.
+			// logits computes the logits from the definitions of the steps, in float64 throughout.
 			logits := func(row []float64) []float64 {
 				if r.PCA != nil {
 					var projected []float64
