@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Accounting converts a spend, a sum of [Gaussian.Rho], to an upper bound on epsilon. GDP gives the smallest bound,
-// Paper the largest.
+// Accounting converts a spend, a sum of [Gaussian.Rho], to an upper bound on epsilon. Of the three conversions, GDP
+// gives the smallest bound and Paper the largest.
 type Accounting int
 
 const (
@@ -25,18 +25,19 @@ var accountings = names{"Accounting", "gdp", "zcdp", "paper"}
 // String returns the name used in files.
 func (a Accounting) String() string { return accountings.of(int(a)) }
 
-// MarshalText returns the name. It fails if a is unknown.
+// MarshalText returns the name. It fails if a is none of the constants above.
 func (a Accounting) MarshalText() ([]byte, error) { return accountings.text(int(a)) }
 
 // UnmarshalText sets a to the accounting with the given name; an empty name means GDP.
 func (a *Accounting) UnmarshalText(name []byte) error { return accountings.parse((*int)(a), name) }
 
 const (
-	// leastDelta is the smallest normal float64. Smaller numbers lose precision.
+	// leastDelta is the smallest normal float64. Smaller float64 values are subnormal and lose precision.
 	leastDelta = 0x1p-1022
-	// leastRho replaces a smaller positive spend: overestimating a spend is safe.
+	// leastRho replaces every positive spend that is smaller: overestimating a spend is safe.
 	leastRho = 0x1p-1000
-	// widening raises every epsilon by a hundred times the rounding error, so that processors agree on comparisons.
+	// widening is a factor on every epsilon. It exceeds the rounding error a hundredfold, so that all processors agree
+	// on comparisons.
 	widening = 1 + 0x1p-36
 )
 
@@ -54,13 +55,15 @@ func (a Accounting) Epsilon(rho, delta float64) float64 {
 	return max(0, epsilon(max(rho, leastRho), delta)) * widening
 }
 
-// MaxRho returns, rounded down, the largest spend whose Epsilon at delta is at most epsilon, for 0 < epsilon <= 1e6 and
-// 2^-1022 <= delta < 1. It fails outside these ranges and if 2^-1000 already costs more.
+// MaxRho returns, rounded down, the largest spend whose Epsilon at delta is at most epsilon, for 0 < epsilon <= 1e6
+// and 2^-1022 <= delta < 1. It fails if an argument is out of range, or if even a spend of 2^-1000 costs more than
+// epsilon.
 func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	if err := (Limit{Epsilon: epsilon, Delta: delta, Accounting: a}).Validate(); err != nil {
 		return 0, err
 	}
-	// Epsilon grows with rho except for its last digits. The upper end never fits: epsilon >= rho - 8.3*sqrt(2 rho).
+	// Epsilon grows with rho except for its last digits. The upper end of the search never fits, because Epsilon is at
+	// least rho - 8.3*sqrt(2 rho).
 	fits := func(rho float64) bool { return a.Epsilon(rho, delta) <= epsilon }
 	if !fits(leastRho) {
 		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small for any release with %v accounting",

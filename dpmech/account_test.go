@@ -34,9 +34,10 @@ func TestEpsilonReferenceValues(t *testing.T) {
 	}
 }
 
-// The noise for 50 rounds at delta = 1e-5 agrees with true values from forty-digit arithmetic, rounded up to six digits
-// or, in the table of three decimals, to nearest. (A published table has 16.371 and 5.126 for zCDP at 4 and 16. The
-// true values are 16.370494 and 5.125484: the table's minimum over the orders was not exact.)
+// The noise for 50 rounds at delta = 1e-5 agrees with true values from forty-digit arithmetic, rounded up to six
+// digits or, in the table with three decimals, to the nearest. (For zCDP at epsilon 4 and 16, a published table has
+// 16.371 and 5.126. The true values are 16.370494 and 5.125484: the published minimum over the Renyi orders was not
+// exact.)
 func TestSigmaReferenceValues(t *testing.T) {
 	for _, c := range []struct {
 		epsilon          float64
@@ -53,7 +54,7 @@ func TestSigmaReferenceValues(t *testing.T) {
 			if err != nil || sigma != want {
 				t.Errorf("%v sigma for epsilon %v is %v (%v), want %v", acc, c.epsilon, sigma, err, want)
 			}
-			// Rounding is upward: the noise is never too small.
+			// Sigma is rounded up, so the noise is never too small.
 			g := Gaussian{Clip: 1, Sigma: sigma}
 			if eps := acc.Epsilon(50*g.Rho(), 1e-5); eps > c.epsilon {
 				t.Errorf("%v sigma for epsilon %v spends %v", acc, c.epsilon, eps)
@@ -102,7 +103,7 @@ func TestSigmaIsNeverTooSmall(t *testing.T) {
 			}
 		}
 	}
-	// The rounded formula alone yields too little noise for these arguments.
+	// For these arguments the closed formula, evaluated in float64, yields slightly too little noise.
 	sigma, err := SigmaFor(0.045, 80, 4.470000000000001, 1e-5, Paper)
 	if g := (Gaussian{Clip: 0.045, Sigma: sigma}); err != nil || Paper.Epsilon(80*g.Rho(), 1e-5) > 4.470000000000001 {
 		t.Errorf("sigma %v (%v)", sigma, err)
@@ -110,9 +111,9 @@ func TestSigmaIsNeverTooSmall(t *testing.T) {
 }
 
 // sumRho returns the total cost of releases in zCDP, each with its own parameters: the exact sum of their Rho, rounded
-// up once, in any order. It is 0 without releases, and +Inf if one is not valid.
+// up once, whatever their order. It is 0 without releases, and +Inf if any release is not valid.
 func sumRho(gs ...Gaussian) float64 {
-	// The terms are between 2^-39 and 2^41 and have 53 digits: 256 digits hold any sum.
+	// The terms are between 2^-39 and 2^41 and have 53 binary digits, so 256 digits hold any sum exactly.
 	sum := new(big.Float).SetPrec(256)
 	term := new(big.Float)
 	for _, g := range gs {
@@ -185,7 +186,7 @@ func TestMaxRounds(t *testing.T) {
 			if fits > epsilon || over <= epsilon {
 				t.Errorf("%v: %d rounds of %+v spend %v and one more %v, want %v in between", acc, n, g, fits, over, epsilon)
 			}
-			// SigmaFor returns no more noise for n rounds.
+			// For n rounds, SigmaFor returns at most the noise of g.
 			if n > 0 {
 				if sigma, err := SigmaFor(1, n, epsilon, delta, acc); err != nil || sigma > g.Sigma*(1+1e-5) {
 					t.Errorf("%v: sigma for %d rounds is %v (%v), want at most %v", acc, n, sigma, err, g.Sigma)
@@ -207,8 +208,8 @@ func TestMaxRounds(t *testing.T) {
 	}
 }
 
-// The smallest delta inverts Epsilon. If noise that is not ideal takes a part of delta, the rest costs a larger
-// epsilon.
+// The smallest delta inverts Epsilon. If part of delta pays for the difference between real and ideal noise, the
+// remaining delta gives a larger epsilon.
 func TestDeltaAndSlack(t *testing.T) {
 	for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 		for rho := 1e-4; rho < 300; rho *= 3 {
@@ -231,8 +232,8 @@ func TestDeltaAndSlack(t *testing.T) {
 	}
 }
 
-// Over the whole range in use the three bounds are ordered, increase with rho and decrease with delta, and MaxRho
-// inverts them.
+// Over the whole range in use the three bounds are ordered, increase with rho and decrease with delta, and MaxRho is
+// the inverse of Epsilon.
 func TestEpsilonProperties(t *testing.T) {
 	for _, delta := range []float64{1e-15, 1e-10, 1e-5, 1e-2} {
 		before := [3]float64{}
@@ -247,7 +248,7 @@ func TestEpsilonProperties(t *testing.T) {
 			before = [3]float64{GDP: gdp, ZCDP: zcdp, Paper: paper}
 			for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 				eps := acc.Epsilon(rho, delta)
-				if eps < 1e-3 { // where delta alone covers nearly everything, the inverse is ill-conditioned
+				if eps < 1e-3 { // where delta alone covers nearly the whole loss, inverting Epsilon is ill-conditioned
 					continue
 				}
 				back, err := acc.MaxRho(eps, delta)

@@ -10,15 +10,15 @@ import (
 
 // This file audits a network with pairwise noise against the theorem of part 3 of PROOF.md.
 
-// rest is the graph of the honest members: n members except gone (all of them if gone is -1).
+// rest is the graph of the honest members: all n members except the colluder gone, or all n if gone is -1.
 type rest struct {
 	n     int
 	edges [][2]int
 	gone  int
 }
 
-// direction solves (I + ratio^2 L) a = e_i for the rest: the direction that reveals most about client i. a_i is the
-// variance of its mean, 1/a_i the conductance from i to ground, both in units of sigma^2.
+// direction solves (I + ratio^2 L) a = e_i for the rest: the direction that reveals most about client i. 1/a_i is the
+// conductance from i to ground: the variance of the noise that effectively protects i, in units of sigma^2.
 func (g rest) direction(i int, ratio float64) []float64 {
 	m := make([][]float64, g.n) // the last column is the right side
 	for v := range m {
@@ -63,7 +63,8 @@ func solve(m [][]float64) []float64 {
 	return a
 }
 
-// weakest returns the client with the least conductance after the removal of the worst other member, or of nobody.
+// weakest returns the client with the least conductance. With colluders = 1, the member whose removal leaves the least
+// conductance is removed first; with 0, nobody is.
 func weakest(n int, edges [][2]int, ratio float64, colluders int) (g rest, client int, least float64) {
 	least = math.Inf(1)
 	for gone := -1; gone < n*colluders; gone++ {
@@ -78,9 +79,11 @@ func weakest(n int, edges [][2]int, ratio float64, colluders int) (g rest, clien
 	return g, client, least
 }
 
-// The dense algebra agrees with manual results: resistors in series, and the eigenvalues of a ring.
+// The conductances from dense matrices agree with results by hand: for resistors in series, and for a ring by its
+// eigenvalues.
 func TestWeakest(t *testing.T) {
-	// An edge: 1 to ground at this end, in parallel with r^2 and 1 to ground in series.
+	// A graph of one edge has conductance 1 from this end to ground, in parallel with r^2 and 1 in series via the
+	// other end.
 	if _, _, k := weakest(2, [][2]int{{0, 1}}, 2, 0); math.Abs(k-(1+4./5)) > 1e-12 {
 		t.Errorf("an edge has %v", k)
 	}
@@ -103,7 +106,7 @@ func ringOf(n int) (edges [][2]int) {
 	return edges
 }
 
-// complete returns the edges of the complete graph that keep accepts.
+// complete returns those edges of the complete graph for which keep returns true.
 func complete(n int, keep func(i, j int) bool) (edges [][2]int) {
 	for i := range n {
 		for j := range i {
@@ -115,9 +118,9 @@ func complete(n int, keep func(i, j int) bool) (edges [][2]int) {
 	return edges
 }
 
-// flaw is an error in the releases; the zero value is no error.
+// flaw is an error planted in the releases; the zero value means no error.
 type flaw struct {
-	sigma     float64 // true noise, local and pairwise, divided by the claimed one; 0 means 1
+	sigma     float64 // true noise (local and pairwise) divided by the claimed noise; 0 means 1
 	sameSign  bool    // both ends add
 	leftOut   bool    // the client omits the pairwise noise that its honest neighbors add
 	sameRound bool    // a round reuses the keys of the previous one
@@ -130,19 +133,19 @@ type watched struct {
 	claim   Gaussian
 	dim     int
 	weights []float64 // weights of the honest members' releases in the projection
-	rounds  int       // rounds of one sample; every second round inverts the client's updates and the weights
-	scale   float64   // scale of the projection
+	rounds  int       // rounds of one sample; in every second round, the client's updates and the weights change sign
+	scale   float64   // factor by which the projection is multiplied
 }
 
-// sample makes count samples and returns the projections. The client's update is at one end of the ball; the update of
-// each other member is known to be 0.
+// sample makes count samples and returns their projections. The client's update is on the boundary of the ball, on the
+// side of sign; the update of each other member is known to be 0.
 func (w *watched) sample(t *testing.T, count int, sign float64, f flaw, seed uint64) []float64 {
 	t.Helper()
 	g := w.claim
 	if f.sigma != 0 {
 		g.Sigma *= f.sigma
 		g.Shared.Sigma *= f.sigma
-		g.Shared.Effective = g.Sigma // Release ignores it
+		g.Shared.Effective = g.Sigma // Release ignores Effective
 	}
 	m, spy := newMechanism(t, w.dim, seed), newMechanism(t, w.dim, seed)
 	key := func(round, edge int) (k [32]byte) {
@@ -202,8 +205,8 @@ func (w *watched) sample(t *testing.T, count int, sign float64, f flaw, seed uin
 	return ys
 }
 
-// measured returns the distance of the means divided by the standard deviation, and its standard error for normal
-// draws.
+// measured returns mu, the distance between the means of plus and minus divided by their standard deviation, and off,
+// the standard error of mu for normal draws.
 func measured(plus, minus []float64) (mu, off float64) {
 	moments := func(ys []float64) (mean, square float64) {
 		for _, y := range ys {
@@ -222,8 +225,8 @@ func measured(plus, minus []float64) (mu, off float64) {
 }
 
 // refute returns evidence against a claim of mu: events that are likelier than the claim allows, a measured mu above
-// the claim, or a measured mu more than 3 % below it, which means that the noise is not as stated. lower is a lower
-// bound on mu. All limits are 4 standard errors off.
+// the claim, or a measured mu more than 3 % below the claim, which means that the noise is not as stated. lower is a
+// lower confidence limit of mu. All limits are 4 standard errors away.
 func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint64) (faults []string, lower float64) {
 	t.Helper()
 	plus, minus := w.sample(t, count, 1, f, seed), w.sample(t, count, -1, f, seed+1)
@@ -241,18 +244,19 @@ func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint6
 
 // The audit treats the network as a black box, at its worst case. The adversary is one member, c = 1, with the best
 // attack: it subtracts the noise that it has in common with others, and projects all releases on the direction that
-// reveals most about the client with the least conductance. The claimed mu is 2.5. With 20,000 samples of each data set
-// the standard error of the measured mu is 0.0134, which confirms mu to within 3 % below the claim: 5.6 standard
-// errors, with 4 as margin.
+// reveals most about the client with the least conductance. The claimed mu is 2.5. With 20,000 samples of each data
+// set the standard error of the measured mu is 0.0134, so the test can confirm that mu is at most 3 % below the claim:
+// 3 % is 5.6 standard errors, and the test requires 4.
 //
 // Power. Noise that is 5 % too small gives mu = 2.632, 9.8 standard errors above the claim. The other flaws change mu
-// by a quarter or more, so a quarter of the samples suffices. A forgotten colluder gets half of them, because in the
-// complete graph it changes mu by only 4.4 %, 5.8 standard errors. If both ends add, there is more noise, not less, as
-// part 3 of PROOF.md shows; the audit detects it because the noise does not cancel in the projection.
+// by a quarter or more, so a quarter of the samples suffices. A colluder that the claim leaves out gets half of the
+// samples, because in the complete graph it changes mu by only 4.4 %, or 5.8 standard errors. If both ends of an edge
+// add the pairwise noise, there is more noise, not less, as part 3 of PROOF.md shows; the audit detects this because
+// the noise does not cancel in the projection.
 //
 // These figures hold with SPADE_LONG. Otherwise the test makes an eighth of the samples, with three times the standard
-// error: it confirms the claim to within 8 %, plants noise that is 14 % too small, and makes the full number of samples
-// only for the forgotten colluder in the complete graph.
+// error: it confirms the claim to within 8 %, plants noise that is 14 % too small, and makes the full number of
+// samples only for the colluder that the claim leaves out in the complete graph.
 func TestAuditOfSharedNoise(t *testing.T) {
 	for i, c := range []struct {
 		name   string
@@ -292,12 +296,13 @@ func TestAuditOfSharedNoise(t *testing.T) {
 			for _, f := range faults {
 				t.Error(f)
 			}
-			quick := testing.Short() || raceDetector // too few samples
+			quick := testing.Short() || raceDetector // too few samples to detect a flaw
 			if lower < narrow*mu && !quick {
 				t.Errorf("mu is only known to be %v or more, want %v of the claim", lower, narrow)
 			}
-			// Two rounds with the same update, inverted in one, cost sqrt(2) times as much. If the noise is that of the
-			// previous round, it cancels in the difference of the client's two releases.
+			// Two rounds with the same update, with opposite signs, have sqrt(2) times the mu of one round. If the
+			// second round reuses the noise of the first, the noise cancels in the difference of the client's two
+			// releases.
 			double := *w
 			double.rounds, double.scale, double.claim.Clip = 2, w.scale/math.Sqrt2, w.claim.Clip/math.Sqrt2
 			faults, _ = double.refute(t, mu, c.count/4, flaw{}, seed+10)

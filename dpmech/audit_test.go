@@ -43,14 +43,14 @@ func audit(plus, minus []float64, mu, alpha float64) (faults []string) {
 	return faults
 }
 
-// claimedDelta is delta(eps) of mu-GDP in its simplest form.
+// claimedDelta returns delta(eps) of mu-GDP by the textbook formula.
 func claimedDelta(eps, mu float64) float64 {
 	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 	return phi(mu/2-eps/mu) - math.Exp(eps)*phi(-mu/2-eps/mu)
 }
 
-// binomialLower returns the lower Clopper-Pearson limit: the success probability p at which k or more successes among n
-// have probability alpha. That probability is the incomplete beta function I_p(k, n-k+1).
+// binomialLower returns the lower Clopper-Pearson limit: the success probability p for which k or more successes in n
+// trials have probability alpha. That probability is the incomplete beta function I_p(k, n-k+1).
 func binomialLower(k, n int, alpha float64) float64 {
 	if k == 0 {
 		return 0
@@ -67,8 +67,8 @@ func binomialLower(k, n int, alpha float64) float64 {
 	return lo
 }
 
-// betaLower is the regularized incomplete beta function I_x(a, b) for x below its mean, a/(a+b), where the continued
-// fraction converges fast (Lentz's method; Press et al., "Numerical recipes", section 6.4).
+// betaLower returns the regularized incomplete beta function I_x(a, b) for x below its mean, a/(a+b), where the
+// continued fraction converges fast (Lentz's method; Press et al., "Numerical recipes", section 6.4).
 func betaLower(x, a, b float64) float64 {
 	la, _ := math.Lgamma(a)
 	lb, _ := math.Lgamma(b)
@@ -90,7 +90,7 @@ func betaLower(x, a, b float64) float64 {
 	return front * f
 }
 
-// The limit agrees with its definition, the sum of the binomial tail.
+// binomialLower agrees with the definition of the limit, by the sum of the binomial tail.
 func TestBinomialLower(t *testing.T) {
 	for _, c := range []struct {
 		k, n  int
@@ -154,10 +154,11 @@ func auditedRelease(t *testing.T, dim, count int, claim Gaussian, sign, fault fl
 // the wire grid a threshold on the sum is a valid event, if not always the tightest one.
 //
 // Power: at mu = 2.5, noise that is 2 % too small gives mu = 2.551. At epsilon 0 the left side rises by the density
-// 0.183 * 0.051 / 2 and the right side falls by as much. With 175,000 releases each, both are known to 0.00074; a limit
-// is 3.75 of these off (alpha/28), so the margin is 0.0055, and the violation of 0.0093 exceeds it by 3.6 standard
-// deviations of the difference: the audit detects it with probability 0.9998. In eight dimensions and at mu = 1
-// (epsilon 4.4 at delta 1e-5) the flaw is 10 %, with 75,000 each: violation 0.039, margin 0.0127, 11 deviations.
+// 0.183 * 0.051 / 2 and the right side falls by as much. With 175,000 releases each, both are known to 0.00074; each
+// confidence limit is 3.75 standard errors away (alpha/28), so the margin is 0.0055, and the violation of 0.0093
+// exceeds it by 3.6 standard deviations of the difference: the audit detects it with probability 0.9998. In eight
+// dimensions and at mu = 1 (epsilon 4.4 at delta 1e-5) the flaw is 10 %, with 75,000 each: violation 0.039, margin
+// 0.0127, 11 deviations.
 func TestAudit(t *testing.T) {
 	for i, c := range []struct {
 		dim, count int

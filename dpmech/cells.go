@@ -3,8 +3,9 @@ package dpmech
 import "math/bits"
 
 // The positive half line is cut into 124 cells of width 1/16 and a tail. heights[j] is heights[0]*exp(-x^2/2) at the
-// left end of cell j, rounded down: the height of a rectangle under the density on cell j-1; one unit more covers the
-// density on cell j. The difference of the two is a wedge. Rectangles, wedges and tail have a total weight of 2^63.
+// left end of cell j, rounded down: the height of a rectangle under the density on cell j-1. A rectangle of height
+// heights[j]+1 covers the density on cell j. The difference of the two rectangles of a cell is its wedge. Rectangles,
+// wedges and tail have a total weight of 2^63.
 const (
 	cells     = 124
 	cellBits  = 4 // the width of a cell is 2^-cellBits
@@ -36,7 +37,8 @@ var heights = [cells + 1]uint64{
 }
 
 // columns is the alias table (Walker, ACM TOMS 3, 1977) of the weights: 256 columns of weight 2^55. The upper 56 bits
-// of an entry are the weight of the column's own number; the lower 8 bits are the number that has the rest.
+// of an entry are the weight of the column's own number; the lower 8 bits are the number of the cell, wedge or tail
+// that has the rest of the column.
 var columns = aliasTable()
 
 func aliasTable() (table [256]uint64) {
@@ -70,8 +72,8 @@ func aliasTable() (table [256]uint64) {
 	return table
 }
 
-// cells draws round(2^shift * Z) for each element of dst by rejection under a staircase that covers the density. Only
-// points in wedges and the tail need a test.
+// cells draws round(2^shift * Z) for each element of dst by rejection under a staircase that covers the density.
+// Points in rectangles are always accepted; only points in wedges and in the tail need a test.
 func (n *normal) cells(dst []int64, shift int) {
 	for i := range dst {
 		for {
@@ -97,7 +99,8 @@ func (n *normal) cells(dst []int64, shift int) {
 	}
 }
 
-// wedge draws a height between the rectangles of cell j and reports whether it is below the density at x = (j+u)/16.
+// wedge draws a height between the rectangles of cell j and reports whether it is below the density at x =
+// (j+u/2^64)/16.
 func (n *normal) wedge(j, u uint64) bool {
 	t := trial{
 		peak: heights[0], base: heights[j+1], span: heights[j] + 1 - heights[j+1],
@@ -110,7 +113,7 @@ func (n *normal) wedge(j, u uint64) bool {
 	return accept == 1
 }
 
-// cellDensity returns heights[0]*exp(-x^2/2) at x = (j+u)/16: at most 1 too high and 3 too low.
+// cellDensity returns heights[0]*exp(-x^2/2) at x = (j+u/2^64)/16. The result is at most 1 too high or 3 too low.
 func cellDensity(j, u uint64) uint64 {
 	// x^2/2 = (j/16)^2/2 + z, z = U(2j+U)/512 < 0.49.
 	z, _ := bits.Mul64(u, j<<56)
@@ -118,8 +121,9 @@ func cellDensity(j, u uint64) uint64 {
 	return scaled(heights[j], expNeg(z+square>>9))
 }
 
-// tail draws a point beyond the given number of cells of width 2^-cellBits. It returns the point's 52 digits and
-// whether to keep it. The tail is a sequence of blocks of width 1/4 with weights weight/2, weight/4, ...
+// tail draws a point of the tail, which begins after the given number of cells of width 2^-cellBits; u has the point's
+// first digits. It returns the point's 52 digits and whether to accept the point. The tail is a sequence of blocks of
+// width 1/4 with weights weight/2, weight/4, ...
 func (n *normal) tail(peak, weight, cells uint64, cellBits uint, u uint64) (x uint64, kept bool) {
 	block := uint64(0)
 	r := n.word()

@@ -24,7 +24,7 @@ var notCovered = []string{
 	"choices made on data that conditional_on does not list",
 }
 
-// notCoveredShared extends notCovered for releases with pairwise noise.
+// notCoveredShared lists what is, in addition to notCovered, not covered for releases with pairwise noise.
 var notCoveredShared = []string{
 	"an adversary who learns the secret that two honest members share: X25519, HKDF-SHA-256, HMAC-SHA-256 and ChaCha8, " +
 		"from which secret and noise are made, are assumed to be secure",
@@ -33,15 +33,16 @@ var notCoveredShared = []string{
 		"in the local noise",
 }
 
-// NotSigned is an entry in the not_covered of a certificate without a signature.
+// NotSigned is an additional entry in not_covered of a certificate without a signature.
 const NotSigned = "the author of this certificate: it is not signed, so nobody can prove who wrote it"
 
 const maxText = 2000 // bytes of one entry of a list
 
-// About is the part of a certificate that does not describe the spend.
+// About is the part of a certificate that describes the run and how it was made, not the spend.
 type About struct {
 	RunID
-	// Simulated means that the noise came from a seed and protects nobody. The costs are those of a real run.
+	// Simulated means that the noise came from a seed and protects nobody. The stated costs are those that a real run
+	// with the same parameters would have.
 	Simulated bool   `json:"simulated"`
 	Sampler   string `json:"sampler"` // how the noise was drawn, and by which build
 	// Mixing rounds after each release, Cooldown rounds and an averaged model use no data and cost nothing.
@@ -51,14 +52,16 @@ type About struct {
 	// EndedAfter is the last round with data if the run ended early. Stops are the signed early-stop requests (package
 	// signed), not verified here.
 	EndedAfter int `json:"ended_after_round,omitempty"`
-	// TookOverAfter is the release after which this device replaced a lost one. All planned rounds then count.
+	// TookOverAfter is the number of the last release before this device replaced a lost one. All planned rounds then
+	// count.
 	TookOverAfter int      `json:"took_over_after,omitempty"`
 	Stops         []string `json:"stops,omitempty"`
 	// ConditionalOn names public inputs that data may have influenced: preprocessing, partition, settings.
 	ConditionalOn []string `json:"conditional_on"`
 }
 
-// Countersignature is a neighbor's statement that it holds a member's last release, and thus all before it.
+// Countersignature is a neighbor's signed statement that it received a member's last release. Releases are chained, so
+// the statement covers all earlier releases, too.
 type Countersignature struct {
 	Member    string `json:"member"`    // the neighbor
 	Signature string `json:"signature"` // Ed25519, 128 hexadecimal digits
@@ -69,17 +72,17 @@ type Countersignature struct {
 type Certificate struct {
 	Version   int    `json:"version"`   // 2
 	Unit      string `json:"unit"`      // what is protected
-	Adjacency string `json:"adjacency"` // the change of the unit that the guarantee covers
+	Adjacency string `json:"adjacency"` // how two adjacent data sets differ
 	About
 	Rounds int     `json:"rounds"`
 	Spends []Spend `json:"releases"`
-	// ReservedUnmade counts rounds after the last release that the ledger has reserved with the same clip and noise.
-	// Cost includes them although no such release is known.
+	// ReservedUnmade counts rounds that the ledger has reserved, with the same clip and noise, after the last release
+	// in this certificate. Cost includes these rounds although no release of them is known.
 	ReservedUnmade int     `json:"reserved_unmade,omitempty"`
 	Limit          *Limit  `json:"limit"` // the budget of this run; nil: unlimited
-	Slack          float64 `json:"slack"` // distance between the drawn and the ideal noise, which delta includes
+	Slack          float64 `json:"slack"` // distance between drawn and ideal noise, part of delta
 	Cost
-	Curve      []Point   `json:"curve,omitempty"` // the cost by number of colluding members, epsilon by [GDP]
+	Curve      []Point   `json:"curve,omitempty"` // the cost for each number of colluding members, by [GDP]
 	Lifetime   *Lifetime `json:"lifetime"`        // nil: no ledger
 	NotCovered []string  `json:"not_covered"`
 
@@ -88,9 +91,10 @@ type Certificate struct {
 	Signature     string             `json:"signature,omitempty"`     // Ed25519, by the member over SignedBytes
 }
 
-// NewCertificate certifies the spend of a filter at delta, without a signature. It keeps life, the state of the data
-// set's ledger (nil without one), whose releases of the run must be the same except for [Certificate].ReservedUnmade.
-// levels are those of [CurveOf] for releases with pairwise noise.
+// NewCertificate certifies the spend of a filter at delta, without a signature. life is the state of the data set's
+// ledger (nil without a ledger); the certificate keeps it. Its releases of this run must equal those of f, except for
+// additional ones that [Certificate].ReservedUnmade counts. levels are as for [CurveOf], and only for releases with
+// pairwise noise.
 func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, levels ...Level) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	c := &Certificate{
@@ -134,7 +138,7 @@ func (c *Certificate) uncovered() []string {
 	return wanted
 }
 
-// unit returns what the stated costs protect, in the run and over the lifetime of its data.
+// unit returns the unit that all stated costs protect, both of the run and over the lifetime of its data.
 func (c *Certificate) unit() Unit {
 	unit := unitOf(c.Spends)
 	if c.Lifetime != nil {
@@ -143,12 +147,13 @@ func (c *Certificate) unit() Unit {
 	return unit
 }
 
-// shares reports whether a stated cost relies on pairwise noise.
+// shares reports whether any stated cost relies on pairwise noise.
 func (c *Certificate) shares() bool {
 	return sumSpends(c.Spends).weakest.shared || c.Lifetime != nil && c.Lifetime.Total().weakest.shared
 }
 
-// shared returns the pairwise noise of the releases or of the ledger's entries, zero for none.
+// shared returns the pairwise noise of the releases or, if the certificate has none, of the ledger's entries for the
+// run. It is zero without pairwise noise.
 func (c *Certificate) shared() (s Shared) {
 	list := c.Spends
 	if c.Lifetime != nil {
@@ -162,7 +167,8 @@ func (c *Certificate) shared() (s Shared) {
 	return s
 }
 
-// charged returns the cost of this run: that of its releases or of the ledger's reservations, whichever is larger.
+// charged returns the cost of this run: the larger of the cost of its releases and the cost of the ledger's
+// reservations.
 func (c *Certificate) charged() Total {
 	made := sumSpends(c.Spends)
 	if c.Lifetime == nil {
@@ -170,13 +176,14 @@ func (c *Certificate) charged() Total {
 	}
 	reserved := c.Lifetime.spends(c.RunID)
 	if validateSpends(reserved) != nil {
-		return made // Verify reports it
+		return made // Verify reports the error
 	}
 	sum := sumSpends(reserved)
 	return Total{Rho: max(made.Rho, sum.Rho), All: max(made.All, sum.All), weakest: made.weakest.or(sum.weakest)}
 }
 
-// verifyReserved compares the releases with the ledger's reservations for the run.
+// verifyReserved returns an error unless reserved, the ledger's reservations for the run, consists of the releases and
+// ReservedUnmade further rounds.
 func (c *Certificate) verifyReserved(reserved []Spend) error {
 	unmade, err := unmadeOf(c.Spends, reserved)
 	if err == nil && unmade != c.ReservedUnmade {
@@ -186,8 +193,9 @@ func (c *Certificate) verifyReserved(reserved []Spend) error {
 	return err
 }
 
-// unmadeOf returns how many releases a ledger has reserved beyond those made. The additional reservations must be for
-// the rounds right after the last release, with its parameters. Any other difference is an error.
+// unmadeOf returns the number of releases in reserved (from the ledger) that are not in made (from the certificate).
+// The additional reservations must be for the rounds right after the last release, with its parameters. Any other
+// difference is an error.
 func unmadeOf(made, reserved []Spend) (unmade int, err error) {
 	for i, r := range reserved {
 		switch {
@@ -237,11 +245,11 @@ func ParseCertificate(data []byte) (*Certificate, error) {
 	return c, nil
 }
 
-// signedTag separates signatures of certificates from all other signatures.
+// signedTag starts the signed text, so that no signature of a certificate is valid for anything else.
 const signedTag = "spade-edge certificate 2\n"
 
-// SignedBytes returns the input of [Certificate].Signature: a line with the type, then compact JSON without the
-// signature.
+// SignedBytes returns the input of [Certificate].Signature: a line that names the kind and version, then the
+// certificate as compact JSON without its signature.
 func (c *Certificate) SignedBytes() ([]byte, error) {
 	unsigned := *c
 	unsigned.Signature = ""
@@ -249,7 +257,7 @@ func (c *Certificate) SignedBytes() ([]byte, error) {
 	return append([]byte(signedTag), bytes.TrimSuffix(text, []byte{'\n'})...), err
 }
 
-// JSON returns the certificate as indented JSON with a final newline. Equal certificates give equal bytes.
+// JSON returns the certificate as indented JSON with a final newline. Equal certificates have equal JSON.
 func (c *Certificate) JSON() ([]byte, error) { return c.encode("  ") }
 
 func (c *Certificate) encode(indent string) ([]byte, error) {
@@ -262,8 +270,8 @@ func (c *Certificate) encode(indent string) ([]byte, error) {
 }
 
 // Verify recomputes all numbers from the clip and noise of the releases and reports every field that disagrees. A
-// stated cost may be too high by a share of up to 1e-6. It must not be too low, except that an epsilon may be too low
-// by a share of 1e-11, because processors differ in its last digits.
+// stated cost may exceed the recomputed cost by a factor of up to 1+1e-6. It must not be lower, except that an epsilon
+// may be lower by a relative 1e-11, because processors differ in its last digits.
 func (c *Certificate) Verify() error {
 	if c.Version != certificateVersion {
 		return fmt.Errorf("dpmech: certificate: version: is %d, want %d", c.Version, certificateVersion)

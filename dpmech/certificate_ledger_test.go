@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// recost recomputes the figures of a certificate after a change of its releases, as a forger could.
+// recost recomputes the figures of a certificate after its releases were changed, as a forger could do.
 func recost(t testing.TB, c *Certificate) {
 	t.Helper()
 	c.Rounds = countRounds(c.Spends)
@@ -23,7 +23,8 @@ func recost(t testing.TB, c *Certificate) {
 	c.Lifetime.Cost = CostOf(total, c.Delta)
 }
 
-// whole certifies a run of made equal releases, with reserved reservations in its ledger.
+// whole returns the certificate of a run with the given number of releases, all with equal parameters, and its ledger,
+// which has the given number of reservations for the run.
 func whole(t testing.TB, made, reserved int) (*Certificate, *testLedger) {
 	t.Helper()
 	l := newLedger(t, nil)
@@ -103,7 +104,7 @@ func TestCertificateReservedUnmade(t *testing.T) {
 		if x.reserved == x.made {
 			continue
 		}
-		// Verify detects a cost that leaves out these reservations.
+		// Verify detects a cost that leaves out the reservations without a release.
 		bad := clone(t, c)
 		bad.Cost = CostOf(sumSpends(bad.Spends), bad.Delta)
 		if err := bad.Verify(); err == nil || !strings.Contains(err.Error(), "this run: rho is stated as") {

@@ -18,7 +18,8 @@ func aboutRun(run string) About {
 	}
 }
 
-// certify runs rounds of two kinds on a ledger that already has another run, and certifies them.
+// certify makes releases with two sets of parameters on a ledger that already has another run, and returns their
+// certificate.
 func certify(t testing.TB) (*Certificate, *testLedger) {
 	t.Helper()
 	l := newLedger(t, &Limit{Epsilon: 40, Delta: 1e-6, Accounting: ZCDP})
@@ -43,7 +44,7 @@ func certify(t testing.TB) (*Certificate, *testLedger) {
 	return c, l
 }
 
-// The numbers of a certificate agree with manual results, and a round trip through JSON changes nothing.
+// The numbers of a certificate agree with results computed by hand, and a round trip through JSON changes nothing.
 func TestCertificate(t *testing.T) {
 	c, l := certify(t)
 	rho := 5*2/64. + 4*2*0.25/9
@@ -79,7 +80,7 @@ func TestCertificate(t *testing.T) {
 	if again, err := back.JSON(); err != nil || !bytes.Equal(again, first) {
 		t.Errorf("%s became %s (%v)", first, again, err)
 	}
-	var compact bytes.Buffer // a different layout is the same certificate
+	var compact bytes.Buffer // JSON with other white space is the same certificate
 	if err := json.Compact(&compact, first); err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +286,7 @@ func TestCertificateTextIsPlain(t *testing.T) {
 	}
 }
 
-// ParseCertificate accepts only exact field names: package json is more lenient than is safe here.
+// ParseCertificate accepts only exact field names: encoding/json also matches names that differ in case.
 func TestParseCertificateRefuses(t *testing.T) {
 	c, _ := certify(t)
 	good, err := c.JSON()

@@ -11,7 +11,7 @@ import (
 
 // Amount is a [Total] in JSON.
 type Amount struct {
-	Rho float64 `json:"rho"`     // zCDP against the adversary that the runs name
+	Rho float64 `json:"rho"`     // zCDP against the weakest adversary that the runs name
 	All float64 `json:"rho_all"` // zCDP against all other members together
 	// Against is the adversary of Rho; nil without pairwise noise or if unknown.
 	Against *Colluders `json:"against,omitempty"`
@@ -52,14 +52,15 @@ func (a Amount) validate() error {
 	return errors.Join(f...)
 }
 
-// Checkpoint summarizes a member's lifetime ledger. The member sends it to its neighbors at its start, so that a
-// replacement device can continue the account. All numbers follow from fleet files, not from data.
+// Checkpoint summarizes a member's lifetime ledger. A member sends its checkpoint to its neighbors when it starts, so
+// that a device that replaces it can continue the account. All numbers follow from fleet files, not from data.
 type Checkpoint struct {
 	Limit *Limit `json:"limit"` // limit of the ledger; nil: unlimited
-	// Elsewhere is the cost of other runs; an open run counts up to its planned end.
+	// Elsewhere is the cost of all runs except the one in which the member sends the checkpoint. A run that is not
+	// over counts with all its planned rounds.
 	Elsewhere Amount `json:"elsewhere"`
-	Run       Amount `json:"run"` // the cost, to its planned end, of the run in which the member sends the checkpoint
-	// From are the ids of the latest four lost ledgers whose cost Elsewhere includes.
+	Run       Amount `json:"run"` // the cost of all planned rounds of the run in which the member sends the checkpoint
+	// From has the ids of lost ledgers whose cost Elsewhere includes: the latest four.
 	From []string `json:"from,omitempty"`
 }
 
@@ -72,7 +73,7 @@ func (c Checkpoint) Encode() []byte {
 	return text
 }
 
-// Whole returns the cost of all runs in the checkpoint.
+// Whole returns the sum of Elsewhere and Run.
 func (c Checkpoint) Whole() Amount {
 	return c.Elsewhere.Total().plus(c.Run.Total()).Amount(max(c.Elsewhere.Unit, c.Run.Unit))
 }
@@ -99,7 +100,8 @@ func ParseCheckpoint(text []byte) (Checkpoint, error) {
 }
 
 // Plan records an open run of the given number of rounds with the parameters g and returns the checkpoint for the
-// member's neighbors. The plan counts only in checkpoints of other runs.
+// member's neighbors. The account itself counts only releases that were made; the plan counts in the checkpoints of
+// other runs.
 func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	if c.plans == nil {
 		c.plans = make(map[RunID]Amount)
@@ -108,11 +110,12 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	check := Checkpoint{Limit: c.life.Limit.clone(), Run: c.plans[id]}
 	elsewhere, unit := sumInherited(c.life.Inherited), inheritedUnit(c.life.Inherited)
 	for _, r := range c.life.Runs {
+		// A run without a larger plan is over, or another process executes it: its releases so far count.
 		if cost := r.Total(); r.RunID != id && c.plans[r.RunID].All < cost.All {
-			elsewhere, unit = elsewhere.plus(cost), max(unit, unitOf(r.Spends)) // the run is over, or another process executes it
+			elsewhere, unit = elsewhere.plus(cost), max(unit, unitOf(r.Spends))
 		}
 	}
-	var open []Total // sorted, because sums are rounded and the order of a map is random
+	var open []Total // sorted, because the order of a map is random and the rounding of the sum depends on it
 	for other, cost := range c.plans {
 		if other != id && sumSpends(c.life.spends(other)).All <= cost.All {
 			open, unit = append(open, cost.Total()), max(unit, cost.Unit)
@@ -132,7 +135,7 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 }
 
 // Inherited is a cost that a lost ledger counted for the same data and that a neighbor can prove. It counts in all
-// totals. Several entries of one lost ledger add up.
+// totals. If several entries name the same lost ledger, their costs are added.
 type Inherited struct {
 	Ledger string `json:"lost_ledger"` // its id, 32 hexadecimal digits
 	Member string `json:"proved_by"`   // the neighbor that presented the checkpoint
@@ -156,7 +159,8 @@ func (c *Composition) CheckInherit(in Inherited) error {
 	return within("inherited", bounded(c.life.Total().plus(in.Total()).All))
 }
 
-// Inherit counts the spend of a lost ledger even beyond the limit: the releases were made.
+// Inherit counts the spend of a lost ledger. It does so even if the total then exceeds the limit, because the releases
+// were made.
 func (c *Composition) Inherit(in Inherited) error {
 	err := c.CheckInherit(in)
 	if err == nil {
@@ -181,7 +185,7 @@ func (c *Composition) Unknown(lost string, cost Amount) Amount {
 	return Amount{Rho: rho, All: max(rho, all), Against: cost.Against, Unit: cost.Unit}
 }
 
-// excess returns a-b rounded up, at least 0.
+// excess returns a-b rounded up, or 0 if b is larger than a.
 func excess(a, b float64) float64 {
 	switch {
 	case a <= b:

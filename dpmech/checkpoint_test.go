@@ -12,8 +12,8 @@ func checkpointRun(run string) RunID {
 	return RunID{Run: run, Fleet: strings.Repeat("ab", 32), Member: "a"}
 }
 
-// A checkpoint has the cost of other runs, the plan of those that are open, and the plan of its own run, regardless of
-// its progress. Parsing returns what was encoded.
+// A checkpoint has the cost of the other runs (the planned cost of those that are not over) and the planned cost of
+// its own run, however far that run is. Parsing returns what was encoded.
 func TestCheckpoint(t *testing.T) {
 	c, err := NewComposition("d", "2025-01-02T03:04:05Z", &Limit{Epsilon: 8, Delta: 1e-5, Accounting: GDP})
 	if err != nil {
@@ -65,8 +65,8 @@ func TestCheckpoint(t *testing.T) {
 	}
 }
 
-// An inherited cost counts in every total and against the limit, once for each lost ledger. If it protects only each
-// record, it blocks further releases under a limit for each client.
+// An inherited cost counts in every total and against the limit, once for each lost ledger. If the inherited cost
+// protects only records, a limit for each client refuses all further releases.
 func TestInherit(t *testing.T) {
 	limit := &Limit{Epsilon: 8, Delta: 1e-5, Accounting: GDP}
 	lost := strings.Repeat("0f", 16)

@@ -5,10 +5,11 @@ import (
 	"math/bits"
 )
 
-// ball is the set of integer vectors q with |gamma*q| <= R: the possible clipped updates in units of gamma.
+// ball is the set of integer vectors q with |gamma*q| <= R: the possible clipped updates, in units of gamma, the step
+// of the fine grid.
 type ball struct {
-	radius uint64 // floor(R/gamma), bound of one coordinate
-	hi, lo uint64 // floor((R/gamma)^2), bound of the sum of squares
+	radius uint64 // floor(R/gamma), the bound of each coordinate
+	hi, lo uint64 // floor((R/gamma)^2), the bound of the sum of squares, in 128 bits
 }
 
 // newBall computes the ball exactly. r/gamma must be in [1, 2^60); valid parameters and gridBits keep it in [2^16,
@@ -34,8 +35,8 @@ func newBall(r, gamma float64) ball {
 	return ball{n, hi + carry, lo}
 }
 
-// holds reports whether onGrid(x, scale) is in the ball. Squares are exact and their sum fits 128 bits: a coordinate is
-// at most 2^48, so only 2^32 of them could overflow, and then holds returns false.
+// holds reports whether onGrid(x, scale) is in the ball. Squares are exact and their sum fits 128 bits: a coordinate
+// is at most 2^48, so only a vector of 2^32 coordinates or more could overflow, and for it holds returns false.
 func (b ball) holds(s []float32, scale float64) bool {
 	var hi, lo, carry, over uint64
 	for _, x := range s {
@@ -60,14 +61,14 @@ func onGrid(x float32, scale float64) int64 { return int64(float64(float64(x) * 
 //
 // The first scale, 1/gamma or r/gamma/|s|, may be too large because |s| is a float. With u = 2^-53: squares of float32
 // are exact in float64, so the computed |s| is at least the true one times (1-u)^(d/2+1), and each of the five further
-// roundings adds at most a factor 1+u. The second scale is lower by the factor 1-(d+16)u, which outweighs these errors.
-// Truncation only shortens.
+// roundings adds at most a factor 1+u. The second scale is lower by the factor 1-(d+16)u, which outweighs these
+// errors. Truncation toward zero only shortens the vector.
 func clip(s []float32, r, gamma float64) (scale float64) {
 	var sum float64
 	for _, x := range s {
 		sum += float64(float64(x) * float64(x))
 	}
-	if !(sum <= math.MaxFloat64) { // the squares of finite float32 values sum to less
+	if !(sum <= math.MaxFloat64) { // a value is infinite or NaN: squares of finite float32 values sum to less
 		clear(s)
 		return 0
 	}
@@ -83,5 +84,5 @@ func clip(s []float32, r, gamma float64) (scale float64) {
 	if b.holds(s, scale) {
 		return scale
 	}
-	return 0 // unreachable; the zero vector is private too
+	return 0 // unreachable; if it were reached, releasing the zero vector would be private, too
 }

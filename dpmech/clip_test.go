@@ -28,7 +28,7 @@ func squaredNorm(s []float32, scale float64) *big.Int {
 	return sum
 }
 
-// norm is exact up to the square root: squares of float32 are exact in float64.
+// norm returns the Euclidean norm of s. Each square is exact, because the square of a float32 fits a float64.
 func norm(s []float32) float64 {
 	var sum float64
 	for _, x := range s {
@@ -70,7 +70,7 @@ func TestBallIsExact(t *testing.T) {
 	}
 }
 
-// hostile fills s with a vector of one of the difficult kinds; size is its approximate norm.
+// hostile fills s with a vector that is difficult to clip, of one of several kinds; size is its approximate norm.
 func hostile(s []float32, kind int, size float64, random *rng.Stream) {
 	each := size / math.Sqrt(float64(len(s)))
 	for i := range s {
@@ -101,7 +101,7 @@ func hostile(s []float32, kind int, size float64, random *rng.Stream) {
 	}
 }
 
-// plainClip is the usual implementation: a float32 norm, and a float32 factor.
+// plainClip clips s to radius r as most code does, with norm and factor in float32.
 func plainClip(s []float32, r float32) {
 	var sum float32
 	for _, x := range s {
@@ -115,8 +115,9 @@ func plainClip(s []float32, r float32) {
 }
 
 // For random and hostile vectors (1e5 with SPADE_LONG, otherwise 20,000) the integer norm is never above R/gamma, no
-// coordinate grows, a vector that was too long keeps nearly the length R/gamma, and a short one is only truncated. A
-// plain float32 clip of the same vectors, truncated on the same grid in its favor, is often too long.
+// coordinate grows, a vector longer than the radius ends with nearly the length R/gamma, and a shorter vector is only
+// truncated. The same vectors, clipped in plain float32 and then truncated on the same grid (which can only shorten
+// them), are often too long.
 func TestClipStaysInBall(t *testing.T) {
 	trials, large := 100_000, 1_000_000
 	switch {
@@ -142,13 +143,13 @@ func TestClipStaysInBall(t *testing.T) {
 		switch s.IntN(4) {
 		case 0: // a radius that a float32 vector can match exactly
 			g.Clip = float64(float32(g.Clip))
-		case 1: // a radius slightly below a whole number of steps: truncation leaves almost no slack
+		case 1: // a radius slightly below a whole number of grid steps, where truncation makes almost no room
 			gamma := math.Ldexp(g.Sigma, -gridBits(g, dim))
 			g.Clip = math.Nextafter(math.Floor(g.Clip/gamma)*gamma, 0)
-		case 2: // the finest grid relative to the clip
+		case 2: // parameters with the finest grid relative to the clip
 			g.Sigma = g.Clip * 0x1p-20
 		}
-		size := g.Clip // on the boundary, or anywhere near it
+		size := g.Clip // on or near the boundary
 		if trial%2 == 0 {
 			size *= math.Exp(3 * s.Normal())
 		}
@@ -254,8 +255,8 @@ func TestClipKeepsDirection(t *testing.T) {
 	}
 }
 
-// The fine grid has no visible effect: at the ends of all parameters, the released update equals exact arithmetic to
-// 2^-15 of the clip.
+// The fine grid has no visible effect: for parameters at both ends of their ranges, the released update differs from
+// exact arithmetic by at most 2^-15 of the clip.
 func TestFineGridIsInvisible(t *testing.T) {
 	s := stream(35)
 	for _, dim := range []int{1, 10, 7850, 300_000} {
@@ -280,7 +281,7 @@ func TestFineGridIsInvisible(t *testing.T) {
 			}
 		}
 	}
-	// The largest dimension for which this holds at any ratio.
+	// The largest dimension for which this holds at any ratio of sigma to clip.
 	g := Gaussian{Clip: 1, Sigma: 1 << 20}
 	if gamma := math.Ldexp(g.Sigma, -gridBits(g, 1<<28-1)); gamma*0x1p14 > 0x1p-16 {
 		t.Errorf("d 2^28: gamma is %v", gamma)
@@ -288,7 +289,7 @@ func TestFineGridIsInvisible(t *testing.T) {
 }
 
 // The fine grid must be much finer than the wire grid: with M = 4 and the noise of epsilon 8 over fifty rounds, every
-// coordinate of a typical update is below a grid step and truncation leaves nothing.
+// coordinate of a typical update is smaller than a grid step, so truncation makes it zero.
 func TestCoarseGridErasesUpdate(t *testing.T) {
 	update := make([]float32, 7850)
 	hostile(update, 0, 3, stream(36))

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// RunID names the releases of one member in one run.
+// RunID identifies a member's participation in a run.
 type RunID struct {
 	Run    string `json:"run"`
 	Fleet  string `json:"fleet"` // SHA-256 of the fleet file, 64 hexadecimal digits
@@ -21,15 +21,15 @@ func (id RunID) validate() error {
 		validHex("fleet hash", id.Fleet, sha256.Size))
 }
 
-// Composition counts the releases of all runs on one data set and refuses one that would exceed the limit over the
-// lifetime of the data. It is not safe for concurrent use.
+// Composition counts the releases of all runs on one data set and refuses a release that would exceed the limit over
+// the lifetime of the data. It is not safe for concurrent use.
 type Composition struct {
-	life  Lifetime         // the counts, without Ledger, Cost and the Rho of each run
-	plans map[RunID]Amount // costs of open runs, see Plan
+	life  Lifetime         // the counted releases; Ledger, Cost and the Rho of each run are not set
+	plans map[RunID]Amount // planned costs of runs that are not over, see Plan
 }
 
 // NewComposition returns an empty account of a data set; created is an RFC 3339 time. With a nil limit it counts and
-// never refuses. Any other limit bounds the cost against all other members together, see [Limit].
+// never refuses. A limit bounds the cost against all other members together, see [Limit].
 func NewComposition(dataset, created string, limit *Limit) (*Composition, error) {
 	err := errors.Join(validName("data set", dataset), validTime("created", created))
 	if limit != nil {
@@ -41,8 +41,9 @@ func NewComposition(dataset, created string, limit *Limit) (*Composition, error)
 	return &Composition{life: Lifetime{Dataset: dataset, Created: created, Limit: limit.lifelong()}}, nil
 }
 
-// Check decides whether a round's release may be made, by the rules of [Filter.Reserve] for each run. counted means
-// that it is already counted and costs nothing more. If the limit does not cover it, the error wraps [ErrBudget].
+// Check decides whether a round's release may be made, by the rules of [Filter.Reserve] for each run. counted is true
+// if the release is already counted; repeating it costs nothing. If the limit does not cover the release, the error
+// wraps [ErrBudget].
 func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err error) {
 	f, counted, err := c.find(id, round, g)
 	if err != nil || counted {
@@ -51,8 +52,8 @@ func (c *Composition) Check(id RunID, round int, g Gaussian) (counted bool, err 
 	return false, c.allows(id, f.totalWith(round, g), g.Unit, fmt.Sprintf("round %d", round))
 }
 
-// Add counts a release even beyond the limit, because it may have been made. It fails if the release is already counted
-// or does not follow the earlier releases of its run.
+// Add counts a release, even if the total then exceeds the limit, because the release may have been made. It fails if
+// the release is already counted or does not follow the earlier releases of its run.
 func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	f, counted, err := c.find(id, round, g)
 	if counted {
@@ -70,7 +71,8 @@ func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	return nil
 }
 
-// find returns an unlimited filter with a run's counted releases, and its decision on a release.
+// find returns a filter that holds a run's counted releases and has no limit. counted reports whether the filter
+// already has the given round's release. err says why the filter refuses the release, nil if it does not.
 func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted bool, err error) {
 	f.spends = c.life.spends(id)
 	if f.spends == nil {
@@ -91,8 +93,8 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	return c.allows(id, whole.Total(), g.Unit, fmt.Sprintf("%d rounds", rounds))
 }
 
-// allows returns an error that wraps [ErrBudget] if the limit does not cover cost in place of the run's counted
-// releases.
+// allows returns an error that wraps [ErrBudget] if the total exceeds the limit when the run's counted releases are
+// replaced by cost.
 func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error {
 	what = fmt.Sprintf("%s of %s in the lifetime of %q", what, id.text(), c.life.Dataset)
 	if err := c.life.Limit.bounds(max(unit, c.life.Unit()), what); err != nil {
@@ -115,7 +117,8 @@ func (c *Composition) Last(id RunID) int {
 	return f.Last()
 }
 
-// Lifetime returns the spend of all runs, with epsilons at delta. head is the ledger's state at that time.
+// Lifetime returns the spend of all runs. Its epsilons are for the given delta; head is the present state of the
+// ledger.
 func (c *Composition) Lifetime(head Head, delta float64) *Lifetime {
 	life := c.life
 	life.Ledger, life.Limit, life.Inherited = head, c.life.Limit.clone(), slices.Clone(c.life.Inherited)
@@ -154,7 +157,7 @@ func (r RunSpend) Total() Total { return sumSpends(r.Spends) }
 type Lifetime struct {
 	Dataset string `json:"dataset"`
 	Created string `json:"created"` // when the ledger was created, by the clock of the device
-	Ledger  Head   `json:"ledger"`  // the state of the ledger that this summarizes
+	Ledger  Head   `json:"ledger"`  // the state of the ledger at the time of this summary
 	Limit   *Limit `json:"limit"`   // the budget of all runs together; nil: unlimited
 	// Inherited is a lower bound on the spend of lost ledgers of the same data.
 	Inherited []Inherited `json:"inherited,omitempty"`
@@ -171,7 +174,8 @@ func (life *Lifetime) Total() (sum Total) {
 	return sum
 }
 
-// Unit returns what the cost of all runs protects, see [Unit].
+// Unit returns the unit that the cost of all runs protects: Record if any run or inherited entry protects only
+// records.
 func (life *Lifetime) Unit() (u Unit) {
 	u = inheritedUnit(life.Inherited)
 	for _, r := range life.Runs {
@@ -199,12 +203,13 @@ func (life *Lifetime) spends(id RunID) []Spend {
 	return nil
 }
 
-// verify reports each field of a certificate's lifetime that is inconsistent with the rest.
+// verify reports each field of a certificate's lifetime that is inconsistent with the lifetime's other fields or with
+// c.
 func (life *Lifetime) verify(c *Certificate) error {
 	f := faults{validName("data set", life.Dataset), validTime("created", life.Created)}
 	f.at("ledger", life.Ledger.Validate())
 	all, runs := sumInherited(life.Inherited), Total{}
-	rounds := int64(len(life.Inherited)) // each is a line of the ledger
+	rounds := int64(len(life.Inherited)) // each inherited entry is a line of the ledger, too
 	for i, in := range life.Inherited {
 		f.at(fmt.Sprintf("inherited[%d]", i), in.validate())
 	}
@@ -227,7 +232,7 @@ func (life *Lifetime) verify(c *Certificate) error {
 		rounds += int64(countRounds(r.Spends))
 	}
 	f.want(seen[c.RunID] || c.Rounds <= 0 && c.ReservedUnmade <= 0, "this run is not in the ledger")
-	own := Lifetime{Runs: life.Runs} // an inherited cost may exceed the limit, which then refuses later releases
+	own := Lifetime{Runs: life.Runs} // without inherited costs, which may exceed the limit
 	f.want(life.Limit == nil || life.Limit.Unit >= own.Unit(), "limit: is %v, but the counted releases protect only each %v", life.Limit,
 		own.Unit())
 	f.want(life.Delta == c.Delta, "delta is %v, want %v as for this run", life.Delta, c.Delta)

@@ -14,7 +14,7 @@ var (
 	noisy  = Gaussian{Clip: 1, Sigma: 8}
 )
 
-// testLedger is a composition with the head that a ledger would state.
+// testLedger is a composition and a made-up head, as a ledger would have.
 type testLedger struct {
 	*Composition
 	seq int
@@ -54,12 +54,12 @@ func reserve(t testing.TB, l *testLedger, run string, from, to int) {
 	}
 }
 
-// All runs count, whatever their names; a repeated release costs nothing.
+// All runs on a data set count, whatever their names. Repeating a counted release costs nothing.
 func TestCompositionSumsRuns(t *testing.T) {
 	l := newLedger(t, nil)
 	reserve(t, l, "tuning", 1, 3)
 	reserve(t, l, "final", 1, 2)
-	reserve(t, l, "tuning", 2, 4) // two of them are already counted
+	reserve(t, l, "tuning", 2, 4) // two of these rounds are already counted
 	if err := l.Reserve("tuning", fleetB, "a", 1, Gaussian{Clip: 1, Sigma: 4}); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestCompositionSumsRuns(t *testing.T) {
 	}
 }
 
-// The limit covers all runs; Add counts a release even beyond the limit.
+// The limit holds for the sum over all runs. Add counts a release even if the sum then exceeds the limit.
 func TestCompositionLimit(t *testing.T) {
 	sigma, err := SigmaFor(1, 50, 8, 1e-5, GDP)
 	if err != nil {

@@ -7,24 +7,25 @@ import (
 	"strconv"
 )
 
-// Cost states a spend against one adversary in every form, see [Total.Figures].
+// Cost states a spend against one adversary in zCDP, in GDP, and as epsilon by each [Accounting]; see [Total.Figures].
 type Cost struct {
 	Adversary string `json:"adversary"`
 
 	Rho          float64 `json:"rho"`   // zCDP
 	Mu           float64 `json:"mu"`    // GDP, sqrt(2 rho)
-	Delta        float64 `json:"delta"` // delta of the epsilons
+	Delta        float64 `json:"delta"` // the delta at which the epsilons hold
 	EpsilonPaper float64 `json:"epsilon_paper"`
 	EpsilonZCDP  float64 `json:"epsilon_zcdp"`
 	EpsilonGDP   float64 `json:"epsilon_gdp"`
 	// EpsilonZeroOut is EpsilonGDP under zero-out adjacency: without its data set a client's updates are zero vectors.
 	// Two clipped updates are then at most R apart instead of 2R, which halves mu.
 	EpsilonZeroOut float64 `json:"epsilon_zero_out"`
-	// AgainstAll is the spend against [AllOthers], who know all pairwise noise; nil if both costs are equal.
+	// AgainstAll is the spend against [AllOthers], who know all pairwise noise; nil if it equals the spend against
+	// Adversary.
 	AgainstAll *Cost `json:"against_all,omitempty"`
 }
 
-// CostOf returns the cost of a spend with epsilons at delta, see [Accounting.Epsilon].
+// CostOf returns all forms of the spend t; the epsilons hold at delta, see [Accounting.Epsilon].
 func CostOf(t Total, delta float64) Cost {
 	list := t.Figures()
 	c := costOf(list[0], delta)
@@ -61,7 +62,7 @@ func (c Cost) verify(t Total) error {
 	return errors.Join(wrong...)
 }
 
-// verifyFigure is verify for one adversary.
+// verifyFigure is verify for the cost against one adversary, without AgainstAll.
 func (c Cost) verifyFigure(figure Figure) error {
 	want := costOf(figure, c.Delta)
 	var wrong faults
@@ -75,7 +76,7 @@ func (c Cost) verifyFigure(figure Figure) error {
 		{"epsilon_gdp", c.EpsilonGDP, want.EpsilonGDP}, {"epsilon_zero_out", c.EpsilonZeroOut, want.EpsilonZeroOut},
 	} {
 		least := f.want
-		if i > 1 { // an epsilon near 0 has fewer digits
+		if i > 1 { // an epsilon near 0 has a larger relative error
 			least -= float64(1e-11*f.want) + 1e-12
 		}
 		wrong.want(f.have >= least, "%s is stated as %v, want %v", f.name, f.have, f.want)
@@ -85,7 +86,8 @@ func (c Cost) verifyFigure(figure Figure) error {
 	return errors.Join(wrong...)
 }
 
-// notBelow reports whether a stated number is within the tolerance of [Certificate.Verify].
+// notBelow reports whether the stated number have is not below want and not far above it, within the tolerance of
+// [Certificate.Verify].
 func notBelow(have, want float64) bool {
 	return have >= want-float64(1e-11*want)-1e-12 && have <= want+float64(1e-6*want)+1e-12
 }
@@ -108,8 +110,9 @@ func (c Cost) withinLimit(l *Limit) error {
 	return nil
 }
 
-// FormatEpsilon formats an epsilon with the given number of decimals (at least 0), rounded up. The text may be below
-// epsilon by at most 1e-9 of it, so that a budget of 8 is not 8.0001. Infinity is "+Inf".
+// FormatEpsilon formats an epsilon with the given number of decimals (at least 0), rounded up. To hide rounding
+// errors, the text may be below epsilon by a relative 1e-9: a budget of 8 is shown as 8, not 8.0001. Infinity is
+// "+Inf".
 func FormatEpsilon(epsilon float64, decimals int) string {
 	decimals = max(decimals, 0)
 	s := strconv.FormatFloat(epsilon, 'f', decimals, 64)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The zero-out epsilon is that of half the sensitivity, and so equals the epsilon of the same releases with half the
+// The zero-out epsilon is for half the sensitivity, so it equals the GDP epsilon of the same releases with half the
 // clip.
 func TestCostZeroOut(t *testing.T) {
 	for _, g := range []Gaussian{{Clip: 1, Sigma: 8}, {Clip: 1, Sigma: 1}, {Clip: 0.3, Sigma: 40}} {
@@ -23,7 +23,7 @@ func TestCostZeroOut(t *testing.T) {
 	}
 }
 
-// A formatted epsilon is not below its value, and a positive one is not zero.
+// A formatted epsilon is not below its value, and a positive epsilon is not formatted as zero.
 func TestFormatEpsilon(t *testing.T) {
 	for _, c := range []struct {
 		eps      float64
@@ -42,12 +42,12 @@ func TestFormatEpsilon(t *testing.T) {
 	}
 }
 
-// The printed value is at least the true one, by less than one unit of its last digit.
+// The printed value is at least the true value and exceeds it by less than one unit of the last digit.
 func TestFormatEpsilonNeverBelow(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200_000 {
 		eps, decimals := math.Exp(r.Float64()*60-40), r.IntN(8)
-		if r.IntN(4) == 0 { // near a decimal
+		if r.IntN(4) == 0 { // near a number with few decimals
 			eps = math.Nextafter(math.Round(eps*1000)/1000, eps)
 		}
 		s := FormatEpsilon(eps, decimals)

@@ -21,20 +21,21 @@ type Point struct {
 	Epsilon float64 `json:"epsilon"`
 }
 
-// Curve is the cost of releases as a function of the number of colluding members.
+// Curve is the cost of a member's releases as a function of the number of colluding members.
 type Curve struct {
 	Points []Point // sorted by Colluders; a single point without colluders for a cost against [Everybody]
-	Others int     // the number of other members; 0 if unknown
+	Others int     // the number of members other than the one that makes the releases; 0 if unknown
 	absent int     // see [Shared]
-	named  string  // the adversary of the first point if its number of colluders is unknown
+	named  string  // the name of the first point's adversary if the number of its colluders is unknown
 }
 
 // CurveOf returns the curve for the cost t of releases that all have the pairwise noise s, with epsilons at delta.
-// levels are the run's levels in ascending order: they contain the level of s and end with that of all other members.
-// Without pairwise noise the curve is one point. Without levels (several runs) it has the two points of t.
+// levels are the run's levels by ascending Colluders. They contain the level of s, and the last one is that of all
+// other members. Without pairwise noise the curve is one point. If no levels are given, as for several runs, the curve
+// has two points: the two costs in t.
 //
-// A cost is a constant (releases without pairwise noise) plus a multiple of 1/Effective^2, so two points determine the
-// rest.
+// A cost is a constant (releases without pairwise noise) plus a multiple of 1/Effective^2, so the two costs in t
+// determine the cost at every level.
 func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) Curve {
 	point := func(l Level, rho float64) Point { return Point{Level: l, Rho: rho, Epsilon: acc.Epsilon(rho, delta)} }
 	if t.Rho == t.All {
@@ -59,7 +60,7 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 				rho = t.All
 			case x != named:
 				rho += float64((t.All - t.Rho) * (x - named) / (own - named))
-				rho = math.Max(rho, 0) + float64(1e-9*t.Rho) // more than rounding can subtract
+				rho = math.Max(rho, 0) + float64(1e-9*t.Rho) // more than the rounding errors can have subtracted
 			}
 			c.Points = append(c.Points, point(l, rho))
 		}
@@ -69,8 +70,8 @@ func CurveOf(t Total, s Shared, levels []Level, delta float64, acc Accounting) C
 	return c
 }
 
-// Text returns the curve as a line, such as "epsilon 7.86 against outsiders, 8.00 with any 1 of 30 others, 8.51 with 5,
-// 67.7 with all". Numbers have three digits, rounded up. Outsiders see all releases.
+// Text returns the curve as a line, such as "epsilon 7.86 against outsiders, 8.00 with any 1 of 30 others, 8.51 with
+// 5, 67.7 with all". Epsilons have three digits, rounded up. Outsiders see all releases but know no member's noise.
 func (c Curve) Text() string {
 	last := c.Points[len(c.Points)-1]
 	if len(c.Points) == 1 {
@@ -90,7 +91,7 @@ func epsilonText(epsilon float64) string {
 	}
 	at := func(x float64) int { return min(max(2-int(math.Floor(math.Log10(x))), 0), 9) }
 	text := FormatEpsilon(epsilon, at(epsilon))
-	if up, err := strconv.ParseFloat(text, 64); err == nil && up > epsilon { // 0.9999 becomes 1.00
+	if up, err := strconv.ParseFloat(text, 64); err == nil && up > epsilon { // 0.9999 rounds up to 1.00
 		text = FormatEpsilon(epsilon, at(up))
 	}
 	return text
@@ -112,7 +113,8 @@ func (c Curve) Bars() (bars []Bar) {
 	return bars
 }
 
-// shown returns the points up to the first one whose cost equals that of the last.
+// shown returns the points without those at the end that repeat a cost: it ends with the first point whose cost equals
+// that of the last point.
 func (c Curve) shown() []Point {
 	end := len(c.Points) - 1
 	for end > 0 && c.Points[end-1].Rho == c.Points[end].Rho {
@@ -149,8 +151,9 @@ func (c Curve) who(p Point, told bool) string {
 	return with
 }
 
-// Guess returns the highest probability, in [0.5, 1], of identifying which of two equally likely data sets produced
-// releases with a cost of rho, if the two differ in what the cost protects.
+// Guess returns an upper bound, in [0.5, 1], on the probability with which an adversary can tell which of two equally
+// likely data sets produced releases with a cost of rho. The two data sets are adjacent: they differ in one unit that
+// the cost protects.
 //
 // It is Phi(mu/2), mu = sqrt(2 rho): the trade-off function of the Gaussian mechanism lies above that of N(0, 1)
 // against N(mu, 1), whose best test has error Phi(-mu/2) of either kind (Dong, Roth and Su, "Gaussian differential
@@ -160,7 +163,7 @@ func Guess(rho float64) float64 { return 1 - math.Erfc(math.Sqrt(rho)/2)/2 }
 // Times converts a probability to a whole number of times in 100, rounded up.
 func Times(p float64) int { return int(math.Ceil(float64(100*p) - 1e-9)) }
 
-// Words explains to laymen, in sentences, what c means for one unit of one member's data.
+// Words explains in plain sentences what c means for one unit (a whole data set or a record) of one member's data.
 func (c Curve) Words(unit Unit) string {
 	which, cases := "which of two data sets this member has", "the two"
 	if unit == Record {
@@ -179,7 +182,7 @@ func (c Curve) Words(unit Unit) string {
 		text, cases)
 }
 
-// Bound returns the curve that the certificate states for its run, and the unit that it protects.
+// Bound returns the cost curve that the certificate states for its run, and the unit that the cost protects.
 func (c *Certificate) Bound() (Curve, Unit) {
 	if len(c.Curve) == 0 {
 		return CurveOf(c.charged(), Shared{}, nil, c.Delta, GDP), c.unit()

@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// ringLevels are the levels of a run with the noise of shared and 30 other members.
+// ringLevels are the levels of a run with 30 other members and the pairwise noise of the variable shared.
 var ringLevels = []Level{{0, 20}, {1, 16}, {5, 12}, {30, 8}}
 
-// Each point of a curve costs as much as releases with its effective sigma, with or without additional releases that
-// have no pairwise noise, and never less.
+// The cost at each point of a curve is at least, and nearly equal to, the cost of releases with the point's effective
+// sigma. This also holds if further releases have no pairwise noise.
 func TestCurve(t *testing.T) {
 	for _, alone := range []int{0, 3} {
 		total := shared.Total(7)
@@ -53,7 +53,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// An epsilon in a text has three digits and is not below its value, up to the rounding error of that value.
+// An epsilon in a text has three digits and is not below its value, except for that value's rounding error.
 func TestEpsilonText(t *testing.T) {
 	for epsilon, want := range map[float64]string{0: "0.00", 8: "8.00", 8 * (1 + 1e-12): "8.00", 8.0001: "8.01", 67.62: "67.7", 173.2: "174",
 		0.01234: "0.0124", 0.9999: "1.00", 9.9951: "10.0", 0.99: "0.990", 999.5: "1000", math.Inf(1): "+Inf", 1e-12: "0.000000001"} {
@@ -104,7 +104,8 @@ func TestCertificateCurve(t *testing.T) {
 			bad := *c
 			bad.Curve = append([]Point{}, c.Curve...)
 			change(&bad.Curve[i])
-			// Only the fleet knows the number of other members, and the noise that the graph leaves.
+			// A certificate alone cannot reveal a wrong number of other members or a wrong effective sigma: both
+			// follow from the fleet's graph.
 			alone := what == "colluders" && i > 1
 			if err := bad.Verify(); (err == nil) != alone {
 				t.Errorf("point %d, %s: %v", i, what, err)
@@ -149,8 +150,8 @@ func integral(from, to float64) float64 {
 	return sum * h / 3 / math.Sqrt(2*math.Pi)
 }
 
-// The success probability for laymen follows from mu alone: the best test of N(0, 1) against N(mu, 1) is right with
-// probability Phi(mu/2).
+// The success probability that Guess returns follows from mu alone: the best test of N(0, 1) against N(mu, 1) is right
+// with probability Phi(mu/2).
 func TestGuess(t *testing.T) {
 	for _, mu := range []float64{0, 1e-6, 0.01, 0.25, 1, 1.6, 3, 7, 20} {
 		got, want := Guess(mu*mu/2), 0.5+integral(0, mu/2)
@@ -163,8 +164,8 @@ func TestGuess(t *testing.T) {
 			t.Errorf("%v is %d times in 100, want %d", p, got, want)
 		}
 	}
-	// The probability is below the bound that (epsilon, delta) alone gives for each delta, and near the best of these
-	// bounds.
+	// For each delta, the pair (epsilon, delta) alone implies a bound on the probability. Guess is below all of these
+	// bounds and near the smallest.
 	best := 1.0
 	for _, delta := range []float64{1e-9, 1e-5, 1e-2, 0.1, 0.3, 0.38} {
 		e := math.Exp(GDP.Epsilon(0.5, delta))
@@ -175,7 +176,7 @@ func TestGuess(t *testing.T) {
 	}
 }
 
-// Each adversary of a curve has a bar, and the words name all adversaries.
+// Bars has an entry for each adversary of a curve, and the text of Words names all of them.
 func TestBars(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 10, Shared: Shared{Sigma: 40, Effective: 38, Colluders: 1}}
 	levels := []Level{{0, 40}, {1, 38}, {5, 20}, {30, 10}}

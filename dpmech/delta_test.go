@@ -4,8 +4,8 @@ import "math"
 
 // smallestDelta returns the smallest delta at which a total spend rho (in zCDP, at least 0) is (epsilon,
 // delta)-private, epsilon >= 0, rounded up: never below the true number, and above it by less than 1e-9 of it for rho
-// in 1e-300..1e6. It is 1, no guarantee, if an argument is out of range; 0 if rho is 0; and otherwise at least 2^-1022,
-// to which smaller true values are rounded up.
+// in 1e-300..1e6. It is 1 (no guarantee) if an argument is out of range, and 0 if rho is 0. Other results are at least
+// 2^-1022: smaller true values are rounded up.
 func (a Accounting) smallestDelta(rho, epsilon float64) float64 {
 	if a < GDP || a > Paper || !(rho >= 0 && rho <= math.MaxFloat64) || !(epsilon >= 0 && epsilon <= math.MaxFloat64) {
 		return 1
@@ -17,7 +17,7 @@ func (a Accounting) smallestDelta(rho, epsilon float64) float64 {
 	return min(max(delta, leastDelta)*widening, 1)
 }
 
-// deltaGDP evaluates the right side directly.
+// deltaGDP evaluates the right side of the inequality in epsilon.go directly.
 func deltaGDP(rho, epsilon float64) float64 {
 	mu := math.Sqrt2 * math.Sqrt(rho)
 	t := (epsilon - rho) / mu
@@ -31,7 +31,7 @@ func deltaGDP(rho, epsilon float64) float64 {
 	return math.Exp(log + logMargin(t))
 }
 
-// deltaZCDP's optimal order solves rho*(1+2x) - ln(1+1/x) = epsilon.
+// deltaZCDP evaluates the bound at the x that solves rho*(1+2x) - ln(1+1/x) = epsilon, the optimal order minus 1.
 func deltaZCDP(rho, epsilon float64) float64 {
 	x := bisect(leastOrder, mostOrder, func(x float64) bool {
 		return rho-epsilon+float64(2*rho*x)-math.Log1p(1/x) <= 0
@@ -47,7 +47,7 @@ func deltaZCDP(rho, epsilon float64) float64 {
 	return math.Exp(log + margin)
 }
 
-// leastLog is below the logarithm of the smallest normal float64.
+// leastLog is slightly below the natural logarithm of the smallest normal float64.
 const leastLog = -710.0
 
 // deltaPaper solves epsilonPaper for delta: exp(-(epsilon-rho)^2/(4 rho)).

@@ -1,9 +1,10 @@
 // Package dpmech is the privacy mechanism: it clips an update, adds noise before anything leaves the device, and
 // computes the privacy cost. It is pure arithmetic, without files or clocks.
 //
-// A [Mechanism] makes releases. A [Filter] counts the releases of one run and refuses one that would exceed its limit.
-// A [Composition] does the same for all runs on one data set, and a [Certificate] states the result. [CheckResume]
-// decides after a crash whether continuing could repeat a release. Package state stores all of this in files.
+// A [Mechanism] makes releases. A [Filter] counts the releases of one run and refuses a release that would exceed the
+// run's limit. A [Composition] does the same for all runs on one data set, and a [Certificate] states the result.
+// [CheckResume] decides after a crash whether continuing could repeat a release. Package state stores all of this in
+// files.
 //
 // Unit of privacy. Two inputs are adjacent if any other data set, of any size, replaces one client's whole data set.
 // The guarantee covers everything the client ever sends (Theorem 1 of the SPADE-DFL paper): all of it is a function of

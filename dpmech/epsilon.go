@@ -11,10 +11,10 @@ import "math"
 // phi(t)(M(t) - M(t+mu)) with Mills' ratio M. This form has no exponential of epsilon, and t is well conditioned at
 // every mu.
 
-// logDelta returns the logarithm of that right side divided by delta, for -37 < t <= 40 and t >= -mu/2, and its
-// negative derivative in t, mu*M(t+mu)/(M(t) - M(t+mu)). It is concave in t: delta is a convolution of the log-concave
-// tail of the privacy loss with an exponential density. The error is below [logMargin], including a relative error of
-// 2^-53 in delta and, for mu <= 100, in rho.
+// logDelta returns log, the logarithm of the right side of that inequality divided by delta, and fall, the negative
+// derivative of log in t, mu*M(t+mu)/(M(t) - M(t+mu)). t must be in (-37, 40] and at least -mu/2. log is concave in t:
+// delta is a convolution of the log-concave tail of the privacy loss with an exponential density. The error of log is
+// below [logMargin], including a relative error of 2^-53 in delta and, for mu <= 100, in rho.
 func logDelta(t, mu, delta float64) (log, fall float64) {
 	drop := millsDrop(t, mu)
 	far, _ := mills(t + mu)
@@ -24,20 +24,20 @@ func logDelta(t, mu, delta float64) (log, fall float64) {
 
 const logSqrt2Pi = 0.918938533204672741780329736405618
 
-// logMargin bounds the error of logDelta.
+// logMargin returns an upper bound on the absolute error of the logarithm that logDelta returns at t.
 func logMargin(t float64) float64 { return (1 + float64(t*t)) * 0x1p-46 }
 
 // epsilonGDP inverts logDelta in t and returns epsilon = rho + mu*t.
 func epsilonGDP(rho, delta float64) float64 {
 	mu := math.Sqrt2 * math.Sqrt(rho)
-	if mu < 20 { // delta may cover epsilon = 0; for a larger mu no float64 below 1 does
+	if mu < 20 { // epsilon may be 0; for a larger mu it is positive at every float64 delta < 1
 		if log, _ := logDelta(-mu/2, mu, delta); log <= -logMargin(mu/2) {
 			return 0
 		}
 	}
-	// Newton's method on a concave, decreasing function starts where it is negative (Q(t) <= exp(-t*t/2)), so each step
-	// ends on the far, safe side of the root. Convergence is quadratic: after a step of 2^-30 only rounding error
-	// remains, which the margin covers.
+	// Newton's method finds the root of a concave, decreasing function. It starts where the function is negative (Q(t)
+	// <= exp(-t*t/2)), so each step ends to the right of the root, where epsilon is too large and thus a valid bound.
+	// Convergence is quadratic: after a step below 2^-30 only the rounding error remains, which logMargin covers.
 	t := math.Sqrt(-2 * math.Log(delta))
 	for range 100 {
 		log, fall := logDelta(t, mu, delta)
@@ -59,8 +59,8 @@ func epsilonGDP(rho, delta float64) float64 {
 // negative x the error of M grows like (1 + x*x)*2^-50, through the error of x*x/2.
 func mills(x float64) (m, n float64) {
 	if x < 1.5 {
-		// The rounding of Erfc's argument is amplified by x/M(x) <= 2.9: M is accurate to 10 units of 2^-53, N >=
-		// 0.22 to 40.
+		// The rounding of Erfc's argument is amplified by x/M(x) <= 2.9: M has a relative error below 10*2^-53, and N,
+		// which is at least 0.22, below 40*2^-53.
 		m = math.Sqrt(math.Pi/2) * math.Exp(x*x/2) * math.Erfc(x/math.Sqrt2)
 		return m, 1 - float64(x*m)
 	}
@@ -92,8 +92,8 @@ func millsDrop(t, mu float64) float64 {
 		far, _ := mills(t + mu)
 		return m - far
 	}
-	// The two are close: the difference is the integral of N, an entire function. The quadrature error is below
-	// 2^-55.
+	// M(t) and M(t+mu) are nearly equal, so their difference is computed as the integral of N, an entire function. The
+	// quadrature error is below 2^-55.
 	half := mu / 2
 	mid := t + half
 	var sum float64
@@ -110,18 +110,18 @@ func millsDrop(t, mu float64) float64 {
 //
 //	ln delta = x((1+x)rho - epsilon) - ln x + (1+x) ln(x/(1+x)).
 //
-// Every x gives a valid bound. epsilonZCDP returns the bound at a near-optimal x in this range plus a bound of its
-// rounding errors (2^-48 of each term).
+// Every x gives a valid bound. epsilonZCDP returns the bound at a nearly optimal x between leastOrder and mostOrder,
+// plus an upper bound on its rounding errors (2^-48 of each term).
 const leastOrder, mostOrder = 0x1p-600, 0x1p600
 
-// epsilonZCDP's optimal order solves rho*x*x + ln(1+x) = -ln delta.
+// epsilonZCDP evaluates the bound at the x that solves rho*x*x + ln(1+x) = -ln delta, the optimal order minus 1.
 func epsilonZCDP(rho, delta float64) float64 {
 	want := -math.Log(delta)
 	x := bisect(leastOrder, mostOrder, func(x float64) bool {
 		return float64(rho*x*x)+math.Log1p(x) <= want
 	})
 	first := float64(x * rho)
-	second := math.Log(delta*(1+x)) / x // one logarithm: its two factors may nearly cancel
+	second := math.Log(delta*(1+x)) / x // one logarithm, because ln(delta) and ln(1+x) may nearly cancel
 	third := math.Log1p(1 / x)
 	margin := 0x1p-48 * (rho + first + math.Abs(second) + 1/x + third)
 	return rho + first - second - third + margin

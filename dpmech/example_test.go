@@ -10,7 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// How much noise do fifty releases need, and what is the same spend under other conversions?
+// How much noise do fifty releases need for epsilon 8, and what epsilon do the other conversions give for the same
+// releases?
 func ExampleSigmaFor() {
 	sigma, err := dpmech.SigmaFor(1, 50, 8, 1e-5, dpmech.GDP)
 	if err != nil {
@@ -73,7 +74,7 @@ func ExampleMechanism_Release() {
 	// Output: 3 noisy numbers, at a cost of 0.03125 in zCDP
 }
 
-// The same release as short integers in steps of sigma/16, the form that is sent.
+// The release of ExampleMechanism_Release as small integers in steps of sigma/16, the form in which a node sends it.
 func ExampleMechanism_ReleaseOnGrid() {
 	mech, err := dpmech.NewMechanism(3, rand.Reader)
 	if err != nil {

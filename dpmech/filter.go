@@ -10,18 +10,20 @@ import (
 )
 
 // ErrBudget is wrapped by the error for a release that the budget does not cover.
-var ErrBudget = errors.New("refused, the privacy budget does not cover it")
+var ErrBudget = errors.New("refused, beyond the privacy budget")
 
-// Limit is a privacy budget: epsilon at delta under Accounting. In a run Epsilon holds against the adversary that the
-// fleet names, see [Total]; over a lifetime (see [Composition]), against all other members together.
+// Limit is a privacy budget: epsilon at delta under Accounting. As the limit of a run, Epsilon bounds the cost against
+// the adversary that the fleet names, see [Total]. As the limit of a lifetime (see [Composition]), it bounds the cost
+// against all other members together.
 type Limit struct {
 	Epsilon    float64    `json:"epsilon"` // more than 0, at most 1e6
 	Delta      float64    `json:"delta"`   // between 0 and 1
 	Accounting Accounting `json:"accounting"`
-	// EpsilonAll is the limit against all other members together. 0 means no limit in a run, and Epsilon over a
-	// lifetime. If EpsilonAll is larger, Epsilon holds over a lifetime against the weakest adversary that a run names.
+	// EpsilonAll bounds the cost against all other members together. 0 means no such limit in a run; in a lifetime it
+	// means the value of Epsilon. If EpsilonAll is set in a lifetime, Epsilon bounds the cost against the weakest
+	// adversary that a run names.
 	EpsilonAll float64 `json:"epsilon_all,omitempty"`
-	// Unit is what the limit protects. A limit for each client refuses releases that protect each record.
+	// Unit is what the limit protects. A limit for each client refuses releases that protect only each record.
 	Unit Unit `json:"unit,omitzero"`
 }
 
@@ -58,7 +60,7 @@ func validateDelta(delta float64) error {
 	return nil
 }
 
-// clone returns a copy; nil for nil.
+// clone returns a copy of l, or nil if l is nil.
 func (l *Limit) clone() *Limit {
 	if l == nil {
 		return nil
@@ -67,7 +69,7 @@ func (l *Limit) clone() *Limit {
 	return &own
 }
 
-// lifelong returns l as a limit over a lifetime: EpsilonAll defaults to Epsilon.
+// lifelong returns a copy of l for a lifetime: if EpsilonAll is 0, it gets the value of Epsilon.
 func (l *Limit) lifelong() *Limit {
 	l = l.clone()
 	if l != nil && l.EpsilonAll == 0 {
@@ -76,7 +78,8 @@ func (l *Limit) lifelong() *Limit {
 	return l
 }
 
-// Left returns the remaining budget after spent; infinite without a limit.
+// Left returns the budget, in zCDP against each of the two adversaries, that remains after spent. It is infinite if l
+// is nil.
 func (l *Limit) Left(spent Total) Total {
 	left := Total{Rho: math.Inf(1), All: math.Inf(1), weakest: spent.weakest}
 	if l == nil {
@@ -88,22 +91,22 @@ func (l *Limit) Left(spent Total) Total {
 			return 0
 		}
 		if spent > 0 {
-			most -= float64(1e-12 * most) // sums are rounded up
+			most -= float64(1e-12 * most) // spent is a sum that was rounded up
 		}
 		return max(0, most-spent)
 	}
 	left.Rho = remains(l.Epsilon, spent.Rho)
 	if l.EpsilonAll > 0 {
 		left.All = remains(l.EpsilonAll, spent.All)
-		left.Rho = min(left.Rho, left.All) // no release costs less against all others
+		left.Rho = min(left.Rho, left.All) // a release costs at least as much against all others
 	}
 	return left
 }
 
-// ErrUnit is wrapped by the error for a release that protects less than the limit does.
+// ErrUnit is wrapped by the error for a release that protects only records under a limit that protects clients.
 var ErrUnit = errors.New("the limit protects each client")
 
-// bounds refuses a release that protects less than the limit does.
+// bounds returns an error if a release of unit u protects only records but the limit protects clients.
 func (l *Limit) bounds(u Unit, what string) error {
 	if l == nil || u <= l.Unit {
 		return nil
@@ -112,8 +115,8 @@ func (l *Limit) bounds(u Unit, what string) error {
 		what, ErrBudget, ErrUnit, l, u)
 }
 
-// allows returns an error that wraps ErrBudget if the total after exceeds the limit or maxSpend. The error also states
-// before.
+// allows returns an error that wraps ErrBudget if the total after exceeds the limit or maxSpend. The error states both
+// totals, before and after the refused release.
 func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
 		return within(what, err)
@@ -132,7 +135,7 @@ func (l *Limit) allows(before, after Total, what string) error {
 	return err
 }
 
-// covers is allows for one of the two costs and its limit.
+// covers is allows for a single cost in zCDP and its limit, an epsilon.
 func (l *Limit) covers(limit, before, after float64, what string) error {
 	if l.Accounting.Epsilon(after, l.Delta) <= limit {
 		return nil
@@ -144,9 +147,9 @@ func (l *Limit) covers(limit, before, after float64, what string) error {
 		what, ErrBudget, before, epsilon(before), after, epsilon(after), most, limit, l.Accounting, l.Delta)
 }
 
-// Filter counts the releases of one run and refuses one that would exceed its limit. The clip and noise of a round
-// may depend on all earlier releases (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in differential
-// privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). It is not safe for concurrent use.
+// Filter counts the releases of one run and refuses a release that would exceed the run's limit. The clip and noise of
+// a round may depend on all earlier releases (Whitehouse, Ramdas, Rogers and Wu, "Fully-adaptive composition in
+// differential privacy", ICML 2023; Smith and Thakurta, arXiv 2210.17520). It is not safe for concurrent use.
 type Filter struct {
 	limit  *Limit
 	spends []Spend
@@ -154,7 +157,7 @@ type Filter struct {
 
 // NewFilter returns an empty filter. With a nil limit it counts and never refuses.
 func NewFilter(limit *Limit) (*Filter, error) {
-	if limit != nil { // it must allow at least one release
+	if limit != nil { // the limit must allow at least one release
 		if _, err := limit.Accounting.MaxRho(limit.Epsilon, limit.Delta); err != nil {
 			return nil, err
 		}
@@ -162,9 +165,9 @@ func NewFilter(limit *Limit) (*Filter, error) {
 	return &Filter{limit: limit.clone()}, nil
 }
 
-// Reserve counts the release of a round, numbered from 1, before its noise is drawn. A counted round costs nothing more
-// but must have the same parameters. Skipped rounds cannot be reserved later. If the limit does not cover the release,
-// the error wraps [ErrBudget]. After any error nothing is counted, and nothing may be released.
+// Reserve counts the release of a round, numbered from 1, before its noise is drawn. Reserving a counted round again
+// costs nothing, but its parameters must be the same. Skipped rounds cannot be reserved later. If the limit does not
+// cover the release, the error wraps [ErrBudget]. After any error nothing is counted, and nothing may be released.
 func (f *Filter) Reserve(round int, g Gaussian) error {
 	known, err := f.check(round, g)
 	if err == nil && !known {
@@ -179,7 +182,7 @@ func (f *Filter) Check(round int, g Gaussian) error {
 	return err
 }
 
-// check reports whether the release is already counted, or why it cannot be.
+// check reports whether the release is already counted. err says why the release cannot be counted, nil if it can.
 func (f *Filter) check(round int, g Gaussian) (known bool, err error) {
 	if round < 1 || round > maxRound {
 		return false, fmt.Errorf("dpmech: round is %d, want 1..%d", round, maxRound)
@@ -212,7 +215,8 @@ func (f *Filter) totalWith(round int, g Gaussian) Total {
 	return with.Total()
 }
 
-// add counts a release. It extends the last spend if the release continues that spend, and else appends a new one.
+// add counts a release. It extends the last spend if the release continues that spend, and otherwise appends a new
+// spend.
 func (f *Filter) add(round int, g Gaussian) {
 	if n := len(f.spends); n > 0 {
 		if last := &f.spends[n-1]; round == last.last()+1 && g == last.gaussian() {
@@ -246,7 +250,7 @@ type filterState struct {
 	Spends  []Spend `json:"releases"`
 }
 
-// State returns the filter as compact JSON for [LoadFilter]: about 100 bytes, and at most 90 more for each change of
+// State returns the filter as compact JSON for [LoadFilter]: about 100 bytes, plus at most 90 bytes for each change of
 // parameters. Equal filters have equal states.
 func (f *Filter) State() []byte {
 	state, err := json.Marshal(filterState{Version: 1, Limit: f.limit, Spends: append([]Spend{}, f.spends...)})

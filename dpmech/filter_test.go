@@ -19,7 +19,7 @@ func mustFilter(t testing.TB, limit *Limit) *Filter {
 	return f
 }
 
-// exactRho is the simple reference: it sums every release in exact rationals.
+// exactRho returns the sum of the costs of all releases in exact rational numbers, as a reference.
 func exactRho(releases []Gaussian) *big.Rat {
 	sum := new(big.Rat)
 	for _, g := range releases {
@@ -29,7 +29,7 @@ func exactRho(releases []Gaussian) *big.Rat {
 	return sum
 }
 
-// The running sum is never below the exact one and barely above it, and stays exact where no rounding is needed.
+// The filter's sum is never below the exact sum and barely above it, and it is exact where no rounding is needed.
 func TestFilterSumsUpward(t *testing.T) {
 	s := stream(31)
 	for range 50 {
@@ -65,7 +65,7 @@ func TestFilterSumsUpward(t *testing.T) {
 	}
 }
 
-// A sum or a multiple is rounded up to the next float64, and only if it is not exact.
+// A sum or a multiple that is not a float64 is rounded up to the next float64; one that is a float64 stays unchanged.
 func TestRoundingUp(t *testing.T) {
 	s := stream(32)
 	above := 0
@@ -90,7 +90,8 @@ func TestRoundingUp(t *testing.T) {
 	}
 }
 
-// For every accounting the rounds planned with SigmaFor fit, one more does not, and the error has all details.
+// For every accounting, the planned rounds fit with the noise of SigmaFor, one more round does not, and the error has
+// all details.
 func TestFilterRefuses(t *testing.T) {
 	for _, acc := range []Accounting{GDP, ZCDP, Paper} {
 		sigma, err := SigmaFor(0.5, 50, 8, 1e-5, acc)
@@ -127,7 +128,8 @@ func TestFilterRefuses(t *testing.T) {
 	}
 }
 
-// The filter stops in time and not too early, for any parameters, even those chosen in view of the spend.
+// The filter refuses a release exactly if it would exceed the limit, for any parameters, even for those chosen in view
+// of the remaining budget.
 func TestFilterIsTight(t *testing.T) {
 	s := stream(33)
 	for range 40 {
@@ -155,7 +157,7 @@ func TestFilterIsTight(t *testing.T) {
 	}
 }
 
-// A round counts once; a different release of the same round is never accepted as a repetition.
+// A repeated release counts once. A release of a counted round with other parameters is refused.
 func TestFilterRounds(t *testing.T) {
 	a, b := Gaussian{Clip: 1, Sigma: 8}, Gaussian{Clip: 1, Sigma: 9}
 	f := mustFilter(t, nil)
@@ -203,7 +205,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 		if f.Total().Rho != 0 || f.Last() != 0 {
 			t.Errorf("spent %v up to round %d", f.Total().Rho, f.Last())
 		}
-		if over := int64(maxRound) + 1; int64(int(over)) == over { // an int here, but not on every processor
+		if over := int64(maxRound) + 1; int64(int(over)) == over { // an int on this processor, but not on 32-bit ones
 			if err := f.Reserve(int(over), Gaussian{Clip: 1, Sigma: 8}); err == nil {
 				t.Errorf("round %d was accepted", over)
 			}
@@ -230,7 +232,7 @@ func TestFilterState(t *testing.T) {
 	s := stream(34)
 	limit := &Limit{Epsilon: 20, Delta: 1e-6, Accounting: ZCDP}
 	f := mustFilter(t, limit)
-	limit.Epsilon = 1e5 // the caller's own
+	limit.Epsilon = 1e5 // a change of the caller's copy
 	for round := 1; round < 40; round += 1 + s.IntN(2) {
 		if err := f.Reserve(round, Gaussian{Clip: 1, Sigma: 10 + float64(s.IntN(2))/3}); err != nil {
 			t.Fatal(err)

@@ -20,8 +20,8 @@ const (
 // Gaussian is one release: an update clipped to the ball of radius Clip (R_k in the paper) plus Gaussian noise of
 // standard deviation Sigma (sigma_dp,k) in each coordinate. Only the two together determine the privacy.
 //
-// In the paper's form Shared is zero. Otherwise the release also carries the noise of its [Pair]s, which protects it
-// from everyone who does not know their keys.
+// Without pairwise noise, as in the paper, Shared is zero. Otherwise the release also carries the noise of its
+// [Pair]s. This noise protects the release from everyone who does not know the keys of the pairs.
 type Gaussian struct {
 	Clip   float64 `json:"clip"`  // R > 0, in units of the parameter vector
 	Sigma  float64 `json:"sigma"` // standard deviation > 0 of the client's local noise, in the same units
@@ -76,7 +76,7 @@ func (g Gaussian) Rho() float64 {
 // sigma, rounded up.
 func (g Gaussian) RhoAll() float64 { return g.rho(g.Sigma) }
 
-// rho is Rho against an adversary for whom noise of the given standard deviation remains.
+// rho is Rho against an adversary for whom noise of standard deviation faced remains.
 func (g Gaussian) rho(faced float64) float64 {
 	if g.Validate() != nil {
 		return math.Inf(1)
@@ -92,15 +92,15 @@ func (g Gaussian) rho(faced float64) float64 {
 // times returns n*rho, the cost of n releases, rounded up.
 func times(n int, rho float64) float64 {
 	total := float64(n) * rho
-	if math.FMA(float64(n), rho, -total) > 0 { // the rounding error, exactly
+	if math.FMA(float64(n), rho, -total) > 0 { // the exact rounding error
 		total = math.Nextafter(total, math.Inf(1))
 	}
 	return total
 }
 
-// SigmaFor returns the sigma (or Shared.Effective) with which rounds releases clipped to radius clip stay within
-// (epsilon, delta), rounded up to six digits, the same on every processor. It fails if an argument is out of range (see
-// [Accounting.MaxRho] and [Gaussian.Validate]).
+// SigmaFor returns the least Sigma (or, with pairwise noise, Shared.Effective) with which rounds releases clipped to
+// radius clip stay within (epsilon, delta). It is rounded up to six digits and the same on every processor. It fails
+// if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if rounds < 1 {
@@ -137,7 +137,7 @@ func roundUp(x float64) float64 {
 	inverse := 1.0
 	for ; x*inverse < 1e5; inverse *= 10 {
 	}
-	// A rounding error may make a number with six digits appear larger than it is.
+	// If x has six digits, the quotient may exceed a whole number by a rounding error, which must not add a unit.
 	n := math.Ceil(x/unit*inverse - 1e-4)
 	return n * unit / inverse
 }

@@ -2,7 +2,8 @@ package dpmech
 
 import "math/bits"
 
-// isoHeights corresponds to heights, for 34 cells of width 1/4, each with one rectangle that covers the density.
+// isoHeights is the table of the isochronous sampler that corresponds to heights. It has 34 cells of width 1/4, each
+// with one rectangle that covers the density; there are no wedges.
 const (
 	isoCells    = 34
 	isoCellBits = 2
@@ -17,7 +18,8 @@ var isoHeights = [isoCells + 1]uint64{
 	0x5eea95183, 0x1486efddb, 0x42b9aee8, 0xcbc18a6, 0x24880c8, 0x627245, 0xf9394, 0x250b3, 0x52c2, 0xadb, 0x156,
 }
 
-// isoSteps[j] holds the last number that belongs to the cells up to j, and the drop in height to the next cell.
+// isoSteps[j] holds the last random number that selects one of the cells 0 to j, and the drop in height from cell j to
+// the next cell.
 var isoSteps = func() (steps [isoCells]struct{ last, fall uint64 }) {
 	last := ^uint64(0)
 	for j := range steps {
@@ -52,7 +54,7 @@ func (n *normal) isochronous(dst []int64, shift int) {
 	}
 }
 
-// isoCell returns the cell of r in [0, 2^63) and the cell's isoHeights; the tail has the number isoCells.
+// isoCell returns the cell of r in [0, 2^63) and the cell's isoHeights; if r selects the tail, cell is isoCells.
 func isoCell(r uint64) (cell, height uint64) {
 	height = isoHeights[0]
 	for j := range isoSteps {
@@ -64,7 +66,8 @@ func isoCell(r uint64) (cell, height uint64) {
 	return cell, height
 }
 
-// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u)/4 with an error of at most 5, and zero in the tail.
+// isoDensity returns isoHeights[0]*exp(-x^2/2) at x = (cell+u/2^64)/4 with an error of at most 5. For the tail, whose
+// height is 0, it returns 0.
 func isoDensity(cell, height, u uint64) uint64 {
 	// x^2/2 = (j/4)^2/2 + 4z, z = U(2j+U)/128 < 0.53.
 	z, _ := bits.Mul64(u, cell<<58)

@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// karney is an exact sampler that shares no code with the package's and is twenty times slower: algorithm N of
+// karney is an exact sampler that shares no code with those of the package and is twenty times slower: algorithm N of
 // Karney, "Sampling exactly from the normal distribution" (ACM Transactions on Mathematical Software 42:3, 2016).
 // Uniform numbers are drawn digit by digit, only as many digits as their comparisons need.
 type karney struct {
 	random  io.Reader
-	err     error // first error of random; it ends every loop
+	err     error // first error of random, after which every loop ends
 	buf     [4096]byte
 	unread  int
-	x       uniform // the fraction of the number being drawn
+	x       uniform // the fractional part of the number being drawn
 	y, z, r uniform // scratch space of the trials
 }
 
@@ -46,13 +46,14 @@ func (n *karney) draw(shift int) int64 {
 		if !n.all(k*(k-1), n.expHalf) {
 			continue
 		}
-		// N3, N4: a fraction x, accepted with probability exp(-x(2k+x)/2), as k+1 trials of its (k+1)-th root.
+		// N3, N4: draw a fraction x and accept it with probability exp(-x(2k+x)/2): k+1 trials must succeed, each with
+		// the (k+1)-th root of this probability.
 		n.x.reset()
 		if !n.all(k+1, func() bool { return n.accept(k) }) {
 			continue
 		}
-		// N5, and rounding: one digit beyond the grid decides between down and up; a tie has probability 0. k beyond
-		// 2^12 would overflow, with probability below exp(-2^23).
+		// N5, and rounding: one digit beyond the grid decides between down and up; a tie has probability 0. A k above
+		// 2^12, which has a probability below exp(-2^23), would overflow.
 		half := int64(n.digit(&n.x, 0) >> (63 - shift))
 		abs := int64(k)<<shift + (half+1)>>1
 		if n.word()&1 == 1 {
@@ -90,8 +91,8 @@ func (n *karney) expHalf() bool {
 	}
 }
 
-// accept is true with probability exp(-x(2k+x)/(2k+2)): like expHalf, but the run starts below x and every further
-// member must also win a trial of probability (2k+x)/(2k+2). Karney's algorithm B.
+// accept is true with probability exp(-x(2k+x)/(2k+2)): like expHalf, but the run of uniforms starts below x, and each
+// member of the run must also pass a trial with probability (2k+x)/(2k+2). This is Karney's algorithm B.
 func (n *karney) accept(k int) bool {
 	last, run := &n.x, [2]*uniform{&n.y, &n.z}
 	for length := 0; ; length++ {
@@ -104,7 +105,8 @@ func (n *karney) accept(k int) bool {
 	}
 }
 
-// odds is true with probability (2k+x)/(2k+2): of 2k+2 equally likely cases, x decides one, and one fails.
+// odds is true with probability (2k+x)/(2k+2): of 2k+2 equally likely cases, 2k succeed, one fails, and one succeeds
+// with probability x.
 func (n *karney) odds(k int) bool {
 	c := n.intN(uint64(2*k + 2))
 	if c == uint64(2*k) {
@@ -159,7 +161,8 @@ func (n *karney) word() uint64 {
 	return w
 }
 
-// If whole 64-bit digits tie, which chance would never produce, the comparison continues with the next digit.
+// If two 64-bit digits are equal, which random draws would never produce, the comparison continues with the next
+// digits.
 func TestUniformTies(t *testing.T) {
 	n := karney{random: stream(13)}
 	a, b := uniform{digits: []uint64{5, 9}}, uniform{digits: []uint64{5}}

@@ -13,13 +13,13 @@ import (
 
 var fresh = flag.Bool("fresh", false, "draw the normals of the statistical tests from a fresh key")
 
-// samplers are the two samplers; fill uses one of them.
+// samplers lists the two samplers of the package; normal.fill uses one of them, depending on the build.
 var samplers = []struct {
 	name string
 	draw func(n *normal, dst []int64, shift int)
 }{{"cells", (*normal).cells}, {"isochronous", (*normal).isochronous}}
 
-// keyed returns a normal whose words come from a fixed stream or, with -fresh, from a new random one.
+// keyed returns a sampler whose words come from a fixed stream or, with the flag -fresh, from a new random stream.
 func keyed(t testing.TB, seed byte) *normal {
 	n := new(normal)
 	key := [32]byte{seed}
@@ -33,8 +33,8 @@ func keyed(t testing.TB, seed byte) *normal {
 	return n
 }
 
-// draws counts rounded numbers on the grid 2^-shift: in fine bins of width 2^-10 (or of one grid point, if that is
-// more) from -8 to 8, by sign, and by their last 8 bits.
+// draws counts rounded numbers on the grid of step 2^-shift: in fine bins of width 2^-10 (or 2^-shift, if that is
+// larger) from -8 to 8, by sign, and by their last 8 bits.
 type draws struct {
 	n, positive, negative float64
 	shift, fine           int
@@ -73,7 +73,8 @@ func count(n, shift int, fill func(block []int64)) *draws {
 	return d
 }
 
-// between is the probability that a normal rounds to a number in the fine bins from, ..., to-1, exact in both tails.
+// between returns the probability that a standard normal number, rounded to the grid, falls into the fine bins from,
+// ..., to-1. It is accurate in both tails.
 func (d *draws) between(from, to int) float64 {
 	edge := func(i int) float64 {
 		switch i {
@@ -91,8 +92,8 @@ func (d *draws) between(from, to int) float64 {
 	return (math.Erfc(a) - math.Erfc(b)) / 2
 }
 
-// chiLimit is exceeded by a chi-square statistic with df degrees of freedom with a probability of about 1e-6 (Wilson
-// and Hilferty's cube of a normal quantile, 4.75).
+// chiLimit returns the number that a chi-square statistic with df degrees of freedom exceeds with a probability of
+// about 1e-6 (Wilson and Hilferty's cube of a normal quantile, 4.75).
 func chiLimit(df int) float64 {
 	v := 2 / (9 * float64(df))
 	return float64(df) * math.Pow(1-v+4.75*math.Sqrt(v), 3)
@@ -126,7 +127,8 @@ func (d *draws) chi() (sum float64, df int) {
 	return sum, df - 1
 }
 
-// ks is the Kolmogorov-Smirnov statistic at the edges of the fine bins, times the root of n.
+// ks returns the Kolmogorov-Smirnov statistic at the edges of the fine bins, times the square root of the number of
+// draws.
 func (d *draws) ks() float64 {
 	var seen, most float64
 	for i, c := range d.bins[:len(d.bins)-1] {
@@ -136,8 +138,8 @@ func (d *draws) ks() float64 {
 	return most * math.Sqrt(d.n)
 }
 
-// faults returns the tests that the draws fail. An exact sampler fails each with a probability of about 1e-6 (the
-// signs: 6e-5).
+// faults returns a description of each test that the draws fail. An exact sampler fails each test with a probability
+// of about 1e-6, and the test of the signs with 6e-5.
 func (d *draws) faults() (failed []string) {
 	if sum, df := d.chi(); sum > chiLimit(df) {
 		failed = append(failed, fmt.Sprintf("chi-square is %.1f, limit %.1f", sum, chiLimit(df)))
@@ -161,9 +163,10 @@ func (d *draws) faults() (failed []string) {
 	return failed
 }
 
-// sizes returns the numbers of draws and the size of the errors that they detect, see TestNormalLawPower. With
-// SPADE_LONG that is a scale that is off by 0.5 %, and 0.1 % wrong signs. Otherwise a fifth and a tenth of the draws
-// detect errors of three times that size. With -short there are fewer draws.
+// sizes returns the number of draws for all tests but that of the signs, the number for the signs, and the relative
+// error of the scale that the draws detect (0 for none), see TestNormalLawPower. With SPADE_LONG the draws detect a
+// scale that is off by 0.5 % and 0.1 % wrong signs. Without it, a fifth and a tenth as many draws detect errors three
+// times as large. With -short there are even fewer draws.
 func sizes() (plain, signs int, fault float64) {
 	switch {
 	case testing.Short():
@@ -174,11 +177,11 @@ func sizes() (plain, signs int, fault float64) {
 	return 2e6, 4e6, 0.016
 }
 
-// long selects the sizes of the whole check, .ci/run.
+// long selects the sample sizes of the full check, .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// The draws follow the normal law on a coarse grid, where rounding is visible, on a medium and on a fine one. Karney's
-// sampler, the reference, passes the same test.
+// The draws follow the normal law on a coarse grid, where rounding is visible, on a medium grid and on a fine grid.
+// Karney's sampler, the reference, passes the same test.
 func TestNormalLaw(t *testing.T) {
 	plain, signs, _ := sizes()
 	for i, s := range samplers {
@@ -202,7 +205,7 @@ func TestNormalLaw(t *testing.T) {
 	}
 }
 
-// TestNormalLaw has power: slightly corrupted draws fail it.
+// TestNormalLaw can detect errors: slightly corrupted draws fail it.
 func TestNormalLawPower(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes millions of draws for each fault")
@@ -211,7 +214,7 @@ func TestNormalLawPower(t *testing.T) {
 	percent := 100 * off
 	n := keyed(t, 99)
 	coin := rand.New(rand.NewPCG(5, 5))
-	// Corruptions of a draw of M = 50 on its way to a coarser grid. All corrupt the same draws.
+	// Each fault corrupts draws with M = 50 while they are rounded to a coarser grid. All faults use the same draws.
 	faults := []struct {
 		name     string
 		shift, n int
@@ -261,7 +264,7 @@ func TestNormalLawPower(t *testing.T) {
 	}
 }
 
-// repeats counts repeated numbers in dst, which is sorted.
+// repeats sorts dst and returns how many numbers equal their predecessor.
 func repeats(dst []int64) int {
 	slices.Sort(dst)
 	n := 0
@@ -320,7 +323,7 @@ func TestTailLaw(t *testing.T) {
 	} {
 		start := math.Ldexp(float64(c.cells), -int(c.bits))
 		beyond := func(x float64) float64 { return math.Erfc(x/math.Sqrt2) / math.Erfc(start/math.Sqrt2) }
-		const bins = 24 // bins of width 1/32; the last is unbounded
+		const bins = 24 // bins of width 1/32; the last bin is unbounded
 		var got [bins]float64
 		kept := 0.0
 		for range tries {

@@ -35,8 +35,8 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 // the round's one release. s has the mechanism's length and the unit of g. An update with a NaN or an infinity counts
 // as the zero vector. The noise is drawn before the update is read, so a failure does not depend on it.
 //
-// pairs is the pairwise noise, one entry for each neighbor; it requires g.Shared. Summed over all members of a network,
-// it cancels exactly on the fine grid.
+// pairs is the pairwise noise, one entry for each neighbor; it requires g.Shared. Summed over all members of a
+// network, the pairwise noise cancels exactly on the fine grid.
 //
 // Release fails if lengths differ, g is not valid or the source of randomness fails; s is then zero and must not be
 // used.
@@ -45,8 +45,9 @@ func (m *Mechanism) Release(s []float32, g Gaussian, pairs ...Pair) error {
 	return m.store(s, gamma, err)
 }
 
-// sumWhole adds the clipped update to the noise, in units of gamma. The noise is below 2^62, the clip at most 2^48
-// and pairwise noise below 2^60 (except with probability 2^-2900), so the sum fits.
+// sumWhole sets m.noise to the release's noise plus the clipped update, in units of gamma, the step of the fine grid.
+// The noise is below 2^62, the clip at most 2^48 and pairwise noise below 2^60 (except with probability 2^-2900), so
+// the sum fits.
 func (m *Mechanism) sumWhole(s []float32, g Gaussian, pairs []Pair) (gamma float64, err error) {
 	err = errors.Join(m.checkLength("update", len(s)), g.Validate())
 	if g.Unit != Client {
@@ -79,7 +80,7 @@ func (m *Mechanism) store(dst []float32, gamma float64, err error) error {
 	return nil
 }
 
-// storeOnGrid is store on the wire grid.
+// storeOnGrid is store for dst on the wire grid, in units of step.
 func (m *Mechanism) storeOnGrid(dst []int32, gamma, step float64, err error) error {
 	if err != nil {
 		clear(dst)
@@ -97,12 +98,12 @@ func (m *Mechanism) storeOnGrid(dst []int32, gamma, step float64, err error) err
 const maxSteps = 1 << 30
 
 // ReleaseOnGrid makes the release of [Mechanism.Release] on the wire grid: dst[i] becomes clip(s)_i + nu_i in units of
-// step, rounded to nearest (ties to even) and limited to -2^30..2^30. For the same random bytes it equals Release's up
-// to half a step and the rounding of float32.
+// step, rounded to nearest (ties to even) and limited to -2^30..2^30. For the same random bytes, dst[i]*step differs
+// from the result of Release by at most half a step plus the rounding of Release to float32.
 //
-// step is in [g.Sigma/2^12, g.Sigma]. For g.Sigma/2^W the result is a rounding shift of the integer sum (of its leading
-// 53 bits). For any other step the sum is multiplied by one float64: a value within 2^-51 of its size of a midpoint may
-// round either way, the same way on every processor.
+// step is in [g.Sigma/2^12, g.Sigma]. For g.Sigma/2^W the result is a rounding shift of the integer sum (of its
+// leading 53 bits). For any other step the sum is multiplied by one float64: a value whose relative distance to a
+// midpoint is below 2^-51 may round to either neighbor, but to the same neighbor on every processor.
 //
 // dst and s have the mechanism's length. s is zero afterwards. ReleaseOnGrid fails if lengths differ, g or step is not
 // valid or the source of randomness fails; dst is then zero and must not be used.
@@ -115,7 +116,7 @@ func (m *Mechanism) ReleaseOnGrid(dst []int32, s []float32, g Gaussian, step flo
 	return m.storeOnGrid(dst, gamma, step, err)
 }
 
-// onWire converts a sum from the fine grid to the wire grid; ratio = gamma/step.
+// onWire converts a sum in steps of the fine grid (gamma) to steps of the wire grid (step); ratio is gamma/step.
 func onWire(sum int64, ratio float64) int32 {
 	return int32(max(-maxSteps, min(maxSteps, math.RoundToEven(float64(sum)*ratio))))
 }

@@ -27,7 +27,7 @@ func newMechanism(t testing.TB, dim int, seed uint64) *Mechanism {
 	return m
 }
 
-// A release agrees with a simple float64 reference: the same noise, drawn again, plus the update, clipped by the
+// A release agrees with a simple float64 reference: the same noise, drawn again, plus the update clipped by the
 // formula of the paper.
 func TestReleaseAgainstReference(t *testing.T) {
 	s := stream(1)
@@ -75,7 +75,7 @@ func TestReleaseAgainstReference(t *testing.T) {
 	}
 }
 
-// Both forms of a release come from the same integers: with the same random bytes they agree to half a step.
+// Release and ReleaseOnGrid use the same integers: with the same random bytes their results agree to half a step.
 func TestReleaseOnGridAgreesWithRelease(t *testing.T) {
 	s := stream(2)
 	for _, c := range []struct {
@@ -89,7 +89,7 @@ func TestReleaseOnGridAgreesWithRelease(t *testing.T) {
 		{1000, Gaussian{Clip: 25, Sigma: 0.5}, 0.1234567},
 		{1000, Gaussian{Clip: 1, Sigma: 0.7}, 0.7071067811865476},
 		{4, Gaussian{Clip: 1, Sigma: 1 << 20}, 1. / 256},
-		{1000, Gaussian{Clip: 1, Sigma: 1 << 20}, 1. / 3}, // M is above 40: sums have more than 53 bits
+		{1000, Gaussian{Clip: 1, Sigma: 1 << 20}, 1. / 3}, // M is above 40, so sums have more than 53 bits
 	} {
 		step := c.step * c.g.Sigma
 		float := make([]float32, c.dim)
@@ -115,7 +115,7 @@ func TestReleaseOnGridAgreesWithRelease(t *testing.T) {
 	}
 }
 
-// For a step of sigma/2^W the result is the integer sum, shifted, by plain integer arithmetic.
+// For a step of sigma/2^W the result equals a rounding shift of the integer sum, computed in plain integer arithmetic.
 func TestReleaseOnGridIsRoundingShift(t *testing.T) {
 	const dim, wire = 20_000, 12
 	g := Gaussian{Clip: 1, Sigma: 3}
@@ -168,7 +168,8 @@ func TestReleaseOnGridRoundsToNearest(t *testing.T) {
 	}
 }
 
-// A clip far above the noise can leave the range of the wire: the result saturates.
+// If the clip is far above the noise, a result can exceed the range of the wire grid. It is then limited to the end of
+// the range.
 func TestReleaseOnGridIsBounded(t *testing.T) {
 	g := Gaussian{Clip: 1 << 20, Sigma: 1}
 	got := make([]int32, 3)
@@ -213,7 +214,7 @@ func TestReleaseRefuses(t *testing.T) {
 		g         Gaussian
 		step      float64
 		dst, s    int
-		gridAlone bool // Release has no such argument
+		gridAlone bool // Release has no argument that is wrong here
 	}
 	ok := Gaussian{Clip: 1, Sigma: 1}
 	calls := []call{
@@ -252,7 +253,7 @@ func zeros[T int32 | int64 | float32](s []T) bool {
 	return !slices.ContainsFunc(s, func(x T) bool { return x != 0 })
 }
 
-// A release leaves nothing in memory: neither the noise, which would unmask it, nor the update.
+// After a release the mechanism's memory holds neither the noise, which would reveal the update, nor the update.
 func TestNothingIsLeftBehind(t *testing.T) {
 	m := newMechanism(t, 50, 5)
 	s := make([]float32, 50)
@@ -289,7 +290,7 @@ func TestSourceFailure(t *testing.T) {
 	}
 }
 
-// failing reads valid bytes of r, then fails.
+// failing is a reader that returns the first valid bytes of r and then fails.
 type failing struct {
 	r    io.Reader
 	good int64

@@ -7,7 +7,7 @@ import (
 )
 
 // normal draws round(2^M * Z), Z standard normal, exactly: with the fast sampler of cells.go or, under the build tag
-// isochronous, that of isochronous.go.
+// isochronous, with the sampler of isochronous.go.
 type normal struct {
 	random io.Reader
 	steady bool // use the isochronous sampler in every build
@@ -57,7 +57,7 @@ func (n *normal) word() uint64 {
 }
 
 // round returns round(2^shift |Z|), negated if negative is 1. x holds the digits of |Z| up to the 52nd after the
-// binary point. A tie has probability 0. |Z| >= 2^12, with a probability below exp(-2^23), does not fit x.
+// binary point. A tie has probability 0. x cannot hold |Z| >= 2^12, which has a probability below exp(-2^23).
 func round(x, negative uint64, shift int) int64 {
 	half := x >> (uint(51-shift) & 63)
 	return int64(((half+1)>>1 ^ -negative) + negative)

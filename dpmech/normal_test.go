@@ -25,8 +25,8 @@ func floorHeights(peak uint64, count int, bits uint) []uint64 {
 	return h
 }
 
-// The committed tables are exact to the last bit. The weights sum to 2^63, and the tail's weight suffices for its
-// proposal to cover the density; with the next larger peak it would not.
+// The committed tables are exact to the last bit. The weights sum to 2^63, and the tail's weight is large enough for
+// its proposal to cover the density. With the next larger peak it would be too small.
 func TestHeights(t *testing.T) {
 	tail := func(h []uint64) (weight int64) {
 		left := uint64(1) << 63
@@ -62,7 +62,8 @@ func TestHeights(t *testing.T) {
 	}
 }
 
-// The parts of a number in all columns sum exactly to its weight.
+// For each number (of a cell, a wedge or the tail), its parts in all columns of the alias table sum exactly to its
+// weight.
 func TestColumns(t *testing.T) {
 	var got, want [256]uint64
 	for i, c := range columns {
@@ -97,7 +98,8 @@ func TestIsoCell(t *testing.T) {
 	}
 }
 
-// slow draws from the same words as the samplers. It follows their description, with big numbers.
+// slow returns the draw that the named sampler makes from the words of next. It follows the sampler's description with
+// numbers of arbitrary precision.
 func slow(name string, next func() uint64, shift int) int64 {
 	for {
 		r := next()
@@ -111,7 +113,7 @@ func slow(name string, next func() uint64, shift int) int64 {
 				t.k = own & 255
 			}
 			if inTail = t.k == tailCell; inTail {
-				t.span, t.down = cellsTail, 3 // half the weight, on four cells
+				t.span, t.down = cellsTail, 3 // the first block has half the weight and is four cells wide
 			} else if tried = t.k >= wedges; tried {
 				t.k -= wedges
 				t.base, t.span = heights[t.k+1], heights[t.k]+1-heights[t.k+1]
@@ -125,7 +127,7 @@ func slow(name string, next func() uint64, shift int) int64 {
 			}
 			t.span = isoHeights[t.k] + 1
 			if inTail = t.k == isoCells; inTail {
-				t.span, t.down = isoTail, 1 // half the weight, on one cell
+				t.span, t.down = isoTail, 1 // the first block has half the weight and is one cell wide
 			}
 		}
 		if inTail {
@@ -150,10 +152,10 @@ func slow(name string, next func() uint64, shift int) int64 {
 	}
 }
 
-// below decides the trial t, whose numbers begin with the digits u and y.
+// below decides the trial t, whose uniform numbers begin with the digits u and y. It draws further digits from next.
 func below(t trial, u, y []uint64, next func() uint64) bool {
 	for {
-		// The least or greatest value of a number with these digits.
+		// side returns the least (more = 0) or greatest (more = ones) value of a number that begins with these digits.
 		side := func(digits []uint64, more uint64) *big.Float {
 			return bigFraction(append(slices.Clone(digits), more, more)...)
 		}
@@ -173,7 +175,7 @@ func below(t trial, u, y []uint64, next func() uint64) bool {
 	}
 }
 
-// Whole streams of words yield the same fast and slow draws.
+// From the same stream of words, the samplers and slow make the same draws.
 func TestSameDrawsFromTheSameWords(t *testing.T) {
 	for _, s := range samplers {
 		for _, shift := range []int{0, 3, 28, 50} {
@@ -193,7 +195,7 @@ func TestSameDrawsFromTheSameWords(t *testing.T) {
 	}
 }
 
-// tie returns y such that 64 digits of u and of y do not decide the trial.
+// tie returns a y for which the first 64 digits of u and y do not decide the trial.
 func tie(t trial, u uint64) uint64 {
 	y := bigDensity(t.peak, t.k, t.bits, bigFraction(u, 1<<63))
 	y.Sub(y, bigInt(t.base))
@@ -202,15 +204,16 @@ func tie(t trial, u uint64) uint64 {
 	return d
 }
 
-// The samplers draw correctly on every path, with words that lead there. The number of words used confirms the path:
-// two for a point under a rectangle, three for a trial, and two more each time a comparison needs more digits.
+// The samplers draw correctly on every path, with words chosen to reach that path. The number of words used confirms
+// the path: two for a point under a rectangle, three for a trial, and two more each time a comparison needs further
+// digits.
 func TestEveryPath(t *testing.T) {
 	const middle = 0x8765432187654321
 	wedge := trial{peak: heights[0], bits: cellBits, k: 20, base: heights[21], span: heights[20] + 1 - heights[21]}
 	iso := trial{peak: isoHeights[0], bits: isoCellBits, k: 5, span: isoHeights[5] + 1}
 	second := trial{peak: heights[0], bits: 2, k: 32, span: cellsTail, down: 4}
 	isoSecond := trial{peak: isoHeights[0], bits: 2, k: 35, span: isoTail, down: 2}
-	near := func(tr trial, distance uint64) uint64 { // like tie, but decided, within the band
+	near := func(tr trial, distance uint64) uint64 { // like tie, but exact decides it without further digits
 		return tie(tr, middle) + distance*uint64((1<<63)/(tr.span/2))
 	}
 	inCell := func(j int) uint64 { return isoSteps[j].last << 1 }
@@ -219,7 +222,7 @@ func TestEveryPath(t *testing.T) {
 		name, sampler string
 		words         []uint64
 		used          int
-		cell          uint64 // cell of the result, and its width
+		cell          uint64 // cell of the result, and bits of its width
 		bits          int
 	}{
 		{"rectangle", "cells", []uint64{5 << 56, middle}, 2, 5, 4},
@@ -286,7 +289,7 @@ func TestEveryPath(t *testing.T) {
 	}
 }
 
-// round returns the nearest number for the same digits on each grid, with either sign.
+// For each grid and sign, round returns the grid point nearest to the given digits.
 func TestRound(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	for shift := range 51 {
@@ -304,8 +307,8 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// A release always reads 32 bytes from its source, leaves none of them in memory, and draws with the sampler that the
-// build names.
+// A release always reads 32 bytes from its source, leaves none of these bytes in memory, and draws with the sampler
+// that the build names.
 func TestFill(t *testing.T) {
 	source := make([]byte, 64)
 	_, _ = stream(15).Read(source)

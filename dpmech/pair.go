@@ -6,25 +6,28 @@ import (
 	"math"
 )
 
-// Shared describes pairwise noise, which cancels in the network (Allouah et al., "The privacy power of correlated noise
-// in decentralized learning", arXiv 2405.01031): for each partner a Gaussian vector w that only the two know; one adds
-// it and the other subtracts it.
+// Shared describes pairwise noise, which cancels in the network (Allouah et al., "The privacy power of correlated
+// noise in decentralized learning", arXiv 2405.01031): each pair of partners has a Gaussian vector w that only these
+// two know; one of them adds w to its release, and the other subtracts w.
 type Shared struct {
 	// Sigma is the standard deviation of w in each coordinate: the local sigma times a power of two, so that w lies on
-	// the same grid and cancels exactly.
+	// the grid of the local noise and cancels exactly.
 	Sigma float64 `json:"sigma"`
 	// Effective is the standard deviation of the noise that remains against an adversary who sees all releases and
 	// knows what Colluders members know: sigma times the root of the graph's least conductance, rounded down.
 	Effective float64 `json:"effective_sigma"`
 	Colluders int     `json:"colluders"` // c, 0 or more
-	// Absent is how many members may drop out while the others keep adding pairwise noise, 0 or more. Effective
-	// excludes the noise of Colluders and Absent members, see PROOF.md, part 3.
+	// Absent is the number of members, 0 or more, that may drop out while the others keep adding pairwise noise.
+	// Effective excludes the pairwise noise of any Colluders colluding and Absent absent members, see PROOF.md, part
+	// 3.
 	Absent int `json:"absent,omitempty"`
-	// Partners, if not 0, is each member's number of partners, neighbors or not.
+	// Partners, if not 0, is each member's number of partners, whether or not they are neighbors. 0 means that the
+	// partners are the neighbors.
 	Partners int `json:"partners,omitempty"`
 }
 
-// Adversary names the adversary of [Gaussian.Rho], [Everybody] without pairwise noise.
+// Adversary returns the name of the adversary of [Gaussian.Rho]: [Everybody] if s is zero, that is, without pairwise
+// noise.
 func (s Shared) Adversary() string { return s.adversary().String() }
 
 func (s Shared) adversary() adversary {
@@ -34,7 +37,7 @@ func (s Shared) adversary() adversary {
 	return adversary{shared: true, colluders: s.Colluders, absent: s.Absent}
 }
 
-// with describes the partners of a member.
+// with describes, for a text, the partners with whom a member shares noise.
 func (s Shared) with() string {
 	if s.Partners > 0 {
 		return fmt.Sprintf("each of %d members", s.Partners)
@@ -42,13 +45,13 @@ func (s Shared) with() string {
 	return "each neighbor"
 }
 
-// Bounds of the pairwise sigma divided by the local sigma, as powers of two.
+// Bounds of the exponent n for which the pairwise sigma is 2^n times the local sigma.
 const (
 	leastShared = -4
 	mostShared  = 10
 )
 
-// exponent returns n with s.Sigma = sigma*2^n.
+// exponent returns the n for which s.Sigma = sigma*2^n. ok is false if there is none.
 func (s Shared) exponent(sigma float64) (n int, ok bool) {
 	fraction, n := math.Frexp(s.Sigma / sigma)
 	return n - 1, fraction == 0.5 && math.Ldexp(sigma, n-1) == s.Sigma
@@ -72,7 +75,8 @@ func (s Shared) validate(g Gaussian) error {
 }
 
 // Alone returns the parameters of a release without pairwise noise in a run whose other releases have it. Its sigma is
-// the first sigma*2^n not below Shared.Effective, so it lies on the same grids and costs no more.
+// the first sigma*2^n not below Shared.Effective, so the release lies on the same grids and costs no more than a
+// release with pairwise noise.
 func (g Gaussian) Alone() Gaussian {
 	alone := Gaussian{Clip: g.Clip, Sigma: g.Sigma, Unit: g.Unit}
 	for alone.Sigma < g.Shared.Effective {
@@ -81,15 +85,16 @@ func (g Gaussian) Alone() Gaussian {
 	return alone
 }
 
-// Pair is the noise that a client shares with one partner in one round.
+// Pair describes the noise vector that a client shares with one partner in one round.
 type Pair struct {
 	// Key is known only to the two ends and used in one round of one run: a second use reveals the difference of two
 	// updates.
 	Key      [32]byte
-	Subtract bool // one end adds the vector, the other one subtracts it
+	Subtract bool // true at the end that subtracts the vector, false at the end that adds it
 }
 
-// share adds the vectors of pairs to the noise of a release. Both ends draw them with the isochronous sampler.
+// share adds the vectors of pairs to the noise of a release. Both clients of a pair draw its vector with the
+// isochronous sampler, in every build.
 func (m *Mechanism) share(g Gaussian, shift int, pairs []Pair) error {
 	n, _ := g.Shared.exponent(g.Sigma)
 	switch {

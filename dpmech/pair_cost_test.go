@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// shared is a release that costs, against the adversary that a fleet names, an eighth of what it costs against all
-// others.
+// shared is a release whose cost against the adversary that a fleet names is a quarter of its cost against all others.
 var shared = Gaussian{Clip: 1, Sigma: 8, Shared: Shared{Sigma: 32, Effective: 16, Colluders: 1}}
 
-// One limit holds against the named adversary, another against all others together.
+// Epsilon limits the cost against the named adversary, and EpsilonAll the cost against all other members together.
 func TestFilterHasTwoLimits(t *testing.T) {
 	total := shared.Total(10)
 	both := Limit{
@@ -41,7 +40,8 @@ func TestFilterHasTwoLimits(t *testing.T) {
 	}
 }
 
-// A different adversary is a different release: a round reserved for one cannot be made for the other.
+// Releases against different adversaries are different: a round reserved with one adversary cannot be repeated with
+// another.
 func TestFilterTellsAdversariesApart(t *testing.T) {
 	f := mustFilter(t, nil)
 	if err := f.Reserve(1, shared); err != nil {
@@ -55,7 +55,8 @@ func TestFilterTellsAdversariesApart(t *testing.T) {
 	}
 }
 
-// A certificate of pairwise noise names its adversary and states both costs, and Verify detects any change of that.
+// A certificate of pairwise noise names its adversary and states both costs, and Verify detects any change of these
+// fields.
 func TestCertificateOfSharedNoise(t *testing.T) {
 	f := mustFilter(t, nil)
 	for round := 1; round <= 5; round++ {
@@ -121,8 +122,8 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 }
 
-// A certificate of releases against different adversaries names the weakest, and a limit against all others together
-// holds for the stated cost.
+// A certificate of releases against different adversaries names the weakest, and its limit against all other members
+// together covers the stated cost.
 func TestCertificateOfTwoSharedNoises(t *testing.T) {
 	more, fewer := shared, shared
 	more.Shared.Colluders, fewer.Shared.Colluders = 2, 0
@@ -152,7 +153,8 @@ func TestCertificateOfTwoSharedNoises(t *testing.T) {
 }
 
 // The figures of a lifetime hold against the weakest adversary of all its runs, in any order, and against all other
-// members together. Its limit bounds the second, and a certificate states both with their adversaries.
+// members together. The lifetime limit bounds the figure against all other members, and a certificate states both
+// figures with their adversaries.
 func TestLifetimeOfTwoAdversaries(t *testing.T) {
 	outsiders, own := shared, Gaussian{Clip: 1, Sigma: 32}
 	outsiders.Shared.Colluders, outsiders.Shared.Absent = 0, 2
@@ -187,7 +189,7 @@ func TestLifetimeOfTwoAdversaries(t *testing.T) {
 			!strings.Contains(text, "X25519") {
 			t.Errorf("%s", text)
 		}
-		// A forger names a stronger adversary, or a limit that does not hold.
+		// Verify detects a forgery that names a stronger adversary or a limit that does not hold.
 		c.Lifetime.Adversary = shared.Shared.Adversary()
 		if err := c.Verify(); err == nil || !strings.Contains(err.Error(), "adversary is") {
 			t.Errorf("another adversary: %v", err)
@@ -204,7 +206,7 @@ func TestLifetimeOfTwoAdversaries(t *testing.T) {
 	}
 }
 
-// A limit never leaves less against the named adversary than against all others, and a total without a known adversary
+// Left never returns more against the named adversary than against all others. A total whose adversary is unknown
 // names none.
 func TestLeft(t *testing.T) {
 	l := &Limit{Epsilon: 8, Delta: 1e-5}

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// Rounded pairwise noise of deviation s plus a Gaussian of deviation t has nearly the distribution of the same noise
-// before rounding plus that Gaussian and a uniform number: section 5 of part 3 of PROOF.md. The test makes s and t so
-// small that the bound is visible; in a release they are at least 2^24 and 2^10.
+// Rounded pairwise noise of deviation s plus a Gaussian of deviation t has nearly the same distribution as the sum of
+// the unrounded noise, the same Gaussian and a uniform number: section 5 of part 3 of PROOF.md. The test makes s and t
+// so small that the bound is visible; in a release s is at least 2^24 and t at least 2^10.
 func TestRoundingVanishes(t *testing.T) {
 	for _, c := range []struct{ s, t float64 }{{0.5, 0.2}, {1, 0.3}, {1, 0.5}, {3, 0.4}, {3, 0.7}} {
-		cell := func(x float64) float64 { // the probability of the cell around x
+		cell := func(x float64) float64 { // the probability of the unit interval around x
 			return (math.Erf((x+0.5)/c.s/math.Sqrt2) - math.Erf((x-0.5)/c.s/math.Sqrt2)) / 2
 		}
 		phi := func(x float64) float64 { return math.Exp(-x*x/(2*c.t*c.t)) / (c.t * math.Sqrt(2*math.Pi)) }
@@ -40,8 +40,8 @@ func TestRoundingVanishes(t *testing.T) {
 	}
 }
 
-// An edge whose ends disagree, or both add, conducts no less than one that cancels; a missing edge lowers the
-// conductance: section 2 of part 3 of PROOF.md.
+// If the two ends of an edge draw different noise or both add it, the conductance is no lower than if the noise
+// cancels. A missing edge lowers the conductance: section 2 of part 3 of PROOF.md.
 func TestConductanceOnlyGrows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for range 200 {

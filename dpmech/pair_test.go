@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// members is a network of mechanisms whose edges have keys.
+// members is a network of mechanisms, with a key for each edge.
 type members struct {
 	mechs []*Mechanism
 	pairs [][]Pair
@@ -39,8 +39,8 @@ func ring(n int) (edges [][2]int) {
 	return edges
 }
 
-// Pairwise noise cancels in the sum of all releases, in integers: on the fine grid the sum is that of the clipped
-// updates and of all local noise.
+// Pairwise noise cancels in the sum of all releases, exactly: on the fine grid, the sum of all releases equals the sum
+// of the clipped updates and all local noise.
 func TestSharedNoiseCancels(t *testing.T) {
 	const n, dim = 7, 50
 	for _, exponent := range []int{leastShared, -1, 0, 3, mostShared} {
@@ -110,7 +110,8 @@ func TestSharedNoiseMustMatch(t *testing.T) {
 	}
 }
 
-// Both ends draw the same vector, with either sampler for their local noise; pairwise draws are the isochronous ones.
+// Both ends of an edge draw the same vector, even if one draws its local noise with the cells sampler and the other
+// with the isochronous sampler. Pairwise noise always comes from the isochronous sampler.
 func TestSharedNoiseIsTheSameInEveryBuild(t *testing.T) {
 	m := newMechanism(t, 3, 1)
 	g := Gaussian{Clip: 1, Sigma: 1, Shared: Shared{Sigma: 2, Effective: 1}}
@@ -156,8 +157,8 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// A release with pairwise noise costs as much as its effective sigma does, and against all others as much as its local
-// sigma does.
+// A release with pairwise noise costs as much as one with sigma equal to its effective sigma. Against all other
+// members it costs as much as one with its local sigma alone.
 func TestSharedCost(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 2, Shared: Shared{Sigma: 8, Effective: 6, Colluders: 1}}
 	if got, want := g.Rho(), (Gaussian{Clip: 1, Sigma: 6}).Rho(); got != want {

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// digits is the number of binary digits that the reference needs for a spend: it subtracts two tails of nearly the same
-// size.
+// digits returns the number of binary digits with which the reference must compute for a spend rho. A small rho needs
+// more, because the reference then subtracts two tails of nearly the same size.
 func digits(rho float64) uint { return 320 + uint(max(0, -math.Log2(rho)))*2 }
 
-// checkEpsilon compares an epsilon with the reference: delta decreases with epsilon, so the two comparisons bracket the
-// truth.
+// checkEpsilon compares an epsilon with the reference: delta decreases with epsilon, so comparing delta at two
+// epsilons, just below and just above, brackets the true epsilon.
 func checkEpsilon(t *testing.T, r *reference, a Accounting, rho, delta, slack float64) {
 	t.Helper()
 	eps := a.Epsilon(rho, delta)
@@ -76,7 +76,7 @@ func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
 		r := newReference(digits(rho))
 		for _, a := range []Accounting{GDP, ZCDP, Paper} {
 			deltas := []float64{leastDelta, 1e-300, 1e-150, 1e-15, 1e-5, 0.01, 0.4, 0.5}
-			zero, _ := r.delta(a, rho, 0).Float64() // just below, epsilon is tiny; above, it is zero
+			zero, _ := r.delta(a, rho, 0).Float64() // the least delta with epsilon 0; just below it epsilon is tiny
 			for _, share := range []float64{1e-16, 1e-12, 1e-8, 1e-4, 0.01, -1e-16, -1e-12, -1e-4} {
 				deltas = append(deltas, min(zero*(1-share), 0.5))
 			}
@@ -141,7 +141,7 @@ func TestMillsAgainstReference(t *testing.T) {
 }
 
 // The premise of epsilonGDP holds: where delta is at most one half, logDelta decreases in t at a rate of at least
-// max(t, 0.6), and ever faster.
+// max(t, 0.6), and this rate increases with t.
 func TestLogDeltaFall(t *testing.T) {
 	for mu := 1e-6; mu < 1e4; mu *= 1.3 {
 		before := 0.0

@@ -5,9 +5,9 @@ import (
 	"math/big"
 )
 
-// reference evaluates the three conversions from their definitions, with prec spare binary digits and nothing in common
-// with the code under test: tails by a power series or a continued fraction, exponentials and logarithms by power
-// series and Newton's method.
+// reference evaluates the three conversions from their definitions, with prec binary digits and without using the code
+// under test: tails by a power series or a continued fraction, exponentials and logarithms by power series and
+// Newton's method.
 type reference struct {
 	prec    uint
 	ln2, pi *big.Float
@@ -26,7 +26,7 @@ func (r *reference) num(x float64) *big.Float { return r.zero().SetFloat64(x) }
 
 func (r *reference) zero() *big.Float { return new(big.Float).SetPrec(r.prec) }
 
-// small reports whether x vanishes in the rounding of a number of size one.
+// small reports whether x is so small that adding it to a number near 1 changes nothing.
 func (r *reference) small(x *big.Float) bool { return x.Sign() == 0 || x.MantExp(nil) < -int(r.prec) }
 
 // atanInverse is times*atan(1/n), or times*artanh(1/n) if the signs do not alternate.
@@ -44,7 +44,8 @@ func (r *reference) atanInverse(n float64, alternate bool, times float64) *big.F
 	return sum
 }
 
-// exp is e**x: x = k*ln2 + y, and e**y = (e**(y/2^16))**(2^16). It is zero below x = -1e9, where exponents end.
+// exp returns e**x, computed with x = k*ln2 + y and e**y = (e**(y/2^16))**(2^16). It returns 0 for x < -1e9, where the
+// exponent of the result would be out of range.
 func (r *reference) exp(x *big.Float) *big.Float {
 	if x.Cmp(r.num(-1e9)) < 0 {
 		return r.zero()
@@ -131,9 +132,9 @@ func (r *reference) delta(a Accounting, rho, epsilon float64) *big.Float {
 	return r.exp(gap.Neg(gap))
 }
 
-// deltaZCDP is the least value over alpha > 1 of e^((alpha-1)(alpha*rho-epsilon))/(alpha-1) * (1-1/alpha)^alpha. It
-// locates the order in float64 by the derivative's sign; two Newton steps then square the error twice, and the value
-// squares it once more.
+// deltaZCDP is the least value over alpha > 1 of e^((alpha-1)(alpha*rho-epsilon))/(alpha-1) * (1-1/alpha)^alpha. A
+// bisection on the sign of the derivative finds the optimal order to float64 precision. Two Newton steps then square
+// its relative error twice. The result has the square of that error, because the derivative is 0 at the optimum.
 func (r *reference) deltaZCDP(rho, epsilon float64) *big.Float {
 	lo, hi := -400.0, 400.0 // ln(alpha - 1)
 	for range 100 {

@@ -3,9 +3,9 @@ package dpmech
 import "fmt"
 
 // CheckResume decides whether a node may continue a run after a crash. saved is the release of its newest durable
-// state, 0 for none. reserved is the run's last round in the ledger. marked is the last one below the ledger's
-// high-water mark. An error means that a state was lost or rolled back: continuing could repeat a release with other
-// noise, a second query of the data.
+// state, 0 for none. reserved is the run's last round in the ledger. marked is the last of these rounds that the
+// ledger's high-water mark covers. An error means that a state was lost or rolled back: continuing could repeat a
+// release with other noise, which is a second, uncounted query of the data.
 //
 // The rule relies on the order of a node's work: ledger line k, draw, state k, mark k, send, ledger line k+1. Each step
 // is durable before the next begins.
@@ -13,7 +13,8 @@ import "fmt"
 //   - marked > saved: refused. The release may have been sent, and the state with its bytes is lost.
 //   - reserved > saved+1: refused. Line k+1 is written after state k, so a state was lost.
 //   - Otherwise the node continues and sends the saved release again. If reserved = saved+1, the noise of that round
-//     may have been drawn. Without a mark nothing that depends on it left the device: a fresh draw costs nothing more.
+//     may have been drawn. Without a mark nothing that depends on this noise left the device, so a fresh draw costs
+//     nothing more.
 //
 // So if one of state, lines and mark is rolled back, no round is released twice, see "The order of duties" in PROOF.md.
 // reserved < saved is valid: cool-down rounds have no lines, and a run may have begun without a ledger.

@@ -6,10 +6,11 @@ import (
 )
 
 // CheckResume decides every small case as the order of duties requires. A node may continue after a crash if its disk
-// keeps confirmed writes, and after the loss of one file if it sent nothing that the other files do not know.
+// keeps confirmed writes, and after one file was rolled back if it sent no release that the remaining files do not
+// show.
 func TestCheckResume(t *testing.T) {
 	type disk struct{ saved, reserved, marked int }
-	history := []disk{{}} // after each duty; the mark counts as sent
+	history := []disk{{}} // the disk after each duty; a marked release counts as sent
 	for round := 1; round <= 3; round++ {
 		d := history[len(history)-1]
 		d.reserved = round
@@ -24,8 +25,8 @@ func TestCheckResume(t *testing.T) {
 			t.Errorf("after a crash, %+v: %v", d, err)
 		}
 		for _, old := range history[:now] {
-			// The state was rolled back. Continuing draws release old.saved+1, which is allowed only if it was never
-			// sent.
+			// The state was rolled back. If the node continues, it draws release old.saved+1 again, which is allowed
+			// only if that release was never sent.
 			if err := CheckResume(old.saved, d.reserved, d.marked); (err == nil) != (d.marked <= old.saved) {
 				t.Errorf("state %d beside %+v: %v", old.saved, d, err)
 			}

@@ -11,8 +11,9 @@ import (
 // unit replaces one clipped row of the sum, see part 4 of PROOF.md.
 type Rows struct {
 	Values []float32 // the rows in sequence, with the rows of a unit adjacent; read only
-	// Places is the number of rows of a unit, the same for all units of a network (r_max): 1 or 0 if the unit is a
-	// record, more if it is a person. The rows of a unit are added in order, in float32, and their sum is clipped.
+	// Places is the number of rows of a unit, the same for all units of a network (r_max): it is 1 or 0 if the unit is
+	// a record, and more if the unit is a person. The rows of a unit are added in order, in float32, and their sum is
+	// clipped.
 	Places int
 	// Factor multiplies each unit's row before clipping: -eta/m_bar, or 1. It is public, with an absolute value in
 	// 1e-100..1e100.
@@ -124,12 +125,12 @@ func (m *Mechanism) sumOf(rows Rows, g Gaussian, pairs []Pair) (gamma float64, e
 	return gamma, nil
 }
 
-// rowSum clips the rows of one release. It holds nothing between releases.
+// rowSum clips the rows of one release. Its buffers hold no data between releases.
 type rowSum struct {
 	whole []int64   // one clipped row, in units of gamma
 	unit  []float32 // the sum of one unit's rows
 	ball
-	narrow                bool // the sum of d squares of integers in the ball fits 64 bits
+	narrow                bool // the sum of squares of any vector within the radius fits 64 bits
 	radius, gamma, factor float64
 }
 
@@ -143,8 +144,8 @@ func (s *rowSum) together(rows []float32) []float32 {
 	return s.unit
 }
 
-// clip sets whole to the projection of factor*row onto the ball and reports whether it is not zero. It tries the two
-// scales of the function clip, whose error bound covers the rounding by factor.
+// clip sets whole to the projection of factor*row onto the ball and reports whether it is not zero. It tries the same
+// two scales as the function clip, whose error bound also covers the rounding of the product with factor.
 func (s *rowSum) clip(row []float32) bool {
 	sum := squares(row)
 	if !(sum <= math.MaxFloat64) || sum == 0 {
@@ -160,7 +161,7 @@ func (s *rowSum) clip(row []float32) bool {
 	return s.fits(row, scale*(1-0x1p-53*float64(len(row)+16)))
 }
 
-// squares returns the sum of squares of row: four interleaved sums, added in order.
+// squares returns the sum of the squares of row, computed as four interleaved sums that are added in a fixed order.
 func squares(row []float32) float64 {
 	var a, b, c, d float64
 	for ; len(row) >= 4; row = row[4:] {
@@ -192,7 +193,7 @@ func (s *rowSum) fits(row []float32, scale float64) bool {
 		most |= abs
 		sum += abs * abs
 	}
-	// No square overflowed if all numbers are within the radius or below the next power of two.
+	// The sum of squares cannot have overflowed if all numbers are within the radius.
 	if most > s.ball.radius {
 		return s.ball.holds(row, scale)
 	}

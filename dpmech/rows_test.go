@@ -86,8 +86,8 @@ func squareOf(row []int64) *big.Int {
 	return sum
 }
 
-// checkSum compares a release with the noise of the same random bytes plus a sum of integers, and repeats this with the
-// units in another order.
+// checkSum checks that a release equals sum plus the noise drawn from the same random bytes, and that it stays the
+// same if the units are in another order.
 func checkSum(t *testing.T, d int, rows Rows, sum []int64, g Gaussian) {
 	t.Helper()
 	noise := make([]int64, d)
@@ -133,11 +133,11 @@ func checkSum(t *testing.T, d int, rows Rows, sum []int64, g Gaussian) {
 	}
 }
 
-// A single row is released exactly as by Release.
+// For a single row, ReleaseRows returns exactly what Release returns for the same update.
 func TestOneRowIsAnUpdate(t *testing.T) {
 	random := stream(342)
 	for range 200 {
-		d := 1 + random.IntN(3) // few enough that both sums of squares add in the same order
+		d := 1 + random.IntN(3) // so few that Release and ReleaseRows add the squares in the same order
 		g := Gaussian{Clip: 2, Sigma: 0.5, Unit: Record}
 		s := rowsOf(1, 1, d, random)
 		rows := make([]float32, d)
@@ -200,7 +200,8 @@ func TestRowsAllocateNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkRows measures bytes per second of the sum of clipped rows, and of reading the same memory.
+// BenchmarkRows measures how many bytes per second are clipped and summed, and, for comparison, how many are only
+// read.
 func BenchmarkRows(b *testing.B) {
 	const d, units = 40, 20000
 	values := make([]float32, d*units)

@@ -58,8 +58,8 @@ func bounded(rho float64) error {
 		rho, float64(maxSpend))
 }
 
-// validateSpends returns an error unless list is in order of rounds, with a new spend only where parameters change or
-// rounds are skipped, as a [Filter] counts.
+// validateSpends returns an error unless list is in order of rounds, with a new element only where parameters change
+// or rounds are skipped, as in the result of [Filter.Spends].
 func validateSpends(list []Spend) error {
 	var errs []error
 	for i, s := range list {
@@ -89,7 +89,7 @@ func sumSpends(list []Spend) (sum Total) {
 	return sum
 }
 
-// sumUp returns a+b rounded up, for costs: not negative, and far from the ends of the range.
+// sumUp returns a+b rounded up. a and b must be costs: not negative, and far from overflow and underflow.
 func sumUp(a, b float64) float64 {
 	s := a + b
 	t := s - a

@@ -29,7 +29,7 @@ func ReadJSON(data []byte, v any) error {
 			at = min(int(syntax.Offset), len(data))
 		}
 		column := at - 1 - bytes.LastIndexByte(data[:at], '\n')
-		if !bytes.Contains(data, []byte("\n")) { // the caller adds the line number
+		if !bytes.Contains(data, []byte("\n")) { // if data has several lines, the caller adds the line number
 			return fmt.Errorf("column %d: %w", column, err)
 		}
 		return fmt.Errorf("line %d, column %d: %w", 1+bytes.Count(data[:at], []byte("\n")), column, err)
@@ -77,7 +77,7 @@ func jsonWords(kind reflect.Kind) string {
 }
 
 // uniqueNames returns an error if an object, at any depth of a valid JSON value, has a duplicate field or a name with
-// characters other than a-z, 0-9 and _: package json ignores case.
+// characters other than a-z, 0-9 and _: encoding/json ignores case.
 func uniqueNames(data []byte) error {
 	var open []map[string]bool // the names so far of each enclosing object; nil for an array
 	for i := 0; i < len(data); i++ {
@@ -112,8 +112,8 @@ func uniqueNames(data []byte) error {
 	return nil
 }
 
-// sameNames reports each field that only one of two decoded JSON values has. path is the location of both, empty for
-// a whole file.
+// sameNames reports each field that only one of the two decoded JSON values have and want contains. path is the
+// location of both values in the file, empty for the whole file.
 func (f *faults) sameNames(path string, have, want any) {
 	switch want := want.(type) {
 	case []any:
@@ -137,7 +137,7 @@ func (f *faults) sameNames(path string, have, want any) {
 	}
 }
 
-// faults are the errors of a value.
+// faults collects the errors of a value.
 type faults []error
 
 func (f *faults) want(ok bool, format string, args ...any) {
@@ -146,7 +146,7 @@ func (f *faults) want(ok bool, format string, args ...any) {
 	}
 }
 
-// at adds the errors in err with their location.
+// at appends each error in err, prefixed with the location where.
 func (f *faults) at(where string, err error) { *f = append(*f, within(where, err)) }
 
 // within puts a location before each error in err: "dpmech: where: error".
@@ -161,7 +161,7 @@ func within(where string, err error) error {
 	return errors.Join(errs...)
 }
 
-// names are the name of a type, followed by the names of its values 0, 1, ...
+// names has the name of a type, followed by the names of its values 0, 1, ...
 type names []string
 
 // of returns the name of a value, or the type and the number if it has none.
@@ -177,7 +177,7 @@ func (n names) text(value int) ([]byte, error) {
 	return name, n.parse(&value, name)
 }
 
-// parse sets value to the one with the given name; an empty name means 0.
+// parse sets value to the number of the given name; an empty name means 0.
 func (n names) parse(value *int, name []byte) error {
 	i := slices.Index(n[1:], cmp.Or(string(name), n[1]))
 	if i < 0 {

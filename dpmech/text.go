@@ -106,7 +106,7 @@ func (c *Certificate) freeText() string {
 	return strings.Join(free, "; ")
 }
 
-// page is text with names on the left and wrapped values on the right.
+// page builds a text of two columns: names on the left and wrapped values on the right.
 type page struct{ strings.Builder }
 
 const (
@@ -129,7 +129,8 @@ func (p *page) item(name, format string, args ...any) {
 	p.WriteString(strings.TrimRight(line, " ") + "\n")
 }
 
-// visible replaces control characters: a certificate of unknown origin may be shown before it is verified.
+// visible replaces control characters, because a certificate of unknown origin may be displayed before it is verified
+// and must not control the terminal.
 func visible(r rune) rune {
 	if strconv.IsPrint(r) {
 		return r
@@ -149,8 +150,8 @@ func (p *page) cost(c Cost, unit Unit) {
 		[]string{"data set", "record"}[unit], FormatEpsilon(c.EpsilonZeroOut, decimals))
 }
 
-// persons states epsilon for a person with r records: r steps of the same adjacency, over which the mu of GDP adds
-// up.
+// persons writes epsilon for a person with r records. Replacing all of them takes r steps, each of which replaces one
+// record, and the mu of GDP adds up over the steps.
 func (p *page) persons(c Cost) {
 	var list []string
 	for r := 2; r <= 10; r++ {
@@ -171,7 +172,7 @@ func (p *page) limit(name string, l *Limit) {
 	p.item(name, "%v; a release beyond it is refused", l)
 }
 
-// list writes one value per line.
+// list writes a name and its values, each on a line of its own.
 func (p *page) list(name string, values []string) {
 	if len(values) == 0 {
 		p.item(name, "nothing")

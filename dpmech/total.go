@@ -5,16 +5,18 @@ import "fmt"
 const (
 	// Everybody is the adversary of a cost that holds for any set of colluders.
 	Everybody = "everybody else together"
-	// AllOthers is the stronger adversary of releases with pairwise noise: the other members, who know that noise.
+	// AllOthers is the stronger of the two adversaries of releases with pairwise noise: all other members, who
+	// together know all of that noise.
 	AllOthers = "all other members together"
-	// WeakestNamed is the weaker adversary if the runs, and thus their adversaries, are not known.
+	// WeakestNamed is the weaker of the two adversaries if it is unknown which runs a total covers, and thus which
+	// adversaries they name.
 	WeakestNamed = "the weakest adversary that a run names"
 )
 
 // Total is the cost of releases in zCDP, rounded up, against two adversaries; without pairwise noise the costs are
-// equal. Totals of several runs add up, against the weakest of their adversaries.
+// equal. Totals of several runs add up; the sum holds against the weakest of the adversaries that the runs name.
 type Total struct {
-	Rho float64 // against outsiders who collude with at most the least Shared.Colluders of all releases
+	Rho float64 // against outsiders with at most Shared.Colluders members (the least of all releases)
 	All float64 // against all other members together
 
 	weakest adversary
@@ -39,7 +41,7 @@ func (t Total) Figures() []Figure {
 	return []Figure{named, {AllOthers, t.All}}
 }
 
-// plus returns the sum, rounded up.
+// plus returns the sum of t and u, rounded up.
 func (t Total) plus(u Total) Total {
 	return Total{Rho: sumUp(t.Rho, u.Rho), All: sumUp(t.All, u.All), weakest: t.weakest.or(u.weakest)}
 }
@@ -55,8 +57,8 @@ type adversary struct {
 	colluders, absent int  // see [Shared]
 }
 
-// or returns the adversary of the sum of two costs: the fewest colluders, and the fewest absent members among those
-// that have any.
+// or returns the adversary against whom the sum of two costs holds. It has the smaller number of colluders and the
+// smaller nonzero number of absent members.
 func (a adversary) or(b adversary) adversary {
 	switch {
 	case !a.shared:
@@ -85,7 +87,8 @@ func (a adversary) String() string {
 	return text + vanishing(a.absent)
 }
 
-// vanishing returns the condition that at most absent members drop out, as the end of a statement.
+// vanishing returns the condition that at most absent members drop out, as words to append to a statement; "" if
+// absent is 0.
 func vanishing(absent int) string {
 	switch absent {
 	case 0:

@@ -13,17 +13,19 @@ type trial struct {
 	down, bits       uint
 }
 
-// height returns the left side for down = 0, rounded down. The undrawn digits add less than two units.
+// height returns the left side of the comparison for down = 0, rounded down. The digits of Y that are not yet drawn
+// add less than two units.
 func (t *trial) height() uint64 {
 	h, _ := bits.Mul64(t.y, t.span)
 	return t.base + h
 }
 
-// band is the least difference of the two computed sides that decides a comparison for certain, see PROOF.md.
+// band is the least difference between the two computed sides for which the comparison is certain, see PROOF.md.
 const band = 8
 
 // compare sets accept to 1 if the left side is certainly below the right one, and undecided to 1 if they are closer
-// than band. If both are 0, the left side is above. Both sides are below 2^62. The running time is constant.
+// than band. If both results are 0, the left side is certainly above the right one. Both sides are below 2^62. The
+// running time is constant.
 func compare(left, right uint64) (accept, undecided uint64) {
 	_, notBelow := bits.Sub64(right, left+band, 0)
 	_, notAbove := bits.Sub64(left, right+band, 0)
@@ -60,7 +62,8 @@ func scaled(a, e uint64) uint64 {
 	return hi<<1 | lo>>63
 }
 
-// exact decides the comparison in interval arithmetic. While the sides overlap, word draws 64 more digits of both.
+// exact decides the comparison in interval arithmetic. As long as the intervals of the two sides overlap, it draws 64
+// more digits of U and of Y from word.
 func (t *trial) exact(word func() uint64) bool {
 	u, y := new(big.Int).SetUint64(t.u), new(big.Int).SetUint64(t.y)
 	span, peak, one := new(big.Int).SetUint64(t.span), new(big.Int).SetUint64(t.peak), big.NewInt(1)

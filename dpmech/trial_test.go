@@ -13,7 +13,7 @@ func bigInt(x uint64) *big.Float {
 	return new(big.Float).SetPrec(bigBits).SetInt(new(big.Int).SetUint64(x))
 }
 
-// bigFraction is a number of [0, 1) given by 64-bit digits.
+// bigFraction returns the number in [0, 1) with the given digits in base 2^64.
 func bigFraction(digits ...uint64) *big.Float {
 	x := bigInt(0)
 	for i, d := range digits {
@@ -51,7 +51,7 @@ func minus(a, b *big.Float) float64 {
 	return d
 }
 
-// corner returns a random number, or one with nearly all bits equal.
+// corner returns a random number or a number whose bits are nearly all equal.
 func corner(r *rand.Rand) uint64 {
 	switch r.IntN(4) {
 	case 0:
@@ -62,7 +62,7 @@ func corner(r *rand.Rand) uint64 {
 	return r.Uint64()
 }
 
-// trials is the number of repetitions: most with SPADE_LONG, otherwise a quarter.
+// trials returns the number of repetitions of a test: most with SPADE_LONG, otherwise a quarter of most.
 func trials(t *testing.T, most int) int {
 	t.Helper()
 	switch {
@@ -133,7 +133,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// nearly calls do with trials of both samplers, most of them on or near the boundary, and the density there.
+// nearly calls do with count trials of both samplers and the computed density of each. In most trials the two sides
+// are equal or nearly equal.
 func nearly(r *rand.Rand, count int, do func(t trial, density uint64)) {
 	for i := range count {
 		t, density := trial{u: corner(r)}, uint64(0)
@@ -187,13 +188,13 @@ func TestCompareIsCertain(t *testing.T) {
 	}
 }
 
-// exact agrees with a decision on 640 bits of both numbers, including pairs that agree in 64, 128, 192 digits and more:
-// it draws as many digits as it needs.
+// exact agrees with a comparison that uses 640 digits of U and Y. This holds even if the two sides agree in their
+// first 64, 128, 192 or more digits: exact then draws as many digits as it needs.
 func TestExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	used := map[int]int{}
 	nearly(r, trials(t, 3000), func(tr trial, _ uint64) {
-		if r.IntN(4) == 0 { // as in the tail, where the height is halved many times
+		if r.IntN(4) == 0 { // as in the tail, where span is divided by a large power of two
 			tr.base, tr.down = 0, uint(r.IntN(90))
 			tr.k += uint64(r.IntN(100))
 		}
@@ -203,8 +204,8 @@ func TestExact(t *testing.T) {
 			us, ys = append(us, corner(r)), append(ys, corner(r))
 		}
 		density := bigDensity(tr.peak, tr.k, tr.bits, bigFraction(us...))
-		// Solve base + span*y/2^down = density for y. Its leading digits replace some of ys, so that the sides nearly
-		// agree.
+		// Solve base + span*y/2^down = density for y. The leading digits of the solution replace some digits of ys, so
+		// that the two sides nearly agree.
 		y := new(big.Float).Sub(density, bigInt(tr.base))
 		y.SetMantExp(y.Quo(y, bigInt(tr.span)), int(tr.down))
 		if y.Sign() > 0 && y.Cmp(bigInt(1)) < 0 {

@@ -1,14 +1,14 @@
 package dpmech
 
-// Unit is what a guarantee protects: the change of the data under which outputs are compared.
+// Unit is what a guarantee protects: the part of the data by which two adjacent data sets differ.
 type Unit int
 
 const (
 	// Client protects the whole data set of a client, the unit of the paper. Its cost also bounds the cost for each
 	// record.
 	Client Unit = iota
-	// Record protects each record of a client, or each person if a unit of [Rows] is a person, but not the whole data
-	// set. The numbers of records are public.
+	// Record protects each record of a client, or each person if a unit of [Rows] is a person, but not a client's
+	// whole data set. The numbers of records are public.
 	Record
 )
 
@@ -17,7 +17,7 @@ var units = names{"Unit", "client", "record"}
 // String returns the name used in files: client or record.
 func (u Unit) String() string { return units.of(int(u)) }
 
-// MarshalText returns the name. It fails if u is unknown.
+// MarshalText returns the name. It fails if u is neither Client nor Record.
 func (u Unit) MarshalText() ([]byte, error) { return units.text(int(u)) }
 
 // UnmarshalText sets u to the unit with the given name; an empty name means Client.
@@ -26,7 +26,8 @@ func (u *Unit) UnmarshalText(name []byte) error { return units.parse((*int)(u), 
 // Each returns the phrase for a cost statement: "for each client", "for each record".
 func (u Unit) Each() string { return "for each " + u.String() }
 
-// phrase is Each after a space, and empty for Client, whose texts name the client.
+// phrase returns a space followed by the result of Each. For Client it returns "", because texts about this unit name
+// the client anyway.
 func (u Unit) phrase() string {
 	if u == Client {
 		return ""
@@ -64,7 +65,7 @@ func (u Unit) Conditions() []string {
 	}
 }
 
-// notCoveredRecord extends notCovered for releases that protect each record.
+// notCoveredRecord is an additional entry of notCovered for releases that protect each record.
 const notCoveredRecord = "a client's whole data set: the guarantee holds for one record"
 
 // unitOf returns what the cost of spends protects: Record if any of them protects only records.

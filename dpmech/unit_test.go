@@ -45,7 +45,8 @@ func TestLimitsOfUnits(t *testing.T) {
 	}
 }
 
-// A certificate names the unit, and cannot name a stronger one; a lifetime with releases of both is for each record.
+// A certificate names the unit that its releases protect, and Verify detects a stronger unit. A lifetime with releases
+// of both units protects each record.
 func TestCertificateOfRecords(t *testing.T) {
 	id := RunID{Run: "r", Fleet: strings.Repeat("ab", 32), Member: "m"}
 	g := Gaussian{Clip: 1, Sigma: 30, Unit: Record}
@@ -88,7 +89,8 @@ func TestCertificateOfRecords(t *testing.T) {
 	}
 }
 
-// r records of one person are r steps: epsilon(r mu), as in the certificate's table.
+// For a person with r records, the certificate's table has the epsilon of r times mu, because r records are r steps of
+// the adjacency.
 func TestSeveralRecords(t *testing.T) {
 	rho, err := GDP.MaxRho(1, 1e-5)
 	if err != nil {

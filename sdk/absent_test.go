@@ -10,7 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// A plan for absent members needs pairwise noise, and as much noise as a plan for that many additional colluders.
+// A fleet planned for absent members needs pairwise noise, and as much noise as a fleet planned for that many
+// additional colluders.
 func TestAbsentIsPlannedFor(t *testing.T) {
 	var edges [][2]int
 	for i := range 10 {

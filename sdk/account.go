@@ -15,11 +15,11 @@ type account struct {
 	run    string
 	fleet  [32]byte
 	member string
-	cost   dpmech.Gaussian // of each release with data
+	cost   dpmech.Gaussian // the clip and noise of each release with data, which determine its cost
 	rounds int             // planned rounds with data
 	whole  bool            // true once all rounds are charged, because this device replaced a lost one
 
-	reserved, marked int // the last reserved and marked rounds of this run in the ledger when newAccount ran
+	reserved, marked int // the last rounds of this run that the ledger had reserved and marked when newAccount ran
 
 	mu     sync.Mutex // guards changes of filter
 	filter *dpmech.Filter
@@ -36,7 +36,7 @@ func newAccount(f *Fleet, hash [32]byte, member string, ledger *state.Ledger) (*
 	return a, err
 }
 
-// covers returns an error if the ledger has no room for the rest of the run.
+// covers returns an error if the rest of the run costs more than the ledger's limit leaves.
 func (a *account) covers() error {
 	if a == nil || a.ledger == nil {
 		return nil
@@ -52,8 +52,8 @@ func (a *account) inLedger() (reserved, marked int) {
 	return a.ledger.Last(a.run, a.fleet, a.member), a.ledger.Marked(a.run, a.fleet, a.member)
 }
 
-// load restores a stored filter. head is the ledger's position when the filter was stored. If head is empty, load
-// charges the ledger for all releases of the filter.
+// load restores a stored filter. head is the ledger's position when the filter was stored, or empty if the node then
+// had no ledger. In that case load charges all releases of the filter to the present ledger.
 func (a *account) load(filter []byte, head string) (err error) {
 	if a.filter, err = dpmech.LoadFilter(filter); err != nil {
 		return err
@@ -72,8 +72,9 @@ func (a *account) load(filter []byte, head string) (err error) {
 const advice = "restore the newest state and ledger, let this device replace a lost one, or start the fleet again " +
 	"under a new run id"
 
-// check returns an error if the ledger has a release that the stored state lacks; see [dpmech.CheckResume]. round is
-// the last release of that state. Without a stored state, check fails if any release may have been sent.
+// check returns an error if the ledger has a release that the node's stored state lacks; see [dpmech.CheckResume].
+// stored is true if the node has a Store, and round is the last release of the state in it, 0 for none. Without a
+// Store, check fails if a release of this run is marked in the ledger, because that release may have been sent.
 func (a *account) check(stored bool, round int) error {
 	switch {
 	case a == nil || a.whole:
@@ -89,7 +90,8 @@ func (a *account) check(stored bool, round int) error {
 	return nil
 }
 
-// reserve charges a release. Call it before the noise is drawn. A refusal charges nothing. A charge survives a crash.
+// reserve charges a release to the ledger and to the filter. Call it before the noise is drawn. If it returns an error,
+// nothing is charged. A charge to the ledger survives a crash.
 func (a *account) reserve(round int) error {
 	if a == nil || a.whole {
 		return nil
@@ -98,7 +100,8 @@ func (a *account) reserve(round int) error {
 		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
 	}
 	if a.ledger != nil {
-		// The ledger charges each entry only once, so the node must not use an entry that another node made.
+		// The ledger charges each round only once. If another node of this name has charged this round since
+		// newAccount, this node's release would cost nothing, so reserve refuses it.
 		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
 			return fmt.Errorf("sdk: release %d is not made: another node of this name has already charged it to the ledger: %w",
 				round, state.ErrRollback)
@@ -112,7 +115,7 @@ func (a *account) reserve(round int) error {
 	return a.filter.Reserve(round, a.cost)
 }
 
-// mark records in the ledger that all releases up to round may be sent.
+// mark records in the ledger, before the node sends release round, that neighbors may have all releases up to round.
 func (a *account) mark(round int) error {
 	if a == nil || a.ledger == nil || round < 1 || a.whole {
 		return nil

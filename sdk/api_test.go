@@ -119,7 +119,7 @@ func declared(files *token.FileSet, decl ast.Decl) []string {
 		if d.Tok == token.IMPORT {
 			break
 		}
-		if d.Tok == token.CONST && d.Lparen.IsValid() { // the values of a group may continue from one to the next
+		if d.Tok == token.CONST && d.Lparen.IsValid() { // a constant without a value repeats the one before
 			put(d)
 			break
 		}

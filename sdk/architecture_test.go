@@ -98,6 +98,11 @@ func TestThreatModelNamesTests(t *testing.T) {
 			t.Errorf(".github/SECURITY.md names %s, which does not exist", n[1])
 		}
 	}
+	for _, n := range regexp.MustCompile("`([a-z-]+\\.txtar)`").FindAllStringSubmatch(string(text), -1) {
+		if _, err := os.Stat(filepath.Join("../cmd/spade-edge/transcripts/testdata", n[1])); err != nil {
+			t.Errorf(".github/SECURITY.md names a transcript: %v", err)
+		}
+	}
 	if len(named) < 20 {
 		t.Errorf("%d tests are named, want 20 or more", len(named))
 	}

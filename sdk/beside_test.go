@@ -27,7 +27,7 @@ type line struct {
 	member string
 	dim    int
 	mu     sync.Mutex
-	holder map[string]*side // by neighbor
+	holder map[string]*side // by neighbor: the side that the neighbor is connected to
 	opened map[string]chan string
 }
 
@@ -77,7 +77,7 @@ func (l *line) newSide() *side {
 	return s
 }
 
-// reach opens a connection, which replaces the other device's.
+// reach opens a connection to a neighbor, which replaces the neighbor's connection to the other device.
 func (s *side) reach(neighbor string) {
 	s.line.mu.Lock()
 	defer s.line.mu.Unlock()
@@ -241,7 +241,7 @@ func (h *host) going() bool {
 	return !h.node.Status().Done || h.ended() && h.err != nil && !errors.Is(h.err, context.Canceled)
 }
 
-// until waits for a condition, and fails the test if it does not come true.
+// until waits for a condition, and fails the test if the condition stays false.
 func (w *wreck) until(what string, come func() bool) {
 	w.t.Helper()
 	for range 100_000 {
@@ -270,9 +270,9 @@ func (w *wreck) finish(l *line, others ...*host) {
 	}
 }
 
-// One neighbor does not learn that a silent device was replaced, hears from the silent device again, and continues from
-// its release. The silent device ends when another neighbor shows it what the replacement device signed. The first
-// neighbor has passed the replacement's starting point, so it and the replacement device drop their edge. The run
+// One neighbor does not learn that a silent device was replaced, then receives a release of the silent device and
+// continues from it. The silent device ends when another neighbor shows it what the replacement device signed. The
+// first neighbor has passed the replacement's starting point, so it and the replacement device drop their edge. The run
 // continues.
 func TestLostDeviceIsHeardByOneNeighbor(t *testing.T) {
 	for name, private := range map[string]bool{"private": true, "not private": false} {
@@ -343,9 +343,9 @@ func (w *wreck) heardByOne(asleep, last int) {
 	}
 }
 
-// A device falls silent at a random moment, another replaces it, and the silent device wakes up before or after that.
-// Sometimes the two take connections from each other. Every device ends: the lost device because it learns of its
-// replacement, or after it continued among neighbors that do not know the replacement. A neighbor that passed the
+// A device falls silent at a random moment, another replaces it, and the silent device wakes up before or after the
+// takeover. Sometimes the two take connections from each other. Every device ends: the lost device because it learns of
+// its replacement, or after it continued among neighbors that do not know the replacement. A neighbor that passed the
 // replacement's starting point drops its edge to the replacement. In a private run the replacement device reads no
 // data. Seeds work as in TestRecoveries.
 func TestTwoDevicesAtWork(t *testing.T) {

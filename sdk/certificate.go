@@ -75,7 +75,8 @@ func (n *Node) certified() error {
 	return nil
 }
 
-// inheritance returns the conditions of a certificate that covers all runs.
+// inheritance returns the conditions under which life counts the cost of all runs on the node's data, one sentence
+// each.
 func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
 	seen := map[string]bool{}
 	for _, in := range life.Inherited {

@@ -10,15 +10,15 @@ import (
 
 // Check reports why a node cannot be made or cannot finish.
 type Check struct {
-	Config  error           // the settings are invalid; missing settings are ignored
+	Config  error           // fields of Config are invalid; missing fields do not count
 	State   error           // the stored state is unreadable, or belongs to another run, member or program
-	Privacy error           // the rounds cost more than Privacy.EpsilonLimit; wraps [dpmech.ErrBudget]
+	Privacy error           // the rounds cost more than EpsilonLimit or LimitAll of Privacy; wraps [dpmech.ErrBudget]
 	Ledger  error           // the ledger is rolled back, has releases that the state lacks, or has no room for the rest of the run
 	Kept    *state.Snapshot // the state from which the node would continue, or nil
 }
 
-// Check applies the rules of [New], and needs only Fleet and Name. It changes nothing and does not query the oracle. read
-// returns what the Store holds, or an fs.ErrNotExist.
+// Check applies the rules of [New] without making a node. Only Fleet and Name are required. It changes nothing and does
+// not query the oracle. read returns what the Store holds, or an fs.ErrNotExist.
 func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	r := new(Check)
 	if _, r.Config = c.validate(false); c.Fleet == nil {
@@ -55,7 +55,7 @@ func (r *Check) checkLedger(cfg *Config, hash [32]byte, read func() (*state.Snap
 	}
 	a.whole = kept.Replaced
 	err = a.check(true, kept.Round)
-	if err != nil && r.Kept != nil { // a running node may have advanced since read
+	if err != nil && r.Kept != nil { // a running node may have advanced since the first read
 		if now, e := read(); e == nil {
 			err = a.check(true, now.Round)
 		}

@@ -20,7 +20,7 @@ type Payload = settings.Payload
 // Values of settings, and defaults.
 const (
 	EstimatorPaper    = zoest.Paper    // the estimator of the paper
-	EstimatorCentered = zoest.Centered // subtracts from each loss the last loss of the same sample
+	EstimatorCentered = zoest.Centered // subtracts from each loss the previous loss of the same sample
 	EstimatorTracking = zoest.Tracking // keeps a linear model of each loss across rounds
 
 	UnitClient = dpmech.Client // the whole data set of each client
@@ -29,7 +29,7 @@ const (
 	ConsensusADMM      = settings.ADMM      // the method's own steps, without an update from data
 	ConsensusChebyshev = settings.Chebyshev // [graph.Chebyshev]: far fewer rounds; needs PayloadRelease, excludes Robust
 
-	PayloadAuto    = settings.Auto    // PayloadRelease in a private run, with ConsensusChebyshev and with Robust, else PayloadMessage
+	PayloadAuto    = settings.Auto    // PayloadRelease if private, with Chebyshev or with Robust; else PayloadMessage
 	PayloadMessage = settings.Message // m_ij of eq. (message), one per neighbor
 	PayloadRelease = settings.Release // the released state itself, the same for all neighbors
 
@@ -39,7 +39,7 @@ const (
 // Wire selects what members send each other.
 type Wire struct {
 	Payload  Payload `json:"payload"`
-	GridBits int     `json:"grid_bits"` // W, 2 to 8: private releases on a grid of sigma/2^W; 0: no grid, or W = 4 with PayloadAuto
+	GridBits int     `json:"grid_bits"` // W, 2 to 8: private releases on a grid of step sigma/2^W; 0: no grid, or W = 4 with PayloadAuto
 }
 
 func (f *Fleet) wire() Wire {

@@ -154,6 +154,15 @@ func TestLiesCostNothing(t *testing.T) {
 			return admm.Message{Kind: admm.Conflict, Round: 1,
 				Signed: admm.Signed{Proof: forge(f, "a", "b", 1), Other: forge(f, "a", "b", 1)}}
 		}), "release 1: the signature matches none of the member's keys"},
+		{"a double of one release", beside(3, func(f *sdk.Fleet) admm.Message {
+			one := forge(f, "a", "a", 1)
+			return admm.Message{Kind: admm.Conflict, Round: 1, Signed: admm.Signed{Proof: one, Other: one}}
+		}), "do not contradict each other"},
+		{"devices that never were", beside(1, func(f *sdk.Fleet) admm.Message {
+			r := signed.Statement{Kind: signed.Release, Epoch: 65535}
+			r.Sign(memberKey("b"), signed.NewScope(f.Run, f.Hash(), "b"))
+			return admm.Message{Kind: admm.Probe, Epoch: 65535, Incarnation: 1, Signed: admm.Signed{Own: r.Append(nil)}}
+		}), "signed release 0 is of epoch 65535, want at most 2"},
 		{"a ledger of another run", once(func(f *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.ProbeReply {
 				scope := signed.NewScope("run before", f.Hash(), "a")

@@ -31,20 +31,20 @@ type Config struct {
 	Transport transport.Transport // reaches neighbors by name; the caller closes it
 	Samples   int                 // m, the number of the oracle's samples, at least 1
 
-	// State that survives the process. Without a Store, a restarted node fails once its Ledger or a neighbor shows
-	// earlier releases.
+	// State that survives the process. A restarted node without a Store fails once its Ledger or a neighbor shows
+	// releases that it made before.
 
 	Store  state.Store   // a restarted node continues from it, bit for bit
-	Ledger *state.Ledger // counts the releases of all runs on the same data; nil: only those of this run
+	Ledger *state.Ledger // counts the releases of all runs on the same data; nil: only this run's releases count
 	Heads  *state.Heads  // the signed ledger checkpoints of neighbors from all runs; nil: only those of this run
-	// Recover makes this device replace a lost one if Store is empty, without data in a private run. It needs PayloadRelease.
+	// Recover makes this device replace a lost one if Store is empty (if private, without data). It needs PayloadRelease.
 	Recover bool
 
-	// Trust. Either all members have Key and Keys, or none. Without keys, certificates are unsigned, and a neighbor's
-	// claim needs no proof: it can end the run, but charges nothing.
+	// Trust. Either all members have Key and Keys, or none. Without keys, certificates are unsigned, and a neighbor can
+	// claim without proof that it holds later releases of this node: this ends the run, but charges nothing.
 
 	Key  ed25519.PrivateKey                      // signs every release
-	Keys func(member string) []ed25519.PublicKey // a member's valid keys: present, next and retired; may change
+	Keys func(member string) []ed25519.PublicKey // a member's public keys: present, next and retired; may change
 
 	// Neighbors that the node stops waiting for. By default the node waits for all neighbors indefinitely.
 
@@ -61,7 +61,7 @@ type Config struct {
 	// Queries of the oracle.
 
 	Window      int   // queries per call of the oracle, 8*Dim bytes each; 0 means 1, or 16 for a batch oracle
-	SeededTable bool  // stores 8 bytes per sample instead of 4*Dim: same bits, more time; not with EstimatorTracking
+	SeededTable bool  // keeps 8 bytes per sample, not 4*Dim: same models, more time; not with EstimatorTracking
 	MemoryLimit int64 // bytes that EstimatorTracking may add to a Store, 4*Samples*(Dim+1); 0 means DefaultMemoryLimit
 
 	// Reports.
@@ -83,16 +83,17 @@ var ErrWithout = errors.New("invalid list of neighbors to give up")
 // Window returns the Config.Window for a fast oracle: as many queries of 8*dim bytes as fit into 64 KiB, but 1 to 16.
 func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 
-// Observer holds callbacks. Run calls each that is not nil, and waits for it.
+// Observer holds optional callbacks. Run waits until each call returns.
 type Observer struct {
 	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid only during the call.
 	Released func(round int, x []float32)
-	// Waiting is called at most once per round, if these neighbors sent nothing for ResendAfter. During a takeover,
-	// round is 0. If Waiting is nil, the Logger reports silent neighbors after 5 seconds, and then rarely.
+	// Waiting is called at most once per round, after ResendAfter without progress, with members that the node waits for.
+	// During a takeover, round is 0. If Waiting is nil, the Logger reports silent neighbors after 5 s, then more rarely.
 	Waiting func(round int, neighbors []string)
 }
 
-// validate reports all errors together and returns the fleet's plan. If complete, all required fields must be set.
+// validate reports all errors together and returns the fleet's plan. If complete is false, Oracle, Transport and
+// Samples may be missing.
 func (c Config) validate(complete bool) (p *plan, err error) {
 	var errs []error
 	refuse := func(is bool, format string, args ...any) {

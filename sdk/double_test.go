@@ -76,9 +76,9 @@ func (b *both) Recv(ctx context.Context) (string, []byte, error) {
 func (b *both) MaxFrame() int { return b.one.MaxFrame() }
 func (b *both) Close() error  { return errors.Join(b.one.Close(), b.other.Close()) }
 
-// A copy of a device, with its key and state, runs beside it and reaches the same neighbor. The neighbor stores
-// evidence that others can verify and that survives a restart. A node that receives the evidence ends and never starts
-// again. No node finishes.
+// A copy of a device, with its key and state, runs at the same time as the device and reaches the same neighbor. The
+// neighbor stores evidence that others can verify and that survives a restart. A node that receives the evidence ends
+// and never starts again. No node finishes.
 func TestDoubleLeavesEvidence(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -203,7 +203,7 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 }
 
 // A ledger is rolled back, and then grows to at least its old length in a run in which no neighbor remembers the old
-// one. In the next run a neighbor that remembers detects the rollback.
+// ledger. In the next run a neighbor that remembers it detects the rollback.
 func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 	for _, runs := range []int{1, 2} {
 		dir, old := newLedgers(t, privateRing()), t.TempDir()
@@ -297,7 +297,8 @@ func copyFiles(t *testing.T, from, to string, names ...string) {
 	}
 }
 
-// A certificate replaces another one of the same last release only if it has at least as many countersignatures.
+// A new certificate replaces a stored certificate of the same last release only if it has at least as many
+// countersignatures.
 func TestKeepCertificate(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]

@@ -92,7 +92,7 @@ func (n *Node) load() ([]wire.Snapshot, error) {
 	return list, nil
 }
 
-// disclose lets the certificate show the last signed release, which is stored and marked.
+// disclose lets certificates show the last signed release. Call it only after that release is stored and marked.
 func (n *Node) disclose() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,7 +100,7 @@ func (n *Node) disclose() {
 		shown := *own
 		n.claims.Seen = &shown
 	}
-	for _, peer := range n.claims.Peers { // the countersignatures are of the previous release
+	for _, peer := range n.claims.Peers { // the countersignatures confirm the previous release
 		peer.Countersign = peer.Countersign[:0]
 	}
 }
@@ -121,8 +121,8 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 	return errors.Join(errs...)
 }
 
-// record stores the state of the new release and then marks the release in the ledger. Only then may the node show or
-// send it. After an error the node cannot continue, because the content of the disk is unknown.
+// record stores the state of the new release and then marks the release in the ledger. Only after both may the node
+// show or send the release. After an error the node cannot continue, because the disk may or may not have the release.
 func (n *Node) record() error {
 	s := n.machine.State()
 	if n.claims.Signing() {
@@ -151,7 +151,7 @@ func (n *Node) save(s *admm.State) error {
 	log := struct {
 		Model string  `json:"model_sha256"`
 		Rho   float64 `json:"rho,omitempty"`     // zCDP spent so far in this run
-		All   float64 `json:"rho_all,omitempty"` // against all other members together, if different
+		All   float64 `json:"rho_all,omitempty"` // zCDP spent against all other members together, if not Rho
 	}{Model: ModelHash(s.X)}
 	if n.account != nil {
 		spent := n.account.total()
@@ -181,7 +181,8 @@ func (n *Node) save(s *admm.State) error {
 	return nil
 }
 
-// chargeLost charges releases that neighbors hold but this node's disk has lost.
+// chargeLost charges releases that neighbors hold but this node's disk has lost. It returns the error that ends the
+// node.
 func (n *Node) chargeLost(e *admm.RollbackError) error {
 	err := fmt.Errorf("sdk: %q holds release %d of this node, whose own state ends with release %d: %w; the "+
 		"releases count as spent, and to continue would release a round twice: %s", n.cfg.Fleet.Members[e.Peer], e.Held, e.Round, state.ErrLost, advice)

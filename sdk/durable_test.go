@@ -18,13 +18,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// resumed is a member's noise source. It starts at the release that the member's node makes next. Each release takes 32
-// bytes.
+// resumed is a member's noise source. It starts at the release that the member's node makes next, and spends 32 bytes
+// on each release.
 type resumed struct {
 	client int
 	node   *sdk.Node
 	random io.Reader
-	made   func(releases int) int // how many of the first releases have noise
+	made   func(releases int) int // how many releases up to this one have noise: Method.Data
 }
 
 func (r *resumed) Read(p []byte) (int, error) {
@@ -43,7 +43,7 @@ func kept(t *testing.T, dir string, cfg sdk.Config) (n *sdk.Node, release func()
 	return keptIn(t, dir, cfg, func(d *state.Dir) state.Store { return d })
 }
 
-// keptIn is kept with a wrapper around the folder's store.
+// keptIn is like kept, but the node uses a wrapper around the folder's store.
 func keptIn(t *testing.T, dir string, cfg sdk.Config, wrap func(*state.Dir) state.Store) (
 	n *sdk.Node, release func(), err error) {
 	t.Helper()
@@ -232,7 +232,8 @@ func TestStoresAreChecked(t *testing.T) {
 		t.Errorf("an empty state folder beside a ledger: %v", err)
 	}
 
-	// Without a ledger the node accepts a neighbor's claim. What the neighbor holds counts as spent.
+	// Without a ledger the empty folder looks like a new device, but a neighbor holds its releases. The node believes the
+	// neighbor, and counts these releases as spent.
 	if a, releaseA, err = kept(t, dir, config(0)); err != nil {
 		t.Fatal(err)
 	}

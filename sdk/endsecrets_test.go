@@ -16,7 +16,7 @@ import (
 )
 
 // A node that can never continue removes the secrets of its run. A node that may continue, even if only after the fleet
-// file drops a retired key, keeps them.
+// file drops a retired key, keeps its secrets.
 func TestEndedForGoodForgetsSecrets(t *testing.T) {
 	const retired = "the key before"
 	proof := func(key string, r signed.Statement) func(p *puppet) *admm.Message {

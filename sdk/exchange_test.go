@@ -37,7 +37,7 @@ type fuzzer struct {
 	forge  bool     // it signs releases of rounds and devices that it invents, which ends its own node
 	wild   bool     // it uses extreme numbers
 	shown  [][]byte // what "a" signed
-	offers [][]byte // the offers of both, with pairwise noise
+	offers [][]byte // the offers of "a" and "b", with pairwise noise
 	frame  []byte   // the last frame to "a"
 	round  int      // the latest round that "a" mentioned
 	device [2]uint64

@@ -10,5 +10,5 @@ func OnKey(f func(member, neighbor string, epoch uint16, incarnation uint64, rel
 	}
 }
 
-// LevelsOf is [Fleet.Levels] without a fleet.
+// LevelsOf computes [Fleet.Levels] from the privacy settings and the graph of pairwise noise.
 var LevelsOf = Privacy.levels

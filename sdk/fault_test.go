@@ -92,8 +92,8 @@ func (l *first) Send(ctx context.Context, to string, frame []byte) error {
 	return l.Transport.Send(ctx, to, frame)
 }
 
-// Two nodes in the middle of a path lose their first frames. The constant repeats from their outer neighbors are no
-// progress, and must not keep these two nodes from resending.
+// Two nodes in the middle of a path lose their first frames. Their outer neighbors constantly repeat messages. These
+// repeats are no progress, and must not keep the two nodes from resending.
 func TestRepeatsAreNoProgress(t *testing.T) {
 	f := ring()
 	f.Members = f.Members[:4]
@@ -119,7 +119,7 @@ func TestRepeatsAreNoProgress(t *testing.T) {
 	wg.Wait()
 }
 
-// When the observer learns of a release, all other outputs already show it, and it has not yet been sent.
+// When the observer learns of a release, all other outputs already show this release, and the node has not yet sent it.
 func TestReleasedIsKnown(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -180,7 +180,7 @@ func TestMissingNeighbor(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// Run stops when its context ends, even during a query, and another call of Run continues there.
+// Run stops when its context ends, even during a query, and another call of Run continues from that point.
 func TestStopAndGoOn(t *testing.T) {
 	f := privateRing()
 	var stop context.CancelFunc

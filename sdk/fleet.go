@@ -40,7 +40,7 @@ type Fleet struct {
 
 	Stop *Stop           `json:"stop,omitempty"` // who may end the run early; nil: nobody
 	Task json.RawMessage `json:"task,omitempty"` // the learning task: a JSON object of at most 8 MiB, or nil
-	// Adapter makes a model's parameters of the Dim numbers that members train and send; nil: they are the parameters.
+	// Adapter maps the Dim numbers that members train and send to the model's parameters; nil: they are the parameters.
 	Adapter *adapter.Spec `json:"adapter,omitempty"`
 }
 
@@ -57,22 +57,22 @@ type Method struct {
 	Rho      float64       `json:"rho"`                // penalty parameter, > 0
 	Gain     float64       `json:"gain"`               // tau*beta*eta*mu as a fraction of the stability limit, in (0, 1); determines beta
 	Eta      admm.Schedule `json:"eta"`                // step size, > 0: one for all rounds, or one per round
-	Mu       admm.Schedule `json:"mu"`                 // smoothing radius, likewise
-	Momentum float64       `json:"momentum,omitempty"` // weight of earlier rounds before clipping, in [0, 1): see [zoest.Estimator.Carry]
+	Mu       admm.Schedule `json:"mu"`                 // smoothing radius, > 0: one for all rounds, or one per round
+	Momentum float64       `json:"momentum,omitempty"` // weight of earlier updates, before clipping, in [0, 1): see [zoest.Estimator.Carry]
 
 	Estimator  zoest.Kind         `json:"estimator"`
 	Directions zoest.Distribution `json:"directions"` // distribution of the query directions
 	Seed       uint64             `json:"seed"`       // of directions and batches
 
 	Consensus Consensus `json:"consensus,omitempty"` // in mixing and cool-down rounds
-	Shrink    float64   `json:"shrink,omitempty"`    // in standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
-	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1; 0: none; see [admm.Config]
+	Shrink    float64   `json:"shrink,omitempty"`    // shift to X0 in standard deviations of the mean's noise, 0 to 16: see [admm.Machine.Model]
+	Robust    float64   `json:"robust,omitempty"`    // bound on a neighbor's influence, at least 1; 0: no bound; see [admm.Config]
 }
 
 // Last returns the number of a member's last release, K*(1+Mixing) + C.
 func (m Method) Last() int { return m.releases().Last() }
 
-// Data returns how many of the first releases use data and so cost privacy.
+// Data returns how many of the releases 1..releases use data and cost privacy.
 func (m Method) Data(releases int) int { return m.releases().Data(releases) }
 
 // Learning returns the last release before the cool-down, K*(1+Mixing).
@@ -104,7 +104,7 @@ func validName(s string) bool {
 // unbounded is the cost of releases without noise.
 var unbounded = dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 
-// Total returns the zCDP cost of that many rounds; infinite if not private.
+// Total returns the zCDP cost of a number of rounds, infinite if not private.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
 		return unbounded
@@ -124,7 +124,7 @@ func (f *Fleet) Graph() (*graph.Graph, error) {
 	return p.graph, nil
 }
 
-// Params returns the number of the model's parameters: Dim, or Adapter.Of.
+// Params returns the number of the model's parameters: Adapter.Of, else Dim.
 func (f *Fleet) Params() int {
 	if f.Adapter != nil {
 		return f.Adapter.Of
@@ -203,7 +203,7 @@ func (f *Fleet) plan() (*plan, error) {
 	if p.noise, err = f.Privacy.NoiseGraph(p.graph, f.Method.Seed); err != nil {
 		return nil, err
 	}
-	// The machine of one member checks the rest.
+	// The configuration of one member's machine checks the remaining settings.
 	var noise io.Reader
 	if !f.Privacy.NonPrivate {
 		noise = bytes.NewReader(nil)
@@ -255,7 +255,7 @@ func (f *Fleet) network(errs *faults) *plan {
 	errs.refuse(len(f.Members) == 0, "members", f.Members, "at least one")
 	for i, name := range f.Members {
 		j, taken := p.number[name]
-		if !validName(name) || taken { // format only on error: a fleet may be large
+		if !validName(name) || taken { // format the field only on error, because a fleet may be large
 			field := fmt.Sprintf("members[%d]", i)
 			errs.refuse(!validName(name), field, name, "1..%d bytes of printable UTF-8", wire.MaxName)
 			errs.refuse(taken, field, name, "a name other than that of members[%d]", j)
@@ -298,7 +298,7 @@ func (f *Fleet) beta(g *graph.Graph) float64 {
 		step = max(step, m.Eta.At(k)*m.Mu.At(k))
 	}
 	gain := g.Gain(m.Gain, m.Rho)
-	if !(gain > 0) { // a single client
+	if !(gain > 0) { // a single client has no neighbors
 		return 1
 	}
 	return gain / (float64(m.Tau) * step)
@@ -342,8 +342,8 @@ func (f *Fleet) shrink() float64 {
 	return f.Method.Shrink * f.Privacy.Sigma / math.Sqrt(float64(len(f.Members)))
 }
 
-// Model returns the model of a stored release: x or, for the last release, a copy that is shrunk by Method.Shrink.
-// release, end and early are Round, End and Early of the stored [admm.State].
+// Model returns the model of a stored release x: x itself or, for the last release, a copy that is shrunk by
+// Method.Shrink. release, end and early are Round, End and Early of the stored [admm.State].
 func (f *Fleet) Model(x []float32, release, end, early int) []float32 {
 	m := f.Method.EndedAt(end)
 	if f.Privacy.NonPrivate || m.Shrink == 0 || release != cmp.Or(early, m.Last()) {

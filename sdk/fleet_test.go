@@ -156,8 +156,8 @@ func TestFleetHashMeaning(t *testing.T) {
 	}
 }
 
-// A fleet without a task has the same hash as before tasks existed, and a hello that differs only in the protocol. The
-// hash depends on the meaning of a task, not on its spelling.
+// The hash and the hello of a fleet without a task are pinned. The hash depends on the meaning of a task, not on its
+// spelling.
 func TestFleetTask(t *testing.T) {
 	if h := ring().Hash(); hex.EncodeToString(h[:]) != "c0e9df51cd8374eea9986c02c736afba49e2787683396ed6efca328025910fcb" {
 		t.Errorf("hash %x", h)
@@ -258,7 +258,7 @@ func TestHello(t *testing.T) {
 	}
 }
 
-// In the JSON of a fleet an empty setting means its default, like a missing one. An unknown setting is refused.
+// In the JSON of a fleet an empty setting means its default, like a missing setting. An unknown setting is refused.
 func TestFleetJSONDefaults(t *testing.T) {
 	const text = `{"method": {"estimator": %[1]q, "directions": %[1]q}, "privacy": {"accounting": %[1]q}, "wire": {"payload": %[1]q}}`
 	var got sdk.Fleet

@@ -22,8 +22,9 @@ func TestRoundsLeaveNothing(t *testing.T) {
 	}
 }
 
-// heldAfter returns how much more of the heap is in use once two private nodes have made so many rounds and one of
-// them, whose oracle then blocks, keeps the other waiting. It ends the runs before, which drops frames in transit.
+// heldAfter returns by how many bytes the heap in use grows while two private nodes make the given number of rounds.
+// Then one node's oracle blocks, and the other node waits for it. Both runs end before the measurement, so that frames
+// in transit do not count.
 func heldAfter(t *testing.T, rounds int) int64 {
 	t.Helper()
 	before := heapInUse()

@@ -49,7 +49,7 @@ func (f *Fleet) canonical() map[string]json.RawMessage {
 }
 
 // canonicalJSON returns JSON with sorted keys and no white space. Numbers keep their spelling. Text that is not JSON is
-// unchanged.
+// returned unchanged.
 func canonicalJSON(text []byte) []byte {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -72,7 +72,7 @@ func checkTask(text []byte) error {
 	return nil
 }
 
-// sorted returns the JSON of a struct's fields by key.
+// sorted returns the fields of a struct in JSON, by their JSON keys.
 func sorted(v any) map[string]json.RawMessage {
 	form := make(map[string]json.RawMessage)
 	plain, _ := json.Marshal(v)
@@ -87,7 +87,7 @@ func ModelHash(x []float32) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// MaxFrame bounds the size, in bytes, of any frame between members.
+// MaxFrame returns an upper bound, in bytes, on a frame between members.
 func (f *Fleet) MaxFrame() int { return wire.MaxFrame(f.Dim) }
 
 // Hello returns a function that makes the first message of self to a peer.
@@ -101,7 +101,7 @@ func (f *Fleet) Hello(self string) func(peer string) []byte {
 	}
 }
 
-// CheckHello returns a check that a peer's hello belongs to this fleet.
+// CheckHello returns member self's check that a hello belongs to this fleet.
 func (f *Fleet) CheckHello(self string) func(peer string, hello []byte) error {
 	want := f.hello()
 	for _, name := range sections[len(want.Sections):] {

@@ -63,7 +63,7 @@ func (r *run) wait(tick <-chan time.Time) (ticked bool, err error) {
 	}
 }
 
-// rest waits for an event. over is true once the model has been final for Config.Linger.
+// rest waits for a frame, a new connection or a tick. over is true once the model has been final for Config.Linger.
 func (r *run) rest(p *pace) (over bool, err error) {
 	if ticked, err := r.wait(p.tick.C); err != nil || !ticked {
 		return false, err // a frame alone is no progress: it may be a repeat
@@ -73,9 +73,10 @@ func (r *run) rest(p *pace) (over bool, err error) {
 		r.machine.Tick()
 		r.showAgain()
 		r.reportWaiting()
-		// Back off. This delays no neighbor that restarts: it sends a probe, and a new connection is served at once.
+		// Back off: double the time between ticks. A neighbor that restarts does not wait for a tick, because the node
+		// answers its probe and serves its new connection at once.
 		p.wait = min(2*p.wait, 16*r.cfg.ResendAfter)
-		if r.machine.Status().Complete { // the node exits at a tick
+		if r.machine.Status().Complete { // keep ticking, because the node exits at a tick
 			p.wait = r.cfg.ResendAfter
 		}
 	}
@@ -106,7 +107,8 @@ const (
 	pause = time.Millisecond
 )
 
-// take delivers a frame. A frame ends the run only if it has evidence that this node's own key signed.
+// take delivers a frame. Evidence that this node's own key signed ends the run. A frame with any other error is
+// refused, and may put its sender in quarantine.
 func (r *run) take(in received) error {
 	if in.err != nil {
 		if r.ctx.Err() != nil {
@@ -147,8 +149,8 @@ func (r *run) refuse(from string, err error) {
 	}
 }
 
-// retries is how often a failed query is repeated. It must be at least 1: if one record makes a batch fail, a retry
-// saves the losses of the other records.
+// retries is how often a failed query is repeated. It must be at least 1, because a failed batch is repeated record by
+// record, which saves the losses of the records that do not fail.
 const retries = 2
 
 func (r *run) answer(queries []zoest.Query) error {

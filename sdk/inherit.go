@@ -42,7 +42,7 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 		peer.Shown, peer.Learned = e.Ledger, true
 		peer.Earlier = r.claims.Earlier(peer) // before the new checkpoint replaces the old one
 		r.claims.Heads.Learn(keys, e)
-		if first { // later ones are saved at a tick, because a neighbor may send many
+		if first { // later checkpoints are saved at a tick, because a neighbor may send many
 			err = r.claims.Heads.Save()
 		}
 	}
@@ -65,8 +65,8 @@ func (r *run) checkLedgers(by string, m *admm.Message) error {
 	return r.checkEarlier(by, m.Signed.Other)
 }
 
-// checkEarlier checks what a neighbor stores of this member's ledgers. It ignores anything that the member's keys did
-// not sign.
+// checkEarlier checks a statement b about this member's ledgers, possibly from another run, that a neighbor has stored.
+// It ignores a statement that the member's keys did not sign.
 func (r *run) checkEarlier(by string, b []byte) error {
 	e, err := signed.ParseEarlier(b)
 	if err == nil {
@@ -111,7 +111,7 @@ func (r *run) inherit() error {
 			continue
 		}
 		but := r.claims.Scope
-		if slices.Contains(charged, lost.Scope) { // a takeover charged the whole run
+		if slices.Contains(charged, lost.Scope) { // a takeover has charged the checkpoint's whole run
 			but = lost.Scope
 		}
 		cost, limit := lost.Spent(but)
@@ -137,7 +137,8 @@ func (r *run) inherit() error {
 	return nil
 }
 
-// beside records, for certificates, that one of this member's ledgers is not counted.
+// beside records, for certificates, that this ledger does not count another ledger of this member, of which neighbor by
+// holds a checkpoint.
 func (r *run) beside(id, by string) {
 	why := "may count the same data and is not counted here: this ledger was in use before a neighbor reported the other one"
 	if r.cfg.Ledger.NeverUsed() {

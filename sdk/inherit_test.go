@@ -45,7 +45,7 @@ func lifetimeOf(t *testing.T, n *sdk.Node) (*dpmech.Lifetime, string) {
 }
 
 // A member loses its ledger between two runs and makes a new one, which starts from the total that the neighbor proves.
-// The certificate says "at least". The total is counted once, even if the new ledger is lost too.
+// The certificate states the cost as "at least". The total is counted once, even if the new ledger is lost too.
 func TestLostLedgerIsInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	run := func(name string) (*dpmech.Lifetime, string) {
@@ -75,7 +75,7 @@ func TestLostLedgerIsInherited(t *testing.T) {
 	}
 }
 
-// A run makes no release if the new ledger's limit does not cover it in addition to the lost ledger's total.
+// A run makes no release if the new ledger's limit does not cover the run in addition to the total of the lost ledger.
 func TestInheritedCountsInTheLimit(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})
@@ -93,7 +93,7 @@ func TestInheritedCountsInTheLimit(t *testing.T) {
 }
 
 // A ledger of other data inherits nothing, whether the operator declares that the data are new, or the ledger was in
-// use before a neighbor showed the other one. The certificate names the other ledger.
+// use before a neighbor showed another ledger. The certificate names the other ledger.
 func TestOtherDataIsNotInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	aside := t.TempDir()

@@ -59,7 +59,8 @@ func (n *Node) writeJournal(j *state.Journal) error {
 	return err
 }
 
-// note changes the journal and stores it, at once or, after an error, at a later tick.
+// note changes the journal and stores it, at once or, after an error, at a later tick. what names the change in the
+// log.
 func (n *Node) note(what string, change func(j *state.Journal)) {
 	n.mu.Lock()
 	change(&n.journal)

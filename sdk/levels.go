@@ -8,11 +8,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// slowLevels is the number of other members from which levels leaves out the case of no colluders in a dense graph,
-// because it would take seconds.
+// slowLevels is the least number of other members at which levels omits the case of no colluders in a dense graph,
+// because computing this case would take seconds.
 const slowLevels = 512
 
-// Levels bounds the pairwise noise that remains against colluders; nil if none.
+// Levels returns lower bounds on the effective sigma by number of colluders; nil without pairwise noise.
 func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	p, err := f.plan()
 	if err != nil {
@@ -21,8 +21,9 @@ func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	return f.Privacy.levels(p.noise)
 }
 
-// levels is [Fleet.Levels] for the graph of pairwise noise. The numbers of colluders are: none, one, a few (Colluders,
-// if more than one), half, all others, and the number that may include all partners of one member.
+// levels is [Fleet.Levels] on the graph g of pairwise noise. It covers these numbers of colluders: none, one, a few (or
+// Colluders, if above 1), half of the other members, all other members, and the least number that may include all
+// partners of one member.
 func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	if p.PairSigma == 0 {
 		return nil, nil
@@ -38,7 +39,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	if others/2 < bare {
 		some[4] = 0
 	}
-	if p.Colluders > 1 { // Colluders replaces the default of a few
+	if p.Colluders > 1 { // Colluders replaces the default number of a few
 		some[2] = 0
 	}
 	slices.Sort(some)
@@ -57,7 +58,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c > p.Colluders { // more colluders leave no more noise (Rayleigh's law), but computed bounds may violate this
+		if c > p.Colluders { // more colluders cannot leave more noise (Rayleigh's law), but computed bounds may
 			left = min(left, p.EffectiveSigma)
 		}
 		levels = append(levels, dpmech.Level{Colluders: c, Effective: left})

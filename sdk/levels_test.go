@@ -89,7 +89,7 @@ func TestLevels(t *testing.T) {
 func left(g *graph.Graph, p sdk.Privacy, gone int) float64 {
 	n, least := g.N(), math.Inf(1)
 	for set := range 1 << min(n, 12) {
-		if n > 12 { // a complete graph: all sets are equivalent
+		if n > 12 { // a complete graph: all sets of one size are equivalent
 			set = 1<<gone - 1
 		}
 		if ones(set) != min(gone, n-1) {

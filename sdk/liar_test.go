@@ -77,8 +77,8 @@ type deceiver struct {
 	truth map[int]signed.Statement            // by round: what the member released
 }
 
-// Recv hides from the member what others show of its lies, because the member would end. It replaces the lies by the
-// true releases.
+// Recv hides from the malicious member's node the lies that others show it, because the node would end. It replaces
+// each lie by the release that the node has made.
 func (l *deceiver) Recv(ctx context.Context) (string, []byte, error) {
 	for {
 		from, frame, err := l.Transport.Recv(ctx)
@@ -112,7 +112,7 @@ func (l *deceiver) spared(frame []byte) []byte {
 	return frame
 }
 
-// Send passes frames that it cannot decode on unchanged.
+// Send sends the frames that the lie makes of a frame. A frame that it cannot decode passes unchanged.
 func (l *deceiver) Send(ctx context.Context, to string, frame []byte) error {
 	var errs []error
 	for _, f := range l.forge(to, frame) {

@@ -27,18 +27,18 @@ var ErrClone = errors.New("another device makes releases in this node's name")
 // Node is a running member. Its methods are safe for concurrent use.
 type Node struct {
 	cfg       Config
-	*plan                   // of the fleet: the graph, and the members' numbers
+	*plan                   // derived from the fleet: the graph, and the members' numbers
 	machine   *admm.Machine // belongs to Run
 	account   *account      // cost of the releases; nil if the run is not private
 	hash      [sha256.Size]byte
 	encoded   []byte       // scratch space of record
-	toRecover *admm.Config // configuration of the machine after a takeover; nil without a takeover
+	toRecover *admm.Config // configuration of the machine after a takeover; nil if none is pending
 	neighbors []int
 	claims    *trust.Log
 	cases     map[int]*state.Quarantine // quarantined neighbors by number; belongs to Run
 	secrets   *trust.Secrets            // nil unless members use pairwise noise and agree on its keys themselves
 	relays    *relays                   // nil unless secrets is set and partners need not be neighbors
-	levels    []dpmech.Level            // of pairwise noise; nil without it
+	levels    []dpmech.Level            // see Fleet.Levels; nil without pairwise noise
 	end       int                       // the last round with data if the run ends early, otherwise 0
 	log       *slog.Logger
 	curve     losses.Curve  // losses of the node's queries; belongs to Run
@@ -69,19 +69,19 @@ type Status struct {
 	Evidence      []signed.Evidence // against members that signed two releases of one round
 	Recovered     int               // the release after which this device replaced a lost one, or 0
 
-	Stops []Wish // early-stop requests that count, by round; at most Stop.Members
+	Stops []Wish // early-stop requests that count, sorted by round; at most Stop.Members
 	End   int    // the last round with data if the run ends early, or 0
 	Last  int    // the number of the last release
 
 	ConsensusError float64       // mean of |x_i - x_j|^2 over the neighbors j, after release Compared
-	Compared       int           // 0 before the end of the first round, and with PayloadMessage
-	Trend          *losses.Trend // of the node's own losses; private; nil before 24 rounds of this process
+	Compared       int           // release of ConsensusError; 0 before the first round ends, and with PayloadMessage
+	Trend          *losses.Trend // of the node's own losses; private; nil until this process has made 24 rounds
 }
 
 // Neighbor is a node's view of one neighbor.
 type Neighbor struct {
 	Name       string
-	Round      int              // its last release that arrived, at most one more than this node's own; 0: none
+	Round      int              // the last of its releases that arrived, at most one more than this node's own; 0: none
 	Influence  admm.Influence   // how far it moved this node's model; zero without Method.Robust
 	Refused    int64            // its invalid frames since New
 	Quarantine state.Quarantine // why this node stopped working with it; zero if it did not

@@ -40,7 +40,7 @@ func privateRing() *sdk.Fleet {
 	return f
 }
 
-// samples is m_i. Clients differ, and one has fewer samples than a batch.
+// samples[i] is m_i, the number of samples of client i. Clients differ, and one has fewer samples than a batch.
 var samples = []int{7, 5, 2, 9, 4, 6, 3, 8, 5, 7, 4, 6}
 
 // oracle is a bounded loss that differs between clients.

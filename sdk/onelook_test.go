@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// Two nodes make their first release, both lose their states, and neither remembers the other's release. The ledgers
-// do, and neither node starts again.
+// Two nodes make their first release, and both lose their states, so neither remembers the other's release. Both
+// ledgers remember the releases, and neither node starts again.
 func TestDeletedStates(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges, f.Method.Rounds, f.Method.Cooldown = f.Members[:2], f.Edges[:1], 1, 0
@@ -199,8 +199,8 @@ func TestReservationWithoutStore(t *testing.T) {
 	}
 }
 
-// A node that lost its state charges and marks the releases that a neighbor holds. The next incarnation knows them
-// without a neighbor.
+// A node that lost its state charges and marks the releases that a neighbor holds. The next incarnation finds these
+// releases in the ledger, and needs no neighbor.
 func TestLostReleasesAreMarked(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -243,7 +243,7 @@ func TestLostReleasesAreMarked(t *testing.T) {
 		t.Errorf("a node without its past: %v", err)
 	}
 	last, marked := ledger.Last(f.Run, f.Hash(), "b"), ledger.Marked(f.Run, f.Hash(), "b")
-	if last < 1 || marked != last { // release 2 may be on its way
+	if last < 1 || marked != last { // a neighbor may have received release 2
 		t.Errorf("release %d is charged, and %d marked", last, marked)
 	}
 	if _, err := sdk.New(cfg); !errors.Is(err, state.ErrRollback) {

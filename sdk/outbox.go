@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	room  = 4       // frames queued for a neighbor: two messages of a round, and answers; one more is allowed for the last frame
-	words = 1 << 14 // questions, evidence and answers to offers in the queue, enough for 100 members (PROOF.md, "One story")
+	room  = 4       // maximum number of queued frames: two messages of a round, and answers; put may exceed it by one
+	words = 1 << 14 // maximum number of queued words (see outbox), enough for 100 members (PROOF.md, "One story")
 )
 
 // outbox queues the frames that go to one neighbor.
@@ -31,7 +31,7 @@ func newOutbox() *outbox {
 }
 
 // put queues a frame. It drops the frame if the queue is full or already has it, because on a slow link repeats would
-// fill the queue. A dropped frame is sent again later. last allows one more frame than room.
+// fill the queue. A dropped frame is sent again later. last marks the run's last frame, which may exceed room by one.
 func (b *outbox) put(frame []byte, last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -110,8 +110,8 @@ func (r *run) post(to int, m *admm.Message) error {
 	switch {
 	case err != nil:
 	case len(m.Signed.Digests) > 0 || m.Kind == admm.Relay && len(m.Signed.Relayed) == 0:
-		// A question, evidence, or an answer to offers. Without this answer the neighbor would send all its offers
-		// again.
+		// A question, evidence, or an answer to offers. Without an answer to its offers the neighbor would send all of
+		// them again.
 		box.say(frame)
 	default:
 		box.put(frame, false)

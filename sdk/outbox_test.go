@@ -32,7 +32,7 @@ func TestOutbox(t *testing.T) {
 				return f != nil
 			}
 			for _, f := range c.put {
-				if f == "" { // the sender takes one
+				if f == "" { // the sender takes one frame
 					take()
 					continue
 				}
@@ -48,8 +48,8 @@ func TestOutbox(t *testing.T) {
 	}
 }
 
-// Questions and evidence have a queue of their own, which is also bounded. They are sent before releases, and only
-// once.
+// Questions and evidence have a queue of their own, which is also bounded. They are sent before releases, and each is
+// sent only once.
 func TestWordsGoFirst(t *testing.T) {
 	box := newOutbox()
 	for _, f := range []string{"a", "b", "c", "d"} {

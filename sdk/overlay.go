@@ -19,17 +19,18 @@ import (
 // holds other offers than the node, and at a tick. It sends no offer twice between two ticks.
 //
 // Before its first noise, a node waits for the offers of all its partners. Only [Config].Without gives up a partner
-// that is no neighbor, because members between the two might withhold the partner's offer, so silence proves nothing.
-// Once the node has drawn noise, it shares noise with each partner in all releases, even if the partner is gone. Noise
-// that no partner subtracts protects the node equally well: see PROOF.md in dpmech, part 3, section 4.
+// that is no neighbor. [Config].Patience does not: members between the two might withhold the partner's offer, so its
+// silence proves nothing. Once the node has drawn noise, it shares noise with each partner in all releases, even if the
+// partner is gone. Noise that no partner subtracts protects the node equally well: see PROOF.md in dpmech, part 3,
+// section 4.
 
 // relays records which offers each neighbor holds. It belongs to the goroutine of Run.
 type relays struct {
 	partners []int
-	theirs   map[int][]uint8 // by neighbor and member: the device whose offer it holds, as in trust.Secrets.Holds
+	theirs   map[int][]uint8 // by neighbor and member: the device whose offer the neighbor holds, see trust.Secrets.Holds
 	sent     map[int][]uint8 // by neighbor and member: the offers sent since the last tick
 	asked    map[int]bool    // neighbors that already have this node's report
-	process  map[int]uint64  // by neighbor: the process of its last probe
+	process  map[int]uint64  // by neighbor: the process that sent its last probe
 	doubles  map[int]bool    // members whose second offer was logged
 }
 
@@ -53,12 +54,13 @@ func (n *Node) missing() (list []int) {
 	return list
 }
 
-// paired is [admm.Config].Paired. Only a device's first release waits for offers.
+// paired is the callback [admm.Config].Paired: it reports whether a release need not wait for offers. Only a device's
+// first release waits for them.
 func (n *Node) paired(release int) bool {
 	return n.secrets.Kept == nil || release != n.secrets.Kept.From || len(n.missing()) == 0
 }
 
-// awaitKeys appends the partners whose offers the first release waits for.
+// awaitKeys appends to names the partners whose offers the device's first release waits for.
 func (n *Node) awaitKeys(names []string) []string {
 	if n.relays == nil || n.secrets.Kept == nil || n.machine.Status().Round+1 != n.secrets.Kept.From {
 		return names
@@ -71,8 +73,9 @@ func (n *Node) awaitKeys(names []string) []string {
 	return names
 }
 
-// relay reports to a neighbor which offers this node holds and includes some of those that the neighbor lacks. If both
-// hold the same offers, relay sends nothing unless it answers a message with offers.
+// relay reports to a neighbor which offers this node holds and includes some offers that the neighbor lacks. If there
+// are none to include, relay sends the report only if answer is true (the neighbor has just sent offers), or if this
+// node lacks offers and has not yet reported that.
 func (r *run) relay(to int, answer bool) {
 	members := r.cfg.Fleet.Members
 	if r.cases[to] != nil || r.secrets.Kept == nil {
@@ -104,12 +107,13 @@ func (r *run) relay(to int, answer bool) {
 	_ = r.post(to, m) // always within limits
 }
 
-// relayTo serves a neighbor that started or answered. If the neighbor's offer is new, relayTo passes it on.
+// relayTo sends offers to a neighbor whose message m shows that it started or answered. If the message had a new offer
+// of the neighbor (fresh), relayTo also sends it to the other neighbors.
 func (r *run) relayTo(m *admm.Message, fresh bool) {
 	switch m.Kind {
 	case admm.Probe:
 		now := signed.PackDevice(m.Epoch, m.Incarnation)
-		if before, known := r.relays.process[m.From]; known && before != now { // the neighbor may have lost its offers
+		if before, known := r.relays.process[m.From]; known && before != now { // a new process may lack offers
 			delete(r.relays.theirs, m.From)
 			delete(r.relays.sent, m.From)
 			delete(r.relays.asked, m.From)
@@ -170,8 +174,8 @@ func (r *run) takeRelay(m *admm.Message) error {
 	return err
 }
 
-// relayAgain repeats, at a tick, offers that may have been lost. If the node makes no progress, it asks for missing
-// offers.
+// relayAgain repeats, at a tick, offers that may have been lost. If still is true, the node makes no progress, and
+// relayAgain also asks for missing offers.
 func (r *run) relayAgain(still bool) {
 	if r.relays == nil || r.joining != nil {
 		return

@@ -109,8 +109,8 @@ func TestPartnersOnARing(t *testing.T) {
 				t.Errorf("node %d, another graph: %v", i, err)
 			}
 		}
-		// A fleet cannot state more noise than remains on the graph of partners. With noise on the ring, none would
-		// remain.
+		// A fleet cannot state more noise than remains on the graph of partners. If neighbors on the ring shared the noise
+		// instead, no pairwise noise would remain.
 		more, none := *f, *f
 		more.Privacy.EffectiveSigma *= 1.01
 		none.Privacy.Partners = 0
@@ -311,8 +311,9 @@ func TestTwoOffersOfAMember(t *testing.T) {
 	book.agree(t, f, noise, "b")
 }
 
-// Without gives up a partner that never comes, whether or not it is a neighbor. (TestMissingKeysOfPartners in sdk/admm
-// tests what a release then shares.) Patience gives up only neighbors; a distant member keeps waiting.
+// Config.Without gives up a partner that never comes, whether or not it is a neighbor. (TestMissingKeysOfPartners in
+// sdk/admm tests which noise the releases then have.) Config.Patience gives up only neighbors: a node keeps waiting for
+// a distant partner.
 func TestPartnerNeverComes(t *testing.T) {
 	for name, c := range map[string]struct {
 		absent int

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// With [Config].Patience a node gives up a neighbor whose frames stop arriving, as Config.Without does by hand. Every
+// With [Config].Patience a node gives up a neighbor whose frames stop arriving, as if Config.Without named it. Every
 // node sends heartbeats, which neither an oracle nor a third node can delay. The time of silence starts at the
 // neighbor's last frame, or with Run. The decision is queued among the neighbor's frames, so the node uses the same
 // releases whether it was working or waiting.
@@ -28,8 +28,8 @@ var silence = []byte{0}
 type presence struct {
 	mu      sync.Mutex
 	heard   map[string]time.Time // the time of each neighbor's last frame, or of the last report of its silence
-	last    time.Time            // the last frame of any neighbor
-	arrived map[string]*outbox   // frames for the loop by neighbor: no frame waits behind those of another neighbor
+	last    time.Time            // the time of the last frame of any neighbor
+	arrived map[string]*outbox   // by neighbor: frames for the loop, none of which waits behind those of another neighbor
 }
 
 func newPresence(now time.Time, neighbors []string) *presence {
@@ -67,7 +67,7 @@ func (p *presence) overdue(now time.Time, patience time.Duration) (names []strin
 	return names
 }
 
-// watch sends heartbeats and reports silent neighbors.
+// watch sends heartbeats and reports silent neighbors until the run ends.
 func (r *run) watch() {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
@@ -93,7 +93,7 @@ func (r *run) watch() {
 	}
 }
 
-// logSilent logs silent neighbors, unless an observer has Waiting. The log depends only on arriving frames, including
+// logSilent logs silent neighbors, unless Observer.Waiting is set. The log depends only on arriving frames, including
 // heartbeats, and not on this node's oracle or data.
 func (r *run) logSilent(now time.Time) {
 	names, longest := r.silence.Due(now)
@@ -118,7 +118,7 @@ func (r *run) pass(name string, box *outbox) {
 	}
 }
 
-// arrive takes a frame from the transport. It reports whether the receiver is done with the frame.
+// arrive takes a frame from the transport. If arrive returns false, the caller must pass the frame to the loop.
 func (r *run) arrive(from string, frame []byte) bool {
 	p, now := r.presence, time.Now()
 	r.silence.Hear(from, now, 3*beat)
@@ -139,7 +139,8 @@ func (r *run) arrive(from string, frame []byte) bool {
 	return true
 }
 
-// loses gives up a silent neighbor, unless it is the last one, a takeover is under way, or the model is final.
+// loses gives up a silent neighbor, unless it is the only neighbor left, a takeover is under way, or the model is
+// final.
 func (r *run) loses(name string) {
 	if left := len(r.neighbors) - len(r.cases); r.joining == nil && left > 1 && !r.machine.Status().Complete {
 		r.quarantine(r.number[name], state.Quarantine{

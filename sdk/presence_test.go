@@ -88,7 +88,8 @@ func given(all []*sdk.Node) (up []string) {
 	return up
 }
 
-// leave runs nodes; those in who leave permanently after a release. It returns the errors of all nodes.
+// leave runs nodes. The nodes in who leave permanently once they have made release after. It returns the errors of all
+// nodes.
 func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
@@ -109,8 +110,8 @@ func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error 
 	return errs
 }
 
-// In a chain a, b, c, d the last member dies. Only c gives up a neighbor, even with twice the patience of the others.
-// Without c's heartbeats, b gives up c.
+// In a chain a, b, c, d the last member dies. Only c gives up a neighbor, even if c has twice the patience of the
+// others. Without c's heartbeats, b gives up c.
 func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		for _, beats := range []bool{true, false} {

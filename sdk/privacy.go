@@ -15,7 +15,7 @@ import (
 type Privacy struct {
 	NonPrivate bool    `json:"non_private"` // no clipping and no noise: a member's messages may reveal its data
 	Clip       float64 `json:"clip"`        // R, the radius to which each round's update is clipped
-	Sigma      float64 `json:"sigma"`       // standard deviation of the noise per coordinate of a release
+	Sigma      float64 `json:"sigma"`       // standard deviation of the local noise in each coordinate of a release
 	Delta      float64 `json:"delta"`       // in (0, 1); epsilon is stated at this delta
 
 	EpsilonLimit float64           `json:"epsilon_limit"` // limit of the run at Delta; releases beyond it are refused; 0: no limit
@@ -26,26 +26,26 @@ type Privacy struct {
 	// the oracle's samples. Fleet.Records then counts persons. The loss of an empty place must be constant, such as 0.
 	Places int `json:"places,omitempty"`
 
-	// PairSigma, if not 0, is the standard deviation of pairwise noise: Sigma times a power of two. The two ends of
-	// every edge, or every pair of Partners, share this noise, and it cancels in the mean of all members.
-	// EffectiveSigma is the noise that remains against an adversary that sees all releases and knows what any Colluders
-	// members know; see [dpmech.Shared]. EpsilonLimit holds against this adversary, and LimitAll, if not 0, against all
-	// other members together. While at most Absent members vanish, the noise of the others still cancels; this takes as
-	// much noise as Absent additional Colluders. A member that loses more neighbors adds only local noise, and the
-	// noise that those neighbors shared with it stays in the mean.
+	// PairSigma, if not 0, is the standard deviation of pairwise noise: Sigma times a power of two. The two ends of every
+	// edge, or every pair of Partners, share this noise, and it cancels in the mean of all members. EffectiveSigma is the
+	// noise that remains against an adversary that sees all releases and knows what any Colluders members know; see
+	// [dpmech.Shared]. EpsilonLimit holds against this adversary, and LimitAll, if not 0, against all other members
+	// together. While at most Absent members vanish, the noise of the others still cancels; this takes as much noise as
+	// Absent additional Colluders. A member that loses more than Absent neighbors adds only local noise, and the noise
+	// that those neighbors shared with it stays in the mean.
 	PairSigma      float64 `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
 	Colluders      int     `json:"colluders,omitempty"`
 	Absent         int     `json:"absent,omitempty"`
-	// Partners, if not 0, is the number of members with which each member shares pairwise noise instead of with its
-	// neighbors, which relay the keys. The pairs are the edges of a regular graph made from Method.Seed. The noise that a
-	// partner that is gone shared stays in the mean. Absent then counts partners that a member may lack from the start.
+	// Partners, if not 0, is the number of members with which each member shares pairwise noise, neighbors or not.
+	// Neighbors relay the keys. The pairs are the edges of a regular graph made from Method.Seed. Noise shared with a
+	// partner stays in the mean if the partner vanishes. Absent then counts partners that may be missing from the start.
 	Partners int     `json:"partners,omitempty"`
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance returns [graph.Graph.Conductance] without Colluders and Absent, for local noise of variance 1 and
-// pairwise noise of ratio^2 <= 4096^2.
+// Conductance returns [graph.Graph.Conductance] after Colluders+Absent members are removed, for noise of variance 1 and
+// pairwise ratio^2 <= 4096^2.
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))
@@ -57,7 +57,7 @@ func (p Privacy) Effective(g *graph.Graph) (float64, error) {
 	return max(p.Sigma, p.Sigma*math.Sqrt(c.Least)*(1-1e-12)), err
 }
 
-// NoiseGraph returns the graph of pairwise noise: g, unless Partners is set.
+// NoiseGraph returns the graph of noise: g or, with Partners, a regular graph.
 func (p Privacy) NoiseGraph(g *graph.Graph, seed uint64) (*graph.Graph, error) {
 	if p.Partners == 0 {
 		return g, nil
@@ -141,7 +141,7 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 	p := f.Privacy
 	least := p.Gaussian()
 	least.Shared.Effective = least.Sigma
-	if least.Validate() != nil { // the machine reports it
+	if least.Validate() != nil { // the machine reports the error
 		return nil
 	}
 	c, err := p.Conductance(g, p.PairSigma/p.Sigma)
@@ -172,7 +172,7 @@ func (f *Fleet) checkShared(g *graph.Graph) error {
 // affordable returns an error, before the first release, if the rounds cost more than the run may spend.
 func (f *Fleet) affordable() error {
 	l, g := f.Privacy.Limit(), f.Privacy.Gaussian()
-	if f.Privacy.NonPrivate || l == nil || g.Validate() != nil { // the machine reports it
+	if f.Privacy.NonPrivate || l == nil || g.Validate() != nil { // the machine reports an invalid g
 		return nil
 	}
 	if most, err := dpmech.MaxRounds(g, l.Epsilon, l.Delta, l.Accounting); err != nil || most < f.Method.Rounds {
@@ -180,8 +180,8 @@ func (f *Fleet) affordable() error {
 			f.Method.Rounds, dpmech.ErrBudget, l.Epsilon, l.Accounting, l.Delta, most))
 	}
 	if all := l.Accounting.Epsilon(f.Total(f.Method.Rounds).All, l.Delta); l.EpsilonAll > 0 && all > l.EpsilonAll {
-		return fmt.Errorf("sdk: fleet: %d rounds: %w: against all other members together they cost epsilon %s (%v at delta "+
-			"%v), and the limit is %v", f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
+		return fmt.Errorf("sdk: fleet: %d rounds: %w: their epsilon against all other members together is %s (%v at "+
+			"delta %v), want at most %v", f.Method.Rounds, dpmech.ErrBudget, dpmech.FormatEpsilon(all, 4), l.Accounting, l.Delta,
 			l.EpsilonAll)
 	}
 	return nil

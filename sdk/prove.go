@@ -83,7 +83,8 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	return nil
 }
 
-// verifyHeld compares a release signed by this node's key with the node's own state.
+// verifyHeld compares a release signed by this node's key, which neighbor from, named by, has shown, with the node's
+// own state. If the release proves that this node must not continue, verifyHeld returns an [ending].
 func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	if shown.Epoch > r.claims.Epoch {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
@@ -97,8 +98,8 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	// The takeover charged all releases of the lost device. A later release that this device signed was sent, so it is
-	// charged.
+	// Releases of the lost device are charged already, by the takeover. A release of this device that is later than its
+	// state was sent, so it is charged now.
 	err := r.compareLedger(by, shown.Ledger)
 	if at := r.machine.Status().Round; shown.Epoch == r.claims.Epoch && shown.Round > at {
 		err = errors.Join(r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at}), err)
@@ -109,7 +110,8 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	return nil
 }
 
-// compareLedger returns an error if the ledger does not continue a checkpoint that this node's key signed.
+// compareLedger returns an error if the ledger does not continue head, a position of the same ledger that this node's
+// key signed.
 func (r *run) compareLedger(by string, head signed.Head) error {
 	l, then := r.cfg.Ledger, head.Ledger()
 	if l == nil || head == (signed.Head{}) || then.ID != l.Head().ID {
@@ -188,7 +190,8 @@ func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
 	r.show(from, peer)
 }
 
-// show sends a neighbor the evidence against it, at most once between two ticks. Both of its devices then stop.
+// show sends a neighbor the evidence against it, at most once between two ticks. Both devices with the neighbor's key
+// then stop.
 func (r *run) show(to int, peer *trust.Peer) {
 	if peer.Evidence != nil && peer.First(trust.SayDouble) {
 		r.postEvidence(to, peer.Evidence)
@@ -225,9 +228,9 @@ func (r *run) probe(to, held int) {
 	_ = r.post(to, &m) // always within limits
 }
 
-// query asks a neighbor which release of this node it holds, if the neighbor's release depends on one that this node
-// has not made: either another device uses this node's name, or the neighbor lies. The answer decides: see
-// [run.verifyHeld]. query asks at most once between two ticks. A replacement device drops the edge to a neighbor that
+// query handles a neighbor's release that depends on a release that this node has not made: either another device uses
+// this node's name, or the neighbor lies. query asks, at most once between two ticks, which release of this node the
+// neighbor holds. The answer decides: see [run.verifyHeld]. A replacement device drops the edge to a neighbor that
 // continued with another device.
 func (r *run) query(m *admm.Message) error {
 	peer, next := r.claims.Peers[m.From], r.status.Round+1

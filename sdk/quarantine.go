@@ -18,7 +18,7 @@ import (
 // ErrQuarantine ends a node if all its edges are in quarantine.
 var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
-// Quarantine. A node stops working with a neighbor that sent what no honest member sends, whatever that member
+// Quarantine. A node stops working with a neighbor that sent something that no honest member sends, whatever it has
 // received: an impossible release ([admm.Config.Impossible]), or two signed releases of one round. Other invalid frames
 // are only refused and counted. Without keys, an impossible release counts only if the node would otherwise use it.
 // Every decision is a function of the received frames and their order, see [admm.Machine.Quarantine].
@@ -68,7 +68,7 @@ func (r *run) sendNotice(j int) {
 	}
 }
 
-// takeNotice drops the edge to a neighbor that dropped it.
+// takeNotice drops the edge to a neighbor whose notice says that it has dropped the edge to this node.
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
 	if peer == nil {
@@ -140,7 +140,7 @@ func (r *run) quarantineSender(in received, err error) {
 		q.Frames = append(q.Frames, state.NewFrame(two.First.Append(nil)))
 	case errors.As(err, &late):
 	case !errors.As(err, &impossible) || r.message.Kind != admm.Release && r.message.Kind != admm.Start:
-		return // a message to one neighbor has no signature of its own
+		return // the signature does not cover an edge message, so the frame proves nothing
 	}
 	r.quarantine(j, q)
 }
@@ -189,7 +189,8 @@ func (r *run) serveOutsiders(long time.Duration) error {
 	return nil
 }
 
-// spread sends evidence against a member to the other neighbors. The member has ended, and they may be waiting for it.
+// spread sends evidence against a member to the neighbors other than that member. The member has ended, and these
+// neighbors may be waiting for it.
 func (r *run) spread(e signed.Evidence) {
 	for _, j := range r.neighbors {
 		if j != r.number[e.Member] && r.cases[j] == nil {
@@ -232,7 +233,7 @@ func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) er
 	}
 	cfg := f.machine(p, i, f.units(i, 1), nil)
 	if cfg.Impossible(m.Round, m.Payload()) == nil {
-		return fmt.Errorf("sdk: an honest member may make this release %d", m.Round)
+		return fmt.Errorf("sdk: release %d proves nothing: an honest member could have sent it", m.Round)
 	}
 	return nil
 }

@@ -186,8 +186,8 @@ func TestQuarantine(t *testing.T) {
 }
 
 // One of five members moves away, farther with each release, beyond the public bound, but never jumps. The others treat
-// it as if it were at the bound: they put nobody in quarantine, and nobody ends. With Robust their models do not
-// follow.
+// it as if it were at the bound: they put nobody in quarantine, and nobody ends. With Robust their models do not follow
+// that member.
 func TestTowedAway(t *testing.T) {
 	for _, robust := range []float64{0, 2} {
 		f := onGrid()
@@ -325,7 +325,7 @@ func TestQuarantineIsKept(t *testing.T) {
 			}
 		}
 		wide := *fleet
-		wide.Privacy.Clip *= 1 << 30 // another fleet, whose scope the signature does not have
+		wide.Privacy.Clip *= 1 << 30 // another fleet: the signature is of another scope
 		if wide.Proves("c", shown, keys) == nil {
 			t.Error("it proves something in another fleet")
 		}

@@ -23,7 +23,7 @@ var ErrRecovery = errors.New("the lost device cannot be replaced")
 
 // joining holds the answers to a takeover. It belongs to the goroutine of Run.
 type joining struct {
-	incarnation uint64               // distinguishes the answers to this takeover from others
+	incarnation uint64               // distinguishes the answers to this takeover from answers to earlier ones
 	standing    map[int]admm.Message // the valid answers by neighbor
 	epoch       uint16               // the latest epoch that a neighbor showed
 	faults      map[int]error        // by neighbor: why its last answer does not count
@@ -77,7 +77,7 @@ func (r *run) recover() error {
 }
 
 // join asks neighbors for their progress and models. It asks even neighbors that have answered, so that they keep
-// waiting.
+// waiting for this device.
 func (r *run) join(neighbors ...int) {
 	for _, j := range neighbors {
 		if _, absent := r.joining.absent[j]; !absent {
@@ -104,11 +104,12 @@ func (r *run) awaited() (names []string, text string) {
 	return names, strings.Join(all, "; ")
 }
 
-// receiveStanding takes a neighbor's answer. With keys it must have signatures of the neighbor and of the lost device.
+// receiveStanding takes a neighbor's answer. With keys, the answer must have signatures of the neighbor and of the lost
+// device.
 func (r *run) receiveStanding(m *admm.Message) error {
 	peer := r.claims.Peers[m.From]
 	if m.Kind != admm.Stand || m.Incarnation != r.joining.incarnation || peer == nil {
-		return nil // the neighbor repeats it
+		return nil // not an answer to this takeover; the neighbor will answer again
 	}
 	err := r.machine.CheckStanding(m)
 	if err == nil && r.claims.Signing() {
@@ -199,7 +200,7 @@ func (r *run) respond(request *admm.Message, name string) error {
 	m.Incarnation = request.Incarnation
 	m.Signed = admm.Signed{Own: trust.Encoded(r.claims.Own.Last()), Proof: trust.Encoded(peer.Held.Last())}
 	if r.claims.Signing() {
-		if e := r.claims.Heads.Lost(r.claims.Keys(name), nil, peer.Scope); e != nil { // its ledger may be lost too
+		if e := r.claims.Heads.Lost(r.claims.Keys(name), nil, peer.Scope); e != nil { // the device's ledger may be lost too
 			m.Signed.Other = e.Append(nil)
 		}
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// The lost device returns while its replacement is away, and no neighbor remembers the replacement: all were killed
-// between its first message and their next release. So the lost device continues. When the replacement device returns,
-// it drops its edges to neighbors that continued, and ends if no edge is left. Otherwise both ends of every edge have
-// the same bits. Seeds work as in TestRecoveries.
+// The lost device returns while its replacement is away, and no neighbor remembers the replacement: all neighbors were
+// killed between the replacement's first message and their own next release. So the lost device continues. When the
+// replacement device returns, it drops its edges to neighbors that continued, and ends if no edge is left. Otherwise
+// both ends of every edge have the same bits. Seeds work as in TestRecoveries.
 func TestForgottenSuccessor(t *testing.T) {
 	count, first := recoveries(t, 20)
 	late, fits := 0, 0
@@ -86,8 +86,9 @@ func TestForgottenSuccessor(t *testing.T) {
 	}
 }
 
-// forgotten plays until the replacement device has made one or two releases that no neighbor remembers, and kills all
-// devices. More than two are impossible. If it does not come to that, spare is nil.
+// forgotten plays until the replacement device has made one or two releases (more are impossible), and kills all
+// devices before a neighbor has stored that it knows of the replacement. If a neighbor has stored it, or the
+// replacement has made no release, spare is nil.
 func (w *wreck) forgotten() (old, spare *host) {
 	for i := range w.hosts {
 		w.start(i)
@@ -223,9 +224,9 @@ func (p *puppet) release(epoch uint16, before *signed.Statement, round int) (*si
 	return r, m
 }
 
-// Two devices use the same key: copies, or both replacements of a lost one. A node has a release of the first device,
-// and then receives only the next release of the second device. The node shows the sender the release that it has,
-// which reveals the other device.
+// Two devices use the same key: a device and its copy, or two replacements of one lost device. A node has a release of
+// the first device, and then receives only the next release of the second device. The node shows the sender the release
+// that it has, which reveals the other device.
 func TestDevicesBesideEachOther(t *testing.T) {
 	for _, epoch := range []uint16{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -248,8 +249,8 @@ func TestDevicesBesideEachOther(t *testing.T) {
 	}
 }
 
-// A neighbor shows a replacement device a later release of the lost device than before. That is not charged and ends
-// nothing: the whole run is charged already, and no release has data.
+// A neighbor shows a replacement device a release of the lost device that is later than the one it showed before. The
+// replacement charges nothing and does not end: the whole run is charged already, and no release has data.
 func TestReplacementIsNotEndedByAWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, n := newPuppet(t, func(c *sdk.Config) { c.Recover = true })

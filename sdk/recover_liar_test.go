@@ -143,8 +143,9 @@ func spareLedger(t *testing.T) string {
 }
 
 // A neighbor makes unproven claims about itself or the lost device, or claims an impossible position. The replacement
-// device waits for it by name, and stores and charges nothing. It believes what only that neighbor can know. Such a
-// claim decides only when the device enters the run, because the whole run is charged and no release has data.
+// device waits for this neighbor by name, and stores and charges nothing. It believes a claim about something that only
+// the neighbor can know. Such a claim decides only when the device enters the run, because the whole run is charged and
+// no release has data.
 func TestTakeoverFromLiars(t *testing.T) {
 	t.Parallel()
 	const works = "it works"
@@ -282,7 +283,8 @@ func TestTakeoverChargesFirst(t *testing.T) {
 	})
 }
 
-// The device waits for a neighbor that does not answer, and names it. Ending the wait leaves no trace.
+// The replacement device waits for a neighbor that does not answer, and names this neighbor. Ending the wait leaves no
+// trace.
 func TestTakeoverWaits(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {

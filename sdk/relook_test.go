@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// forgetful is a neighbor that denies having seen any node before, and reports the first release of each. It tries to
-// make nodes use the data a second time.
+// forgetful is a neighbor that denies having seen any node before. It tries to make nodes use the data a second time,
+// and reports the first release of each node on looks.
 func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks chan<- struct{}) error {
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {
@@ -53,8 +53,8 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 }
 
 // A node without a store learns of an earlier incarnation only from its ledger. It does not believe a neighbor that
-// claims that nothing was sent. A twin that was made before the first node ran, and runs after it, does not release the
-// data again either.
+// claims that nothing was sent. A second node of the same name, made before the first node runs and started after the
+// first node ends, does not release the data again either.
 func TestNoSecondLook(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]

@@ -40,7 +40,8 @@ func (n *Node) Run(ctx context.Context) error {
 	return err
 }
 
-// fatal stores an error after which the machine must not be called again.
+// fatal stores and returns an error after which the machine must not be called again. It charges releases that a
+// rollback has lost.
 func (n *Node) fatal(err error) error {
 	if rolledBack := (*admm.RollbackError)(nil); errors.As(err, &rolledBack) {
 		err = n.chargeLost(rolledBack)
@@ -170,7 +171,7 @@ func (r *run) deliver(in received) error {
 		return r.question(m)
 	case m.Kind == admm.Relay:
 		return r.takeRelay(m)
-	case m.Kind == admm.Stand: // after the takeover
+	case m.Kind == admm.Stand: // a late answer, after the takeover
 		return nil
 	}
 	if outdated, err := r.check(m); err != nil || outdated || m.Kind == admm.Conflict {

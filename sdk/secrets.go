@@ -14,7 +14,8 @@ import (
 // keyUsed, if set by a test, receives every key of pairwise noise.
 var keyUsed func(n *Node, neighbor string, release int, key [32]byte)
 
-// pairKey is [admm.Config].PairKey.
+// pairKey is the callback [admm.Config].PairKey. It returns the key of the noise that this node shares with a member in
+// a release, or false if no secret is valid for that release.
 func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 	neighbor := n.cfg.Fleet.Members[peer]
 	var s pair.Secret
@@ -65,7 +66,7 @@ func (n *Node) loadSecrets() error {
 		"from this device: restore them, or let the device replace a lost one, with an empty folder", release)
 }
 
-// newSecrets makes a key pair for the releases from the given one on, and stores it before it is sent.
+// newSecrets makes a key pair for the releases starting with from, and stores it before it is sent.
 func (n *Node) newSecrets(from int) error {
 	if n.secrets == nil {
 		return nil
@@ -76,7 +77,8 @@ func (n *Node) newSecrets(from int) error {
 	return n.keepSecrets()
 }
 
-// keepSecrets stores the neighbors' offers before a release depends on them.
+// keepSecrets stores the key pair and the offers of other members, if they have changed. Call it before a release
+// depends on them.
 func (n *Node) keepSecrets() error {
 	s := n.secrets
 	if s == nil || !s.Changed || n.cfg.Store == nil {
@@ -93,7 +95,8 @@ func (n *Node) keepSecrets() error {
 	return nil
 }
 
-// retireSecrets deletes the private key once the last release with its noise is marked. It keeps the public key.
+// retireSecrets deletes the private key once the last release whose noise needs this key is marked. It keeps the public
+// key.
 func (n *Node) retireSecrets(release int) error {
 	if m := n.method(); n.secrets == nil || m.Data(release) < m.Rounds {
 		return nil
@@ -129,7 +132,7 @@ func (n *Node) attach(m *admm.Message) {
 
 // offered returns a neighbor's checked offer, or nil if the message has no new offer that counts.
 func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
-	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // in other messages Epoch is the sender's
+	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // Epoch in a ProbeReply is this node's, else the sender's
 	switch {
 	case r.secrets == nil || r.secrets.Kept == nil || r.secrets.Kept.Private == nil || !trust.Offers(m.Kind) || peer == nil:
 		return nil, nil

@@ -129,8 +129,8 @@ func (r *reopened) Send(ctx context.Context, to string, frame []byte) error {
 	return r.Transport.Send(ctx, to, frame)
 }
 
-// A neighbor that returns while a node works on the next round gets the last release again at once, and not only after
-// the work.
+// A neighbor that returns while a node works on the next round gets the node's last release again at once, not only
+// after the work.
 func TestReachedAtWork(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -143,7 +143,8 @@ func TestReachedAtWork(t *testing.T) {
 	trs[1] = tr
 	var b *sdk.Node
 	told := false
-	// a must not make its third release before b does, because it would confirm that b's second release arrived.
+	// a must not make its third release before b does, because a's third release would confirm that b's second release
+	// arrived.
 	third := make(chan struct{})
 	all := nodes(t, f, trs, func(i int, c *sdk.Config) {
 		c.ResendAfter = time.Hour // no tick

@@ -30,7 +30,7 @@ type soup struct {
 	f      admm.Message
 }
 
-// next returns such bytes, made from the frames of the releases that the villain has sent so far.
+// next returns junk made from the frames of the releases that the villain has sent so far.
 func (s *soup) next(kept [][]byte) []byte {
 	n := func(n int) int { return s.chance.IntN(n) }
 	for {

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// run is one call of Run.
+// run is the state of one call of [Node.Run].
 type run struct {
 	*Node
 	ctx        context.Context
@@ -47,7 +47,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	if t, ok := n.cfg.Transport.(transport.Notifier); ok {
 		r.opened = t.Opened()
 	}
-	r.rememberHeads() // the last process may have been killed before it stored them
+	r.rememberHeads() // the last process may have been killed before it stored the heads
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	var names []string
 	for _, j := range n.neighbors {
@@ -80,7 +80,7 @@ func (n *Node) start(ctx context.Context) (*run, error) {
 	return r, nil
 }
 
-// stop waits a moment until the last frames are sent, then ends every goroutine of start.
+// stop waits at most two seconds until the last frames are sent, and then ends all goroutines of start.
 func (r *run) stop() {
 	r.rememberHeads()
 	for _, box := range r.outbox {

@@ -15,10 +15,10 @@ import (
 
 // Stop configures early-stop requests.
 type Stop struct {
-	Members int `json:"members"` // number that must ask, 1 to 8; the run ends with the earliest round that this many have asked for
+	Members int `json:"members"` // number that must ask, 1 to 8; the run ends with the earliest round that this many members have asked for
 }
 
-// EndedAt returns the method of a run that ends with round last, if not 0.
+// EndedAt returns m with Rounds limited to last, if last is not 0.
 func (m Method) EndedAt(last int) Method {
 	if last > 0 {
 		m.Rounds = min(m.Rounds, last)
@@ -43,7 +43,7 @@ type Wish struct {
 type stops struct {
 	trust.Stops
 	fresh bool // the machine does not know the new stop yet
-	blind bool // during a takeover the node does not know the fleet's progress
+	blind bool // true during a takeover, when the node does not know the fleet's progress
 }
 
 func (n *Node) loadStops() {
@@ -73,7 +73,7 @@ func (n *Node) keepStops(list ...signed.Relayed) error {
 	return nil
 }
 
-// showStops updates the status. The caller holds n.mu.
+// showStops copies the known stops to the status. The caller holds n.mu.
 func (n *Node) showStops() {
 	n.status.Stops = nil
 	for _, s := range n.stops.Known {
@@ -105,7 +105,7 @@ func (n *Node) Stop(last int) (int, error) {
 			return s.Round, nil
 		}
 	}
-	// A release without the stop may be on its way. The status already counts it.
+	// The status already counts a release that may be on its way without the stop.
 	earliest := m.Data(n.status.Round + eccentricity(n.graph, self) + 1)
 	if last == 0 {
 		last = earliest
@@ -162,7 +162,7 @@ func (r *run) receiveStops(from string, m *admm.Message) {
 	r.stopEarly()
 }
 
-// receiveStop checks a stop. It returns nil if the stop is known or does not count.
+// receiveStop checks a stop. It returns nil and no error if the stop is known or does not count.
 func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	f := r.cfg.Fleet
 	s, err := signed.ParseRelayed(b, signed.Stop)
@@ -186,7 +186,7 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	if err := s.Verify(signed.NewScope(f.Run, r.hash, name), r.claims.Keys(name)); err != nil {
 		return nil, err
 	}
-	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a takeover misses earlier messages
+	carries := (m.Kind == admm.Release || m.Kind == admm.EdgeMessage) && r.joining == nil // a replacement may have missed messages
 	if first := m.Round + eccentricity(r.graph, s.Member); s.Member == m.From && carries &&
 		f.Method.EndedAt(s.Round).Learning() < first {
 		return nil, fmt.Errorf("sdk: %q asks in release %d to stop after round %d, which is too early: the request cannot reach all members in time",
@@ -195,7 +195,8 @@ func (r *run) receiveStop(m *admm.Message, b []byte) (*signed.Relayed, error) {
 	return &s, nil
 }
 
-// stopEarly passes the round that enough members asked for to the machine, or to the machine of a takeover.
+// stopEarly passes the round that enough members asked for to the machine and, during a takeover, to the configuration
+// of the next machine.
 func (r *run) stopEarly() {
 	r.mu.Lock()
 	fresh, last := r.stops.fresh, r.stops.Agreed()
@@ -208,7 +209,7 @@ func (r *run) stopEarly() {
 	switch {
 	case !fresh || last == 0:
 	case r.joining != nil:
-		r.machine.Stop(last) // CheckStanding must accept neighbors that passed the end
+		r.machine.Stop(last) // so that CheckStanding accepts neighbors that have ended early
 		r.toRecover.End, r.end = last, last
 	default:
 		if r.end = r.machine.Stop(last); r.end >= r.cfg.Fleet.Method.Rounds {
@@ -218,5 +219,5 @@ func (r *run) stopEarly() {
 	}
 }
 
-// method returns the fleet's method with the current end.
+// method returns the fleet's method, ended early if the node knows of an early end.
 func (n *Node) method() Method { return n.cfg.Fleet.Method.EndedAt(n.end) }

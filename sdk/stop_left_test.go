@@ -19,8 +19,8 @@ import (
 
 // Two members collude on a path e, a, b, c, d: d signs a late stop, which c relays to b while a is in the local work of
 // its next round. So b ends three releases earlier than a would, and a ends when it learns that b has ended. a is
-// killed after it reports its end, and restarts after its neighbors have exited. It still ends, because it stored its
-// last release before the report.
+// killed after it reports its end, and restarts after its neighbors have exited. After the restart a still ends,
+// because it stored its last release before the report.
 func TestLateStopSurvivesKills(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
@@ -47,7 +47,7 @@ func TestLateStopSurvivesKills(t *testing.T) {
 }
 
 // playLateStop runs a fleet in which c relays d's late stop with the last release of the fourth round, while b waits
-// for it and a works on the fifth round. a is killed when it sends Done, and restarts after pause.
+// for that release and a works on the fifth round. a is killed when it sends Done, and restarts after pause.
 func playLateStop(t *testing.T, f *sdk.Fleet, pause time.Duration) []*sdk.Node {
 	dir, late := t.TempDir(), wish(f, 3, 1, "d")
 	const told = 12

@@ -42,7 +42,8 @@ func endedAt(t *testing.T, f *sdk.Fleet, last int) [][]float32 {
 	return network.Models()
 }
 
-// The early-stop requests by member. The member asks after that release, or before the run if release is 0.
+// Early-stop requests by member. A member asks after its release with number release, or before the run if release is
+// 0.
 type wishes map[int]struct{ release, last int }
 
 func (w wishes) ask(t *testing.T, n *sdk.Node, i, release int) {
@@ -77,8 +78,8 @@ func stopped(t *testing.T, f *sdk.Fleet, trs []transport.Transport, w wishes, ch
 	return all
 }
 
-// mustEnd checks that all nodes ended after round last of data, whether planned or early, and that their models are
-// those of a run that ends there.
+// mustEnd checks that round last was the last round with data of all nodes, whether planned or early, and that their
+// models are those of a run that ends there.
 func mustEnd(t *testing.T, f *sdk.Fleet, all []*sdk.Node, last int) {
 	t.Helper()
 	end := last
@@ -102,7 +103,7 @@ func mustEnd(t *testing.T, f *sdk.Fleet, all []*sdk.Node, last int) {
 	sameModels(t, all, endedAt(t, f, end))
 }
 
-// mustAudit checks that a node's certificate counts last releases, and that anyone can verify the reason.
+// mustAudit checks that a node's certificate counts as many releases with data as last says, and passes an audit.
 func mustAudit(t *testing.T, f *sdk.Fleet, n *sdk.Node, last int) {
 	t.Helper()
 	c, err := n.Certificate()

@@ -15,7 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// A stop that comes too late, asks for too near a round, or is not allowed is refused with an error and has no effect.
+// A stop that comes too late, that asks for a round too near, or that the fleet does not allow is refused with an error
+// and has no effect.
 func TestStopIsRefused(t *testing.T) {
 	one := func(f *sdk.Fleet, change func(i int, c *sdk.Config)) *sdk.Node {
 		return nodes(t, f, inMemory(t, f), change)[0]
@@ -49,7 +50,7 @@ func TestStopIsRefused(t *testing.T) {
 	}
 }
 
-// A member whose fleet allows no early end is refused, and the error names the difference.
+// Members whose fleets differ in Stop refuse each other, and the error names this difference.
 func TestHelloNamesTheStop(t *testing.T) {
 	with, without := stoppable(privateRing(), 1), privateRing()
 	for _, f := range [][2]*sdk.Fleet{{with, without}, {without, with}, {with, stoppable(privateRing(), 2)}} {
@@ -170,7 +171,7 @@ func TestStopsThatComeTooLate(t *testing.T) {
 		for shape, g := range graphs {
 			rounds := []int{3, 7, 15}
 			if !long {
-				rounds = rounds[(len(name)+int(shape[1]))%3:][:1] // the letters differ
+				rounds = rounds[(len(name)+int(shape[1]))%3:][:1] // this spreads the three rounds over the graphs
 			}
 			t.Run(name+" on a "+shape, func(t *testing.T) {
 				f := stoppable(privateRing(), 1)

@@ -11,8 +11,9 @@ import (
 // Consistency. Every member makes one release for all neighbors. Neighbors compare what they received, see
 // [trust.Gossip].
 
-// compare starts, once per release, the comparison of the neighbors' releases that the work on it uses. Frames that
-// arrive later count only for the next release, because whether they arrive before the work ends depends on data.
+// compare starts, once for each release that the node works on, the comparison of the neighbors' releases that this
+// work uses. Frames that arrive later count only for the next release, because whether they arrive before the work ends
+// depends on data.
 func (r *run) compare() {
 	g, release := r.claims.Gossip, r.machine.Begun()
 	if g == nil || release <= g.Begun() {
@@ -53,7 +54,8 @@ func (r *run) question(m *admm.Message) error {
 }
 
 // confront shows all neighbors the statement that a member signed for an impossible release. Neighbors that received
-// this release have detected it themselves; neighbors that received another one now have evidence of equivocation.
+// this release have detected the error themselves; neighbors that received another release of the round now have
+// evidence of equivocation.
 func (r *run) confront(member int, st *signed.Statement) {
 	if st != nil && r.claims.Gossip != nil {
 		q := trust.Question{Slot: trust.Slot{Member: member, Epoch: st.Epoch, Round: st.Round}, Statement: st}
@@ -89,8 +91,8 @@ func (r *run) expose(e signed.Evidence) {
 	r.spread(e)
 }
 
-// convicted records evidence against a member's epoch. It reports whether there already was evidence of this or a later
-// epoch.
+// convicted records evidence against a member's epoch. It reports whether evidence against this epoch of the member, or
+// a later one, was known before.
 func (n *Node) convicted(e signed.Evidence) (before bool) {
 	for _, known := range n.status.Evidence {
 		before = before || known.Member == e.Member && known.First.Epoch >= e.First.Epoch

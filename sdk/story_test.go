@@ -55,7 +55,8 @@ func away(f *sdk.Fleet, a, b, without string) int {
 	return -1
 }
 
-// withBad runs a fleet in which tell alters one member's frames. It returns the nodes, and the errors of the others.
+// withBad runs a fleet in which tell alters one member's frames. It returns all nodes, and the errors of the other
+// members.
 func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *sdk.Config)) (all map[string]*sdk.Node, err error) {
 	t.Helper()
 	all = map[string]*sdk.Node{}
@@ -96,11 +97,12 @@ func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *s
 	return all, errors.Join(errs...)
 }
 
-// A member makes two signed releases of one round, each with its own chain: one for some neighbors, one for the rest.
-// Every honest member gets evidence, the member's neighbors continue without it, and nobody else is accused. Let two
-// neighbors with different releases be dist edges apart without the member. When release q+ceil(dist/2)+1 begins, a
-// member between them detects the difference, and questions and answers then overtake no release of the members that
-// relay them. Without the comparison of digests no honest member would receive both releases.
+// A member makes two signed releases of each round from round q on, each with its own chain: one for some neighbors,
+// one for the rest. Every honest member gets evidence, the member's neighbors continue without it, and nobody else is
+// accused. Let dist be the distance, on paths that avoid the member, of two neighbors with different releases. When
+// release q+ceil(dist/2)+1 begins, a member between the two detects the difference. A question or an answer then
+// crosses each edge no later than the next release. If digests were not compared, no honest member would receive both
+// releases.
 func TestTwoStories(t *testing.T) {
 	for _, c := range []struct {
 		graph string

@@ -23,8 +23,8 @@ func (unreachable) Peers() []transport.PeerStatus {
 	return []transport.PeerStatus{{Name: "b", Err: errors.New("wss://b:1/: connection refused")}, {Name: "c", Connected: true}}
 }
 
-// whoIsSilent runs node a of a triangle for 15 minutes, with an oracle that takes the given time per loss. If comes, b
-// runs from minute 3 to 6. whoIsSilent returns a's log lines, each with its time.
+// whoIsSilent runs node a of a triangle for 15 minutes, with an oracle that takes the given time per loss. If comes is
+// true, b runs from minute 3 to 6. whoIsSilent returns a's log lines, each with its time.
 func whoIsSilent(t *testing.T, oracle time.Duration, comes bool, change func(*sdk.Config)) (lines []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,8 +80,8 @@ func whoIsSilent(t *testing.T, oracle time.Duration, comes bool, change func(*sd
 	return lines
 }
 
-// A node logs which neighbors it waits for and why, after five seconds and then ever more rarely. It logs nothing if
-// its observer has Waiting.
+// A node logs which neighbors it waits for and why, after five seconds and then more and more rarely. It logs nothing
+// if Observer.Waiting is set.
 func TestNodeSaysWhomItWaitsFor(t *testing.T) {
 	var want []string
 	for _, silent := range []string{"5s", "30s", "1m0s", "2m0s", "4m0s", "8m0s"} {

@@ -42,7 +42,7 @@ type wreck struct {
 
 	mu    sync.Mutex
 	seen  map[releaseKey][]receipt // the releases that arrived
-	told  map[int]int              // members that heard of a replacement device, with their incarnation
+	told  map[int]int              // by member that heard of a replacement device: its incarnation at that time
 	story []string
 }
 
@@ -104,8 +104,8 @@ func (c *lookout) Recv(ctx context.Context) (string, []byte, error) {
 	return from, frame, nil
 }
 
-// remembers reports whether a neighbor knows of the replacement device: it learned of it in this incarnation, or stored
-// a later release of its own.
+// remembers reports whether a neighbor knows of the replacement device: the neighbor learned of it in this incarnation,
+// or its store had a statement of the replacement when this incarnation started.
 func (w *wreck) remembers(i int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -284,7 +284,7 @@ func (h *host) look() {
 	}
 }
 
-// kill ends an incarnation, with or without its unsent frames.
+// kill ends an incarnation. Its unsent frames are sent first or lost, at random.
 func (w *wreck) kill(i int) {
 	w.t.Helper()
 	h := w.hosts[i]

@@ -4,8 +4,8 @@ import "github.com/spade-dfl/spade-edge/sdk/sim"
 
 // GilbertElliott loses messages in bursts. Each direction of an edge is a channel that is good or bad; it loses a
 // message with probability inGood or inBad. From one message to the next a good channel becomes bad with probability
-// worsen, and a bad one good with probability improve. It starts in the stationary distribution. (Gilbert, "Capacity
-// of a burst-noise channel", 1960; Elliott, 1963.)
+// worsen, and a bad one good with probability improve. Each channel starts in the stationary distribution. (Gilbert,
+// "Capacity of a burst-noise channel", 1960; Elliott, 1963.)
 func GilbertElliott(seed uint64, worsen, improve, inGood, inBad float64) sim.FaultSchedule {
 	good, bad := either(seed, kindBurst, inGood, nil), either(seed, kindBurst, inBad, nil)
 	return func(from, to, seq int) []int {
@@ -17,14 +17,14 @@ func GilbertElliott(seed uint64, worsen, improve, inGood, inBad float64) sim.Fau
 }
 
 // Markov returns when clients sleep, for Sim.Asleep: each client independently falls asleep with probability fall from
-// one tick to the next, and wakes up with probability wake. It starts in the stationary distribution.
+// one tick to the next, and wakes up with probability wake. Each client starts in the stationary distribution.
 func Markov(seed uint64, fall, wake float64) func(client, tick int) bool {
 	return func(client, tick int) bool { return markovState(seed, kindAsleep, client, 0, tick, fall, wake) }
 }
 
 // markovState returns the n-th state of a stationary Markov chain of two states that becomes true with probability up
 // and false with probability down. Each step uses one random number. Some numbers lead to the same state from either
-// state, so it suffices to go back to the last of those.
+// state, so it suffices to go back to the last such number.
 func markovState(seed uint64, kind uint32, a, b, n int, up, down float64) bool {
 	up, down = min(max(0, up), 1), min(max(0, down), 1)
 	low, high := min(up, 1-down), max(up, 1-down)

@@ -113,7 +113,7 @@ func (c *storeTrial) check() error {
 	return nil
 }
 
-// both checks at once and after a restart.
+// both compares Load with the expected content twice: at once, and after a restart.
 func (c *storeTrial) both() error {
 	if err := c.check(); err != nil {
 		return err
@@ -209,7 +209,7 @@ func (c *storeTrial) closes() error {
 	return c.check()
 }
 
-// final saves a round that does not follow, which a store may refuse. A refusal must be final.
+// final saves a round that does not follow the last saved one. A store may refuse it. A refusal must be final.
 func (c *storeTrial) final() error {
 	round := c.kept[0].Round
 	if c.store.Save(state.Record{Round: round + 7}) == nil {

@@ -39,7 +39,7 @@ func draw(seed uint64, kind uint32, from, to, seq int) *rng.Stream {
 	return &s
 }
 
-// either returns a schedule that hits each message with probability p.
+// either returns a schedule that gives each message the fate hit with probability p. All other messages arrive on time.
 func either(seed uint64, kind uint32, p float64, hit []int) sim.FaultSchedule {
 	return func(from, to, seq int) []int {
 		if draw(seed, kind, from, to, seq).Float64() < p {
@@ -52,7 +52,7 @@ func either(seed uint64, kind uint32, p float64, hit []int) sim.FaultSchedule {
 // Drop loses each message with probability p, independently of all others.
 func Drop(seed uint64, p float64) sim.FaultSchedule { return either(seed, kindDrop, p, nil) }
 
-// Delay delays each message by the same number of ticks with probability p.
+// Delay delays each message with probability p, always by the given number of ticks.
 func Delay(seed uint64, p float64, ticks int) sim.FaultSchedule {
 	return either(seed, kindDelay, p, []int{max(0, ticks)})
 }
@@ -114,7 +114,8 @@ type faulty struct {
 	late   sync.WaitGroup
 }
 
-// Send lets the inner transport report all errors.
+// Send applies the fault schedule to a frame. It passes every call that must fail to the inner transport, which returns
+// the error.
 func (f *faulty) Send(ctx context.Context, to string, frame []byte) error {
 	j := slices.Index(f.members, to)
 	if j < 0 || j == f.self || len(frame) > f.MaxFrame() || ctx.Err() != nil {

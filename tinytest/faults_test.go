@@ -142,7 +142,7 @@ func TestChains(t *testing.T) {
 		{0, 0.5}, {0.5, 0}} {
 		n := 40_000
 		if c.worsen+c.improve == 2 {
-			n = 200 // requires going back to the beginning
+			n = 200 // each state requires going back to the beginning
 		}
 		f := tinytest.GilbertElliott(3, c.worsen, c.improve, 0, 1)
 		lost := make([]bool, n)

@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/*.trace from what the code computes now")
 
-// The whole network has the same bits on every processor, with assembly and without: each estimator, law of
+// The whole network has the same bits on every processor, with assembly and without: each estimator, distribution of
 // directions, table and payload is in at least one of these runs of six clients. d = 70 is more than one word of signs
 // and one round of the 64 lanes. After an intended change of results, rewrite the files with -update.
 func TestGoldenNetwork(t *testing.T) {
@@ -61,7 +61,7 @@ func TestGoldenNetwork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clients := clientsOf(kite, 70, c.change)
 			for i := range clients {
-				if name != "private" { // private runs keep the bounded loss; the others get the paper's
+				if name != "private" { // private runs keep their bounded loss; all other runs get the loss of the paper
 					clients[i].Oracle = tinytest.SquaredProbability(5, i, 70, clients[i].Config.Estimator.Samples)
 				}
 			}
@@ -170,7 +170,7 @@ func traceOf(ctx context.Context, s *sim.Sim) (string, error) {
 	return text.String(), err
 }
 
-// stateHashes returns the hashes of a line, each after a space.
+// stateHashes returns the hashes of a state for a line of the trace, each after a space.
 func stateHashes(s admm.State) string {
 	h := sha256.New()
 	var buf, line []byte

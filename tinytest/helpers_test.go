@@ -29,7 +29,7 @@ func ringOf(n int) [][]int {
 	return graph
 }
 
-// seeded is the noise of a simulated client.
+// seeded returns the noise source of a simulated client.
 func seeded(client int) io.Reader {
 	s := rng.New(77, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
 	return &s

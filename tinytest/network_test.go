@@ -80,7 +80,7 @@ func same(t *testing.T, net *tinytest.Network, open func([]string) ([]transport.
 	}
 }
 
-// One network, simulated, in memory, over websockets, and in memory with faults, has one transcript.
+// A network has the same transcript in a simulation, in memory, over websockets, and in memory with faults.
 func TestNetwork(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		same(t, networkOf(5, private), inMemory(0, nil))

@@ -18,10 +18,10 @@ type Objective struct {
 	at    func(x []float32, sample int) float64
 }
 
-// everybody addresses the draws that all clients share.
+// everybody takes the place of a client number in the address of draws that all clients share.
 const everybody = math.MaxUint32
 
-// eighths returns n draws from -1, -7/8, ..., 1.
+// eighths returns n random multiples of 1/8, from -1 to 1.
 func eighths(seed uint64, client, component uint32, n int) []float64 {
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Client: client, Component: component})
 	x := make([]float64, max(0, n))

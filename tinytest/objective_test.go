@@ -82,7 +82,7 @@ func single(x []float64) []float32 {
 	return y
 }
 
-// randomPoint returns a point whose coordinates are multiples of 1/64.
+// randomPoint returns a point of d coordinates, each a multiple of spread/64 from -2*spread to 2*spread.
 func randomPoint(s *rng.Stream, d int, spread float32) []float32 {
 	x := make([]float32, d)
 	for i := range x {

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// OpenStore opens a node's store at the start of a process, with the records of earlier processes. The previous
-// process's store is closed.
+// OpenStore opens a node's store at the start of a process. The store has the records that earlier processes saved. The
+// process before must have ended: its store must not be used any more.
 //
 // Store faults wrap any OpenStore and count saves over all processes, from 1.
 type OpenStore func() (state.Store, error)
@@ -18,7 +18,8 @@ type OpenStore func() (state.Store, error)
 // ErrCrashed is the error of a store whose process has crashed. Open the store again to continue.
 var ErrCrashed = errors.New("tinytest: the process has crashed, as planned")
 
-// MemStore returns an empty store in memory. Opening it again disables the store of the previous process.
+// MemStore returns an OpenStore of a store in memory that is empty at first. Each call of the OpenStore disables the
+// store that the previous call returned.
 func MemStore() OpenStore {
 	d := &memDisk{kept: map[string][]byte{}}
 	return func() (state.Store, error) {
@@ -40,7 +41,7 @@ type memDisk struct {
 // memStore is the store of one process.
 type memStore struct {
 	disk *memDisk
-	err  error // result of every further call
+	err  error // if not nil, the result of every further call
 }
 
 // do runs f unless the store has an error. An error of f is final.
@@ -93,7 +94,8 @@ func copyOf(states []state.Record) []state.Record {
 	return all
 }
 
-// lastTwo returns the first two of two lists, both newest first.
+// lastTwo returns the newest two records of two lists, both newest first. All records of newer come before those of
+// older.
 func lastTwo(newer, older []state.Record) []state.Record {
 	all := slices.Concat(newer, older)
 	return all[:min(2, len(all))]
@@ -137,7 +139,8 @@ func TornWrite(open OpenStore, nth int) OpenStore {
 	})
 }
 
-// wrap returns an OpenStore whose stores have methods that set chooses for each process.
+// wrap returns an OpenStore that wraps each store of open. For each process it calls set, which replaces methods of the
+// wrapper.
 func wrap(open OpenStore, set func(*wrapped)) OpenStore {
 	return func() (state.Store, error) {
 		inner, err := open()

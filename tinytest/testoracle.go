@@ -12,9 +12,9 @@ import (
 )
 
 // TestOracle checks an oracle against the promises of [zoest.Oracle] and, if it is one, [zoest.BatchOracle], at points
-// with coordinates of magnitude at most 1. It returns one error with a line for each broken rule. dim is d, the length
-// of a point, and samples is m; both are at least 1. If repeated queries give the same answer, it also checks that
-// answers depend only on the query. It sends about 20 queries for every sample.
+// with coordinates of magnitude at most 1. It returns one error with a line for each broken rule. dim is the length of
+// a point, and samples is the number of samples; both are at least 1. If repeated queries give the same answer, it also
+// checks that answers depend only on the query. It sends about 20 queries for every sample.
 func TestOracle(o zoest.Oracle, dim, samples int) error {
 	if dim < 1 || samples < 1 {
 		return fmt.Errorf("tinytest: oracle: dim is %d and samples %d, want at least 1 each", dim, samples)
@@ -72,7 +72,8 @@ func (q *question) wrong(format string, args ...any) error {
 	return fmt.Errorf("sample %d at point %d: %w", q.sample, q.point, fmt.Errorf(format, args...))
 }
 
-// other reports whether a loss differs from the first answer although the oracle repeats.
+// other reports whether a loss wrongly differs from the first answer to the same query. Answers of a noisy oracle,
+// which do not repeat, may differ.
 func (c *oracleTrial) other(q *question, loss float64) bool {
 	return c.repeats && math.Float64bits(loss) != math.Float64bits(q.answer)
 }
@@ -110,7 +111,8 @@ func (c *oracleTrial) unchanged() error {
 	return nil
 }
 
-// notKept queries all points through one slice, which it overwrites after each call.
+// notKept checks that the oracle does not keep the slice of a point. It passes all points in the same slice, and clears
+// the slice after each call.
 func (c *oracleTrial) notKept() error {
 	x := slices.Clone(c.questions[0].x)
 	for _, q := range c.questions {

@@ -92,7 +92,8 @@ func await[T any](c <-chan T, long time.Duration) (v T, late error) {
 	}
 }
 
-// awaitEnd waits for an error that is good; what names the call in the message.
+// awaitEnd waits for the result of a call and returns an error unless good accepts the result. what names the call in
+// the error.
 func awaitEnd(what string, c <-chan error, good func(error) bool) error {
 	err, late := await(c, patience)
 	if late != nil || !good(err) {
@@ -147,7 +148,7 @@ func (tr *trial) recv(ctx context.Context, at int) (a arrival) {
 	return a
 }
 
-// pass repeats a frame until it arrives and returns it as received. Earlier frames may arrive again.
+// pass sends a frame again and again until it arrives, and returns the received frame. Earlier frames may arrive again.
 func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 	for range int(patience / again) {
 		if err := tr.send(from, tr.names[to], frame); err != nil {
@@ -273,7 +274,7 @@ func (tr *trial) ownership() error {
 	return nil
 }
 
-// slowReceiver makes one member send to another that does not receive, until it can send no more.
+// slowReceiver makes one member send to another that does not receive, until the sender can send no more.
 func (tr *trial) slowReceiver() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

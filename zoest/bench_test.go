@@ -29,9 +29,10 @@ func BenchmarkLocalStep(b *testing.B) {
 			one := func(Query) float64 { return 1 }
 			e.Fill(0, x, 0.1)
 			drive(b, e, one)
-			// Vectors moved: for each query x and the point (2), the fresh row written and read (2), the table's row
-			// read and written (2), v and abar read and written (4); for the step abar and v (2). A copy moves two. The
-			// tracking kind reads the table's row once more and has no fresh row.
+			// The number of vectors that a step reads or writes. For each query: x and the point (2), the fresh row,
+			// written and read (2), the row of the table, read and written (2), v and abar, read and written (4). For
+			// the step: abar and v (2). A copy reads one vector and writes one, so it counts as two. The tracking kind
+			// reads the row of the table once more and has no fresh row.
 			rows, vectors := batch, (batch*8+2)/2
 			if c.kind == Tracking {
 				vectors = (batch*7 + 2) / 2

@@ -42,7 +42,7 @@ func TestCarryAgainstSum(t *testing.T) {
 	}
 }
 
-// Momentum changes no estimate, and without it nothing is remembered or changed.
+// Momentum changes no estimate. Without momentum, Carry remembers nothing and changes nothing.
 func TestCarryLeavesEstimates(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
 		for _, cfg.Kind = range []Kind{Paper, Centered, Tracking} {

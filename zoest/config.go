@@ -16,7 +16,7 @@ type Config struct {
 	Directions Distribution
 	Kind       Kind // what the estimator remembers of each component
 
-	// Seeded stores 8 bytes (12 with Walsh directions) for each table row instead of 4d, from which the row is
+	// Seeded replaces the 4d bytes of each table row by 8 bytes (12 with Walsh directions), from which the row is
 	// recomputed. The results have the same bits; each query costs one more drawn direction. Seeded excludes Tracking,
 	// whose rows are sums over all queries.
 	Seeded bool
@@ -29,8 +29,8 @@ type Config struct {
 	// Momentum, in [0, 1), is the weight of earlier rounds in the result of [Estimator.Carry].
 	Momentum float64
 
-	// Window is the number of queries of a stage that may be open at once; 0 means one. Each costs 2d numbers. Results
-	// do not depend on it.
+	// Window is the number of queries of a stage that may be open at once; 0 means one. Each open query takes the
+	// memory of 2d numbers. Results do not depend on it.
 	Window int
 
 	Seed   uint64 // public seed of all draws

@@ -13,8 +13,9 @@ const (
 	// Rademacher directions have independent coordinates +1 or -1 with equal probability.
 	Rademacher Distribution = iota
 	// Walsh directions of a stage are one random vector of signs times rows of a Hadamard matrix, in random order; each
-	// row occurs once with either sign before any repeats. Each is a Rademacher direction. Together they cover all axes
-	// evenly, and the common part of a stage's losses cancels. Dim is at most 2^30.
+	// row occurs once with each sign before any row repeats. Each direction by itself is a Rademacher direction.
+	// Together the directions cover all axes evenly, and the common part of a stage's losses cancels. Dim is at most
+	// 2^30.
 	Walsh
 )
 
@@ -32,5 +33,6 @@ func (d *Distribution) UnmarshalText(name []byte) error { return distributions.P
 // direction is a vector u of d coordinates +1 or -1, as packed signs.
 type direction []uint64
 
-// add adds a*u to y, whose first coordinate has index from, a multiple of 64.
+// add adds a times a part of u to y: the part that has the length of y and begins at coordinate from of u. from must be
+// a multiple of 64.
 func (u direction) add(y []float32, from int, a float32) { vec.SignAxpy(y, a, u[from/64:]) }

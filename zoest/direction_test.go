@@ -45,9 +45,9 @@ func TestDirectionLength(t *testing.T) {
 	}
 }
 
-// isotropyFault tests E u = 0 and E uu' = I on n directions, with two sums of squared deviations of the sample moments
-// from theirs, each divided by its variance 1/n: of the d means, and of the d(d-1)/2 products of two coordinates. Each
-// follows a chi-square law. The squares of signs are 1.
+// isotropyFault tests E u = 0 and E uu' = I on n directions. It adds up squared deviations of sample moments from these
+// expected values, each divided by the variance 1/n: one sum over the d means, and one over the d(d-1)/2 products of
+// two coordinates. Each sum follows a chi-square law. The square of a coordinate must be exactly 1.
 func isotropyFault(next sampler, d, n int) error {
 	u := make([]float32, d)
 	first := make([]float64, d)

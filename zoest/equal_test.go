@@ -9,7 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// brief selects fewer draws than with SPADE_LONG; each test still fails with its mutations.
+// brief reports whether a test makes fewer draws than with SPADE_LONG. With fewer draws, each test still detects its
+// mutations.
 func brief() bool { return testing.Short() || os.Getenv("SPADE_LONG") == "" }
 
 // logit is m samples of two classes with d features: f_h(x) = (s(a_h.x) - y_h)^2 with the logistic function s.
@@ -51,12 +52,13 @@ func (p logit) gradient(x []float32) []float64 {
 	return g
 }
 
-// equal returns the estimates of mu times the gradient along a path of points, one step at each, with all samples.
+// equal is a method that returns the estimates of mu times the gradient along a path of points, one step at each point,
+// with all samples.
 type equal func(round int, path [][]float32) [][]float32
 
 // relativeError is the squared distance of a round's mean estimate from mu times the mean gradient, divided by the
 // latter's squared length, in the given rounds and averaged over paths. The path is that of gradient descent, the same
-// for all.
+// for all methods.
 func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) equal, rounds []int) []float64 {
 	const rate, queries = 0.5, 4
 	paths := min(12, 8000/d)
@@ -104,7 +106,7 @@ func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) eq
 
 // With four queries per sample and round, tracking has a smaller error than symmetric two-point estimates (f(x + mu*u)
 // - f(x - mu*u))/2*u by the 40th round. The test logs the relative squared error of v, summed over the round's steps,
-// of each kind and law.
+// for each kind of estimator and each distribution of directions.
 //
 //	SPADE_LONG=1 go test -run EqualQueries -v ./zoest
 func TestErrorAtEqualQueries(t *testing.T) {

@@ -109,8 +109,8 @@ func NewEstimator(cfg Config) (*Estimator, error) {
 	return e, nil
 }
 
-// piece is the number of coordinates processed at a time: three vectors of them fill half of a 48 KiB cache. It is a
-// multiple of 64, the coordinates in a word of signs.
+// piece is the number of coordinates processed at a time: three vectors of this length fill half of a 48 KiB cache. It
+// is a multiple of 64, the number of coordinates in a word of signs.
 const piece = 2048
 
 // stage returns the number of the current stage: 0 fills the table, t+1 is local step t.

@@ -168,7 +168,7 @@ func TestEstimatorAgainstReference(t *testing.T) {
 	}
 }
 
-// The comparison detects every mutation, including those that no statistic of v could.
+// The comparison detects every mutation, including those that no statistic of v could detect.
 func TestReferenceFaultsAreSeen(t *testing.T) {
 	cfg := Config{Dim: 5, Samples: 7, Batch: 3, Seed: 78}
 	for _, f := range []fault{dividesByMu, wrongSign, sumsBatch, keepsRows, keepsMean} {

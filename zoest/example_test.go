@@ -55,7 +55,7 @@ func Example() {
 				fmt.Println(err)
 				return
 			}
-			vec.Axpy(x, -eta, est.Estimate()) // the estimate is of mu times the gradient
+			vec.Axpy(x, -eta, est.Estimate()) // the estimate is mu times a gradient estimate
 		}
 	}
 	fmt.Printf("slope %.1f, height %.1f after %d queries\n", x[0], x[1], queries)

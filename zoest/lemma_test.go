@@ -202,7 +202,7 @@ func TestConditionalMeanIsExact(t *testing.T) {
 	for _, c := range []struct {
 		fault       fault
 		name        string
-		first, last bool // whether the mean shows it
+		first, last bool // whether the mean of the first and of the last estimate shows the mutation
 	}{
 		{sound, "the reference", false, false},
 		{dividesByMu, "division by mu", true, true},

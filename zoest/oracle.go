@@ -15,7 +15,7 @@ type Oracle interface {
 	Loss(ctx context.Context, x []float32, sample int) (float64, error)
 }
 
-// OracleFunc is a function as an [Oracle].
+// OracleFunc makes a function an [Oracle].
 type OracleFunc func(ctx context.Context, x []float32, sample int) (float64, error)
 
 // Loss calls f.
@@ -26,9 +26,9 @@ func (f OracleFunc) Loss(ctx context.Context, x []float32, sample int) (float64,
 // BatchOracle is an [Oracle] that answers several queries at once: an external program, a GPU, several cores.
 type BatchOracle interface {
 	Oracle
-	// Losses stores the loss of queries[i] in losses[i], of the same length, or NaN if it cannot be computed. After an
-	// error no loss is usable. Results must not depend on how queries are grouped. The caller owns the points, which
-	// are valid only during the call.
+	// Losses stores the loss of queries[i] in losses[i], or NaN if the loss cannot be computed. Both slices have the
+	// same length. After an error no loss is usable. Results must not depend on how queries are grouped. The caller
+	// owns the points, which are valid only during the call.
 	Losses(ctx context.Context, queries []Query, losses []float64) error
 }
 
@@ -53,8 +53,8 @@ func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 // Ask sends queries to an oracle, all at once if it is a [BatchOracle], and stores the results in losses, of the same
 // length. It retries each query that fails or whose loss is not [Usable], alone and up to retries times. If a batch
 // fails as a whole, it sends each query alone. A query without an answer gets NaN, and Ask returns the first such
-// query's error. If ctx ends, Ask returns that error, and losses must not be used. A panic of the oracle becomes an
-// error: a crash on some data would reveal something about the data.
+// query's error. If ctx ends, Ask returns the error of ctx, and losses must not be used. A panic of the oracle becomes
+// an error: a crash on some data would reveal something about the data.
 func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retries int) error {
 	batch, many := o.(BatchOracle)
 	many = many && len(queries) > 1

@@ -86,7 +86,7 @@ func (s *script) Loss(_ context.Context, _ []float32, sample int) (float64, erro
 	return s.answer(s.single, sample)
 }
 
-// batchScript adds the batch method.
+// batchScript is a script that also implements [BatchOracle].
 type batchScript struct{ script }
 
 func (s *batchScript) Losses(_ context.Context, queries []Query, losses []float64) error {
@@ -153,7 +153,7 @@ func TestAsk(t *testing.T) {
 	if err := Ask(t.Context(), half, questions(4), losses, 1); err != nil || half.single != 4 {
 		t.Errorf("failed batch: %v after %d single calls", err, half.single)
 	}
-	if err := Ask(t.Context(), half, questions(4), losses, 0); err != nil || losses[0] != 10 { // a failed batch is not a try
+	if err := Ask(t.Context(), half, questions(4), losses, 0); err != nil || losses[0] != 10 { // a failed batch is no try of a query
 		t.Errorf("failed batch without retries: %v, losses %v", err, losses)
 	}
 

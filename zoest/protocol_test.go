@@ -278,7 +278,7 @@ func TestFillRestarts(t *testing.T) {
 					e.Step(x)
 					q, _ = next(e)
 				}
-				if err := e.Answer(100 * loss(q)); err != nil { // other losses, to expose remains of them
+				if err := e.Answer(100 * loss(q)); err != nil { // different losses: any trace of them would change the result
 					t.Fatal(err)
 				}
 			}
@@ -292,8 +292,8 @@ func TestFillRestarts(t *testing.T) {
 	}
 }
 
-// A step that is restarted before its first answer asks the same queries at its new point. (After an answer, its row is
-// in the table: only Fill undoes that.)
+// A step that is restarted before its first answer asks the same queries at its new point. (Once a query is answered,
+// its row is in the table, and only Fill undoes that.)
 func TestStepRestartsBeforeItsFirstAnswer(t *testing.T) {
 	x, y := make([]float32, protocolConfig.Dim), make([]float32, protocolConfig.Dim)
 	for i := range y {
@@ -321,7 +321,7 @@ func TestStepRestartsBeforeItsFirstAnswer(t *testing.T) {
 	}
 }
 
-// The estimator does not copy its point: a query uses the value of x at the time.
+// The estimator does not copy its point: a query uses the value that x has when the query is made.
 func TestPointIsRead(t *testing.T) {
 	e := newTest(t, Config{Dim: 3, Samples: 2})
 	x := []float32{1, 2, 3}

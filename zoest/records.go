@@ -12,10 +12,10 @@ import (
 //	centered   row = sum_t u_t (f(x + mu u_t) - b_t), likewise; b_t is the record's previous loss, across rounds, 0 before the first
 //	tracking   row = g and a level c, across rounds: with e = f(x + mu u) - c - mu<g, u>, g += kappa e u/(d mu), c += omega e
 //
-// Multiplied by the factor of [Estimator.Rows], 1/tau or mu, a row is an estimate of mu*grad f_h(x). The first two have
-// that mean up to O(mu^2), as the sign of each query is drawn independently. The third lags behind while the model
-// moves, and its error falls with each query to that of a linear fit. Unlike [Tracking] without records, its level has
-// no range and its slope no trust: both would depend on all records.
+// Multiplied by the factor of [Estimator.Rows], 1/tau or mu, a row is an estimate of mu*grad f_h(x). The mean of the
+// first two kinds of rows is mu*grad f_h(x) up to O(mu^2), as the sign of each query is drawn independently. The third
+// kind lags behind while the model moves; its error falls with each query to that of a linear fit. Unlike [Tracking]
+// without records, its level has no range and its slope no trust: both would depend on all records.
 type records struct {
 	levels []float32 // the previous loss (centered), or c (tracking); 0 before the first
 	grown  []float32 // tracking: the sum of all changes for each record, which bounds its numbers; see mostGrown
@@ -23,7 +23,7 @@ type records struct {
 	asked  int       // queries of each record in this round
 }
 
-// The fractions of a residual that slope and level absorb.
+// recordKappa is the fraction of a residual that the slope absorbs, recordOmega the fraction that the level absorbs.
 const recordKappa, recordOmega = 0.5, 0.25
 
 // newRecords allocates and lays out the memory.

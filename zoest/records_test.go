@@ -203,8 +203,8 @@ func TestRecordsRefuse(t *testing.T) {
 	}
 }
 
-// The memory of a record whose numbers have grown too large restarts; memory survives a restart of the process bit for
-// bit.
+// If the numbers of a record have grown too large, its memory starts again from zero. All memory survives a restart of
+// the process bit for bit.
 func TestRecordsRestart(t *testing.T) {
 	const d, m = 4, 6
 	for _, cfg := range recordKinds(d, m) {

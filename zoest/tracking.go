@@ -75,7 +75,7 @@ type model struct {
 	memory []float32       // all slices below
 	slopes []float32       // g, m rows of d
 	levels []float32       // c
-	tail   *[tails]float32 // numbers common to all components, see below
+	tail   *[tails]float32 // numbers common to all components; the constants below are its indices
 
 	// of the stage
 	low, high  float64 // the range at the start of the stage
@@ -98,8 +98,8 @@ const (
 	mostGrown = 1e30
 )
 
-// kappa and omega are the fractions of a residual that slope and level absorb; renewed is the fraction of the trust's
-// sums that queries of all components replace.
+// kappa is the fraction of a residual that the slope absorbs, omega the fraction that the level absorbs. renewed is the
+// fraction of the trust's sums that queries of all components replace.
 const kappa, omega, renewed = 0.25, 0.25, 0.25
 
 func newModel(cfg Config, memory []float32) model {

@@ -28,7 +28,7 @@ func newTracked(cfg Config) *tracked {
 	return r
 }
 
-// begin begins a round: G is an estimate of mu times the gradient, with the round's mu.
+// begin begins a round. It rescales every G, an estimate of mu times the gradient, to the mu of the round.
 func (r *tracked) begin(round int, mu float64) {
 	for h := range r.a {
 		for i := range r.a[h] {
@@ -81,7 +81,8 @@ func (r *tracked) step(phi []float64, f ask) []float64 {
 	return v
 }
 
-// tracking runs f for the tracking kind with every law, batch and size of interest.
+// tracking runs f for the tracking kind with every distribution of directions and with batch sizes and dimensions of
+// interest.
 func tracking(t *testing.T, f func(t *testing.T, cfg Config)) {
 	for _, dist := range []Distribution{Rademacher, Walsh} {
 		for _, b := range []int{1, 3, 7} {

@@ -39,7 +39,7 @@ func estimates(t *testing.T, cfg Config, loss func(Query) float64) (vs [][]float
 	return vs
 }
 
-// all runs f for every law, batch and size of interest.
+// all runs f for every distribution of directions and for batch sizes and dimensions of interest.
 func all(t *testing.T, f func(t *testing.T, cfg Config)) {
 	for _, dist := range []Distribution{Rademacher, Walsh} {
 		for _, b := range []int{1, 3, 7} {
@@ -63,7 +63,8 @@ func sameBits(a, b [][]float32) error {
 	return nil
 }
 
-// A seeded table gives the bits of a dense one: every estimate, and every row at the end. It holds no rows.
+// A seeded table gives the bits of a dense one: every estimate, and every row at the end. A seeded table stores no
+// rows.
 func TestSeededMatchesDense(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
 		for _, cfg.Kind = range []Kind{Paper, Centered} {
@@ -211,8 +212,8 @@ func TestSeededFootprint(t *testing.T) {
 	runtime.KeepAlive(e)
 }
 
-// BenchmarkVariance measures the variance E|v - E v|^2 of both estimators at b = 1, 8 and m, on a loss of about one
-// half with a slope.
+// BenchmarkVariance measures the variance E|v - E v|^2 of the paper's and the centered estimator at b = 1, 8 and m, on
+// a loss of about one half with a slope.
 //
 //	go test -run xxx -bench Variance ./zoest
 func BenchmarkVariance(b *testing.B) {

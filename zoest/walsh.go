@@ -42,9 +42,9 @@ func (w *walsh) signs(dst []uint64, round, stage uint32) {
 	s.Fill(dst)
 }
 
-// number stores the numbers of the stage's directions from the i-th on, for turn 0. A Feistel network over the
-// halves of i's bits permutes the numbers below 2n, with another permutation for each 2n directions. As turn increases,
-// each direction passes through all 2n numbers in its own order.
+// number stores the numbers of the stage's directions i, i+1 and so on, in the given turn; a stage without records has
+// only turn 0. A Feistel network over the halves of i's bits permutes the numbers below 2n, with another permutation
+// for each 2n directions. As turn increases, each direction passes through all 2n numbers in its own order.
 func (w *walsh) number(numbers []uint32, i, turn int) {
 	half := w.bits / 2 & 31
 	first, second := uint32(1)<<half-1, uint32(1)<<((w.bits-half)&31)-1

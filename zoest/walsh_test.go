@@ -14,7 +14,7 @@ func rowOf(w *walsh, i int) uint32 {
 	return number[0]
 }
 
-// walshStage returns the first n directions of a stage as numbers.
+// walshStage returns the first n directions of a stage as vectors of +1 and -1.
 func walshStage(w *walsh, d, n int, round uint32) [][]float64 {
 	w.begin(round, 3)
 	us := make([][]float64, n)

@@ -163,15 +163,15 @@ func rare() []scene {
 	add("suspect", true, false, monitor.Querying, 211, func(_ *sdk.Fleet, s *monitor.Status) any {
 		s.Evidence = []monitor.Evidence{{Member: longName, Round: 17}}
 		s.Neighbors[1].Influence = &monitor.Influence{Clipped: 17, Last: 204, Distance: 12.25, Bound: 3.5, Aside: true,
-			Outside: 190, Suspicion: "its releases do not follow from what it was sent; it counts no more"}
+			Outside: 190, Suspicion: "release 190 is farther from the start than any honest member goes"}
 		s.Neighbors[0].Link = &monitor.Link{Seconds: 1e6,
-			Refusal: "its certificate is of another fleet: " + strings.Repeat("ab", 32)}
+			Refusal: "hello refused: wire: hello: fleet file hash: found " + strings.Repeat("ab", 32) + "..., wanted 0100000000000000..."}
 		s.Neighbors[2].Refused, s.RefusedFrames = 12_345, 12_345
 		return s
 	})
 	add("serving", true, true, monitor.Serving, learning+cooldown, func(_ *sdk.Fleet, s *monitor.Status) any {
 		// This neighbor had received everything and has exited.
-		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: "it has said goodbye"}
+		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: monitor.InWords("going away")}
 		s.Waiting = []string{}
 		return s
 	})

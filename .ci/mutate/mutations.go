@@ -27,6 +27,7 @@ var mutations = []mutation{
 	{"adapter: a program may expand with another adapter", "sdk/fleetfile/adapter.go", " && spec.String() == a.String()", "", adapted},
 	{"adapter: a judge gets the numbers without expansion", "sdk/fleetfile/adapter.go", "j.Judge.Accuracy(expanded(j.adapter, c))", "j.Judge.Accuracy(c)",
 		adapted},
+	{"adapter: a query moves as few parameters as are trained", "sdk/plan/suggest.go", "math.Sqrt(k.moved())", "root", choices},
 	{"adapter: the hello has no seed", "sdk/identity.go", "a.Form, a.Dim, a.Seed, a.Of)", "a.Form, a.Dim, a.Dim, a.Of)", hellos},
 	{"broker: a repeat is always due", "transport/internal/sealed/ring.go", "now.Sub(p.at) >= p.gap", "now.Sub(p.at) >= 0", brokers},
 	{"broker: repeats do not become rarer", "transport/internal/sealed/ring.go", "max(2*p.gap, r.repeatMin)",

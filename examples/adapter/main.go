@@ -1,77 +1,101 @@
-// Command adapter adapts a frozen network to the images of eight cameras, with forward passes alone. The network was
-// trained on clean digits, and the cameras add noise. The README explains the output.
+// Command adapter adapts a frozen network to the images of eight cameras, with forward passes alone: the network was
+// trained on clean digits, and the cameras add noise. With -queries it compares estimators, and numbers of queries a
+// round, instead. The README explains both outputs.
 package main
 
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 
+	"github.com/spade-dfl/spade-edge/examples/adapter/frozen"
 	"github.com/spade-dfl/spade-edge/sdk/adapter"
 )
 
 func main() {
 	data := flag.String("data", "", "the `folder` with MNIST (default that of the module GoMNIST)")
-	each := flag.Int("each", 200, "how many `digits` each of the eight members has, at most 5000")
+	each := flag.Int("each", 200, "how many `digits` each of the eight members has, at most 5000; not for -queries")
+	queries := flag.Bool("queries", false, "compare estimators and numbers of queries a round, with few digits")
 	flag.Parse()
-	if err := demonstrate(*data, *each); err != nil {
+	var err error
+	switch {
+	case flag.NArg() > 0:
+		err = fmt.Errorf("argument %q, want flags alone", flag.Arg(0))
+	case *queries:
+		err = fewRecords(*data, complete, os.Stdout, os.Stderr)
+	default:
+		err = demonstrate(*data, *each, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "adapter:", err)
 		os.Exit(1)
 	}
 }
 
-// The settings of the two adapters. They were chosen on the first 2000 test digits, so the table reports the others.
+// The settings of the two adapters, chosen on the first 2000 test digits. The table reports the remaining ones.
 var (
-	ofBiases   = way{biases(), 1, 0.1, 20, 6}
-	ofSubspace = way{subspace(), 0.006, 0.01, 20, 0.5}
+	ofBiases   = way{frozen.Large.Biases(), 1, 0.1, 20, 6}
+	ofSubspace = way{frozen.Large.Subspace(256), 0.006, 0.01, 20, 0.5}
 )
 
-func demonstrate(data string, each int) error {
-	t, err := newTrial(data, each, 20_000, 2000)
+func demonstrate(data string, each int, out io.Writer) error {
+	t, err := newTrial(data, each, frozen.Clean, 2000)
 	if err != nil {
 		return err
 	}
 	row := func(name, numbers, privacy string, accuracy float64, more string) {
-		fmt.Printf("%-30s %8s  %-46s %5.1f %%%s\n", name, numbers, privacy, 100*accuracy, more)
+		fmt.Fprintf(out, "%-30s %8s  %-46s %5.1f %%%s\n", name, numbers, privacy, 100*accuracy, more)
 	}
-	fmt.Printf("%-30s %8s  %-46s %7s\n", "", "numbers", "privacy", "right")
-	row("the frozen network", "", "", accuracy(t.base, t.held), "")
-	row("pooled, gradients", fmt.Sprint(params), open, accuracy(tune(t.base, t.own, 5), t.held), "")
+	fmt.Fprintf(out, "%-30s %8s  %-46s %7s\n", "", "numbers", "privacy", "right")
+	row("the frozen network", "", "", t.Accuracy(t.base, t.held), "")
+	row("pooled, gradients", fmt.Sprint(t.Params()), open, t.Accuracy(t.Tune(t.base, t.own, 5), t.held), "")
 	for _, w := range []way{ofBiases, ofSubspace} {
 		d := fmt.Sprint(w.spec.Dim)
 		a, err := adapter.New(*w.spec, t.base, nil)
 		if err != nil {
 			return err
 		}
-		x := make([]float32, params)
-		a.Expand(x, tuneAdapter(a, t.own, 300))
-		row("pooled, gradients, "+w.spec.Form, d, open, accuracy(x, t.held), "")
+		x := make([]float32, t.Params())
+		a.Expand(x, t.TuneAdapter(a, t.own, 300))
+		row("pooled, gradients, "+w.spec.Form, d, open, t.Accuracy(x, t.held), "")
 		for _, privacy := range []string{open, record, client} {
-			o, err := w.train(privacy, t.base, t.own, t.held)
+			o, err := w.train(privacy, t)
 			if err != nil {
 				return err
 			}
 			row("SPADE-Edge, "+w.spec.Form, d, privacy, o.accuracy, fmt.Sprintf("  %d bytes a member and round, %d forward passes", o.bytes, o.queries))
 		}
 	}
-	fmt.Printf("all parameters would be %d bytes a member and round\n", 4*params*(members-1))
+	fmt.Fprintf(out, "all parameters would be %d bytes a member and round\n", 4*t.Params()*(members-1))
 	return nil
 }
 
-// trial has a frozen network, the noisy digits of the members, and further noisy digits for evaluation.
+// trial has a frozen network, and noisy digits: those of the members, and others for evaluation.
 type trial struct {
+	frozen.Network
 	base      []float32
-	own, held []digit
+	own, held []frozen.Digit
+	seed      uint64 // of directions and noise
 }
 
-// newTrial trains the network on clean digits, none of which belongs to a member.
+// newTrial trains the network on some clean digits that no member has.
 func newTrial(data string, each, clean, held int) (*trial, error) {
-	train, test, err := load(data)
+	if each < 1 || each > most {
+		return nil, fmt.Errorf("-each is %d, want 1..%d", each, most)
+	}
+	s, err := frozen.Open(frozen.Large, data, clean)
 	if err != nil {
 		return nil, err
 	}
-	if each < 1 || clean+members*each > len(train) || held > len(test) {
-		return nil, fmt.Errorf("-each is %d, want 1..%d", each, (len(train)-clean)/members)
-	}
-	return &trial{pretrain(train[:clean], 1), noisy(train[clean:clean+members*each], 1), noisy(test[len(test)-held:], 2)}, nil
+	return dealt(s, each, held, 0, false)
+}
+
+// most is the maximum number of digits of a member.
+const most = (60_000 - frozen.Clean) / members
+
+// dealt returns the trial of a seed.
+func dealt(s *frozen.Source, each, held int, seed uint64, validate bool) (*trial, error) {
+	own, eval, err := s.Deal(members*each, held, seed, validate)
+	return &trial{s.Network, s.Base, own, eval, 1 + seed}, err
 }

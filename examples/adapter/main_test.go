@@ -1,20 +1,22 @@
 package main
 
 import (
-	"bytes"
-	"math"
+	"io"
+	"strings"
 	"testing"
 
-	"github.com/spade-dfl/spade-edge/zoest/rng"
+	"github.com/spade-dfl/spade-edge/examples/adapter/frozen"
+	"github.com/spade-dfl/spade-edge/sdk"
+	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Eight members adapt a frozen network of 101,770 parameters to their cameras, and use only forward passes.
+// Eight members adapt a frozen network of 101,770 parameters to their cameras, with forward passes alone.
 func TestForwardPassesAdaptANetwork(t *testing.T) {
 	trial, err := newTrial("", 100, 20_000, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := accuracy(trial.base, trial.held)
+	before := trial.Accuracy(trial.base, trial.held)
 	t.Logf("before %.3f", before)
 	for _, c := range []struct {
 		name    string
@@ -22,11 +24,11 @@ func TestForwardPassesAdaptANetwork(t *testing.T) {
 		privacy string
 		gain    float64
 	}{
-		{"biases", way{biases(), 1, 0.1, 8, 6}, open, 0.05},
-		{"random subspace", way{subspace(), 0.006, 0.01, 10, 0.5}, open, 0.02},
-		{"biases", way{biases(), 1, 0.1, 8, 6}, record, 0.08},
+		{"biases", way{frozen.Large.Biases(), 1, 0.1, 8, 6}, open, 0.05},
+		{"random subspace", way{frozen.Large.Subspace(256), 0.006, 0.01, 10, 0.5}, open, 0.02},
+		{"biases", way{frozen.Large.Biases(), 1, 0.1, 8, 6}, record, 0.08},
 	} {
-		o, err := c.way.train(c.privacy, trial.base, trial.own, trial.held)
+		o, err := c.way.train(c.privacy, trial)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,35 +42,57 @@ func TestForwardPassesAdaptANetwork(t *testing.T) {
 	}
 }
 
-// The gradients that train the frozen network and the upper bounds are the derivatives of the loss.
-func TestGradient(t *testing.T) {
-	draw := rng.New(5, rng.Address{Purpose: rng.Generate})
-	x := make([]float32, params)
-	for i := range x {
-		x[i] = float32(0.1 * draw.Normal())
+// All runs of the comparison make the same number of queries, and the table has all of them.
+func TestFewRecords(t *testing.T) {
+	s := study{network: frozen.Small, dims: []int{8, 16}, each: []int{4, 6}, total: 6, queries: []int{2, 3}, scales: []scale{{1, 1}, {0.5, 2}}, seeds: 2, clean: 500, held: 50}
+	source, err := frozen.Open(s.network, "", s.clean)
+	if err != nil {
+		t.Fatal(err)
 	}
-	d := digit{at: []int{3, 400, 783}, ink: []float32{0.5, 1, 0.25}, label: 4}
-	g := make([]float32, params)
-	learn(g, x, &d, -1)
-	for _, i := range []int{3*hidden + 7, 400*hidden + 100, 783*hidden + 127, 5 * hidden, atBias + 9, atWeights + 4*hidden + 3, atWeights, atOffsets + 4, atOffsets} {
-		const h = 1e-2
-		at := x[i]
-		x[i] = at + h
-		up := loss(x, &d)
-		x[i] = at - h
-		down := loss(x, &d)
-		x[i] = at
-		if slope := (up - down) / (2 * h); math.Abs(slope-float64(g[i])) > 1e-3 {
-			t.Errorf("parameter %d: gradient %v, difference %v", i, g[i], slope)
+	trial, err := dealt(source, 4, 10, 1, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(what any, f *sdk.Fleet, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := trial.run(f)
+		if want := int64(members * 4 * s.total); err != nil || o.queries != want {
+			t.Errorf("%+v: %d queries, want %d; %v", what, o.queries, want, err)
+		}
+	}
+	for _, kind := range []zoest.Kind{sdk.EstimatorPaper, sdk.EstimatorCentered, sdk.EstimatorTracking} {
+		for _, q := range s.queries {
+			c := cell{8, 4, kind, q}
+			f, err := s.fleet(c, scale{1, 2}, 1)
+			check(c, f, err)
+		}
+	}
+	f, err := s.byDefault(8, 4, 1)
+	check("defaults", f, err)
+
+	var out strings.Builder
+	if err := fewRecords("", s, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	if len(lines) != 2+2*2*3+3 {
+		t.Errorf("%d lines, want a header, 12 rows and a note:\n%s", len(lines), &out)
+	}
+	for _, line := range lines[:2+2*2*3] {
+		if strings.Count(line, "|") != 7 {
+			t.Errorf("%q has not six columns", line)
 		}
 	}
 }
 
 func TestDemonstrateRefuses(t *testing.T) {
-	if err := demonstrate(t.TempDir(), 10); err == nil {
+	if err := demonstrate(t.TempDir(), 10, io.Discard); err == nil {
 		t.Error("a folder without MNIST")
 	}
-	if err := demonstrate("", 100_000); err == nil || !bytes.Contains([]byte(err.Error()), []byte("want 1..5000")) {
+	if err := demonstrate("", 100_000, io.Discard); err == nil || !strings.Contains(err.Error(), "want 1..5000") {
 		t.Errorf("too many digits: %v", err)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
+	"github.com/spade-dfl/spade-edge/examples/adapter/frozen"
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/adapter"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
@@ -17,22 +19,11 @@ import (
 
 const members = 8
 
-// biases describes an adapter of the network's 138 biases. They follow the weights of their layer.
-func biases() *adapter.Spec {
-	return &adapter.Spec{Form: adapter.Coords, Dim: hidden + classes, Of: params,
-		Ranges: [][2]int{{atBias, atBias + hidden - 1}, {atOffsets, params - 1}}}
-}
-
-// subspace describes an adapter of 256 numbers, which span a random subspace of the parameters.
-func subspace() *adapter.Spec {
-	return &adapter.Spec{Form: adapter.Random, Dim: 256, Of: params, Seed: 1}
-}
-
 type way struct {
 	spec      *adapter.Spec
-	step, mu  float64 // without noise: step of a round along the gradient, and smoothing radius
-	rounds    int     // without noise
-	protected float64 // step of a private run for each digit: longer, as clipping bounds a digit's slope
+	step, mu  float64 // step of a round along the gradient, and smoothing radius, in a run without noise
+	rounds    int     // likewise
+	protected float64 // the step in a record-level private run: longer, since clipping bounds the slope of each digit
 }
 
 // The privacy of a run.
@@ -42,22 +33,9 @@ const (
 	client = "each member's digits, epsilon 4, pairwise noise"
 )
 
-// fleet returns a fleet of eight members on a complete graph. Each member has each digits.
-func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
-	f := &sdk.Fleet{Run: "adapter", Dim: w.spec.Dim, Adapter: w.spec}
-	samples := make([]int, members)
-	for i := range members {
-		samples[i] = each
-		f.Members = append(f.Members, fmt.Sprintf("camera-%d", i))
-	}
-	g, err := graph.Parse("complete", members, 1)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range g.Edges() {
-		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
-	}
-	known := plan.Known{Dim: w.spec.Dim, Samples: samples, Open: true, Method: sdk.Method{Mu: admm.Schedule{w.mu}, Seed: 1}}
+// fleet returns a fleet of eight members, with each digits per member.
+func (w way) fleet(privacy string, each int, seed uint64) (*sdk.Fleet, error) {
+	known := plan.Known{Open: true, Method: sdk.Method{Mu: admm.Schedule{w.mu}, Seed: seed}}
 	switch privacy {
 	case open:
 		const tau = 4
@@ -67,10 +45,32 @@ func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
 	case record:
 		known.Method.Rounds, known.Method.Tau, known.Method.Eta = 10, 16, admm.Schedule{w.protected / w.mu}
 		known.Privacy = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 4}
-		f.Records = samples
 	case client:
 		known.Method.Rounds, known.Method.Tau = 10, 16
 		known.Privacy = sdk.Privacy{EpsilonLimit: 4, Colluders: 1}
+	}
+	return suggested(w.spec, each, known)
+}
+
+// suggested returns a fleet of eight members, a complete graph, with each digits per member, that trains the numbers of
+// an adapter with the settings that package plan chooses for what is known.
+func suggested(spec *adapter.Spec, each int, known plan.Known) (*sdk.Fleet, error) {
+	f := &sdk.Fleet{Run: "adapter", Dim: spec.Dim, Adapter: spec}
+	for i := range members {
+		f.Members = append(f.Members, fmt.Sprintf("camera-%d", i))
+	}
+	g, err := graph.Parse("complete", members, 1)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range g.Edges() {
+		f.Edges = append(f.Edges, [2]string{f.Members[e[0]], f.Members[e[1]]})
+	}
+	known.Dim, known.Samples = spec.Dim, slices.Repeat([]int{each}, members)
+	if known.Privacy.Unit == sdk.UnitRecord {
+		f.Records = known.Samples
+	}
+	if known.Privacy.Colluders > 0 {
 		known.Graph = g
 	}
 	f.Method, f.Privacy, err = plan.Suggest(known)
@@ -81,24 +81,25 @@ func (w way) fleet(privacy string, each int) (*sdk.Fleet, error) {
 }
 
 type outcome struct {
-	accuracy float64 // of the first member's final model, on digits that no member has
-	bytes    int64   // sent by a member to all neighbors in one round, without signatures
-	queries  int64   // losses asked for, by all members together
+	accuracy float64 // of the first member's final model, on the held-out digits
+	bytes    int64   // sent by a member to all neighbors in a round, without signatures
+	queries  int64   // of all members together
 }
 
-// train simulates a run of members that have equal parts of own, and evaluates the first member's model on held.
-func (w way) train(privacy string, base []float32, own, held []digit) (o outcome, err error) {
-	each := len(own) / members
-	f, err := w.fleet(privacy, each)
+// train simulates a run of members with equal parts of the trial's digits.
+func (w way) train(privacy string, t *trial) (o outcome, err error) {
+	f, err := w.fleet(privacy, len(t.own)/members, 1)
 	if err != nil {
 		return o, err
 	}
-	samples := make([]int, members)
-	for i := range samples {
-		samples[i] = each
-	}
-	cfgs, err := f.Machines(samples, func(i int) io.Reader { // only in a simulation: real nodes use random noise
-		s := rng.New(1, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
+	return t.run(f)
+}
+
+// run simulates a fleet of members with equal parts of the trial's digits, and evaluates the model.
+func (t *trial) run(f *sdk.Fleet) (o outcome, err error) {
+	each := len(t.own) / members
+	cfgs, err := f.Machines(slices.Repeat([]int{each}, members), func(i int) io.Reader { // a simulation: real nodes use their system's randomness
+		s := rng.New(t.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
 	})
 	if err != nil {
@@ -106,11 +107,11 @@ func (w way) train(privacy string, base []float32, own, held []digit) (o outcome
 	}
 	var clients []sim.Client
 	for i, cfg := range cfgs {
-		a, err := adapter.New(*w.spec, base, nil)
+		a, err := adapter.New(*f.Adapter, t.base, nil)
 		if err != nil {
 			return o, err
 		}
-		clients = append(clients, sim.Client{Config: cfg, Oracle: a.Oracle(member(own[i*each : (i+1)*each]))})
+		clients = append(clients, sim.Client{Config: cfg, Oracle: a.Oracle(frozen.Member{Network: t.Network, Digits: t.own[i*each : (i+1)*each]})})
 	}
 	network, err := sim.New(clients)
 	if err != nil {
@@ -120,18 +121,18 @@ func (w way) train(privacy string, base []float32, own, held []digit) (o outcome
 	if err := network.Run(context.Background(), nil); err != nil {
 		return o, err
 	}
-	a, err := adapter.New(*w.spec, base, nil)
+	a, err := adapter.New(*f.Adapter, t.base, nil)
 	if err != nil {
 		return o, err
 	}
-	x := make([]float32, params)
+	x := make([]float32, t.Params())
 	a.Expand(x, network.Models()[0])
-	o.accuracy, o.bytes = accuracy(x, held), network.Weight()/int64(members*f.Method.Last())
+	o.accuracy, o.bytes = t.Accuracy(x, t.held), network.Weight()/int64(members*f.Method.Last())
 	o.queries, _ = network.Queries()
 	return o, nil
 }
 
-// meter returns a function that returns the encoded length, in bytes, of a message with dim numbers.
+// meter returns a function that measures the encoded size of messages with dim numbers.
 func meter(dim int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte

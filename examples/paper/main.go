@@ -13,9 +13,10 @@
 //	hospitals  four real hospitals, each one client
 //	patients   the same hospitals, protecting each patient instead of each hospital
 //	records    SPADE-DFL and its rivals at record-level privacy
+//	adapter    a frozen network adapted to noisy digits: SPADE-DFL, averaging, and methods that send scalars alone
 //	scale      time and memory of a round as networks, models and data grow; -small: up to the third size
 //	versus     the same job by the SDK and by a plain numpy program
-//	all        everything but scale and versus, including the search for missing settings
+//	all        everything but adapter, scale and versus, including the search for missing settings
 //	report     the tables and figures of the existing runs
 //	compare    SPADE-DFL and its rivals on your own data: go run . compare -h
 //
@@ -36,6 +37,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spade-dfl/spade-edge/examples/paper/adapt"
 	"github.com/spade-dfl/spade-edge/examples/paper/compare"
 	"github.com/spade-dfl/spade-edge/examples/paper/data"
 	"github.com/spade-dfl/spade-edge/examples/paper/experiment"
@@ -69,6 +71,7 @@ var commands = map[string][]string{
 	"hospitals": nil,
 	"patients":  nil,
 	"records":   nil,
+	"adapter":   nil,
 	"all":       experiment.Tables,
 	"tune":      experiment.Tables,
 	"longer":    {experiment.Longer},
@@ -77,7 +80,7 @@ var commands = map[string][]string{
 	"versus":    nil,
 }
 
-const usage = "usage: go run . quick|tune|table2|table3|table4|figures|tradeoff|hospitals|patients|records|longer|scale|versus|all|report|" +
+const usage = "usage: go run . quick|tune|table2|table3|table4|figures|tradeoff|hospitals|patients|records|adapter|longer|scale|versus|all|report|" +
 	"compare [flags]"
 
 func run(ctx context.Context, args []string, stdout, log io.Writer) error {
@@ -122,6 +125,15 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 	}
 	given := map[string]bool{}
 	fl.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if command == "adapter" {
+		if !given["data"] { // MNIST comes with a module
+			*dir = ""
+		}
+		if !given["seeds"] {
+			*seeds = 3
+		}
+		return adapt.Run(ctx, *dir, filepath.Join(*out, "adapter"), *seeds, log)
+	}
 	if command == "quick" {
 		*out = filepath.Join(*out, "quick")
 		if !given["seeds"] {

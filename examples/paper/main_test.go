@@ -19,6 +19,7 @@ func TestUsage(t *testing.T) {
 		{"all -seeds 0", "-seeds is 0"},
 		{"all -datasets mnist,cifar", "cifar"},
 		{"table2 -only 2z", "2z"},
+		{"adapter -data none", "MNIST in none"},
 		{"table2 -methods SPADE", "SPADE"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")

@@ -14,7 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// chunk is how many parameters are processed at a time: a whole number of sign words that fits a processor's L1 cache.
+// chunk is how many parameters are processed at a time. It is a multiple of 64, the signs in a word, and small enough
+// for a processor's L1 cache.
 const chunk = 4096
 
 // Adapter expands c to x. Any goroutine may call its methods; expansions run one at a time.
@@ -28,8 +29,8 @@ type Adapter struct {
 	tile []float32  // Random: c repeated
 }
 
-// Open makes the Adapter of a spec whose files are in the folder dir. It reads the files into memory, and refuses one
-// with the wrong length or hash.
+// Open makes the Adapter of a spec whose files are in the folder dir. It reads the files into memory, and returns an
+// error if a file has the wrong length or hash.
 func Open(spec Spec, dir string) (*Adapter, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -45,7 +46,7 @@ func Open(spec Spec, dir string) (*Adapter, error) {
 	return New(spec, base, basis)
 }
 
-// read returns the count numbers of a file, or nil for a nil file.
+// read returns the count numbers of a file, or nil if f is nil. field names the file in errors.
 func (f *File) read(field, dir string, count int64) ([]float32, error) {
 	if f == nil {
 		return nil, nil
@@ -68,8 +69,8 @@ func (f *File) read(field, dir string, count int64) ([]float32, error) {
 	return x, err
 }
 
-// New makes an Adapter from numbers in memory, and keeps the slices: base is x0, or nil for zeros; basis has the rows
-// of the form Basis, and is nil for other forms. New does not check their hashes.
+// New makes an Adapter from numbers in memory. base is x0, or nil for zeros. basis has the rows of the form Basis, and
+// is nil for other forms. New keeps both slices, which the caller must not change, and does not check their hashes.
 func New(spec Spec, base, basis []float32) (*Adapter, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err

@@ -153,7 +153,7 @@ func TestExpandGolden(t *testing.T) {
 	}
 }
 
-// The tests of the Python helper have the same hashes.
+// The tests of the Python helper check the same hashes.
 func TestExpandGoldenOfPython(t *testing.T) {
 	const of = 10_001
 	base, c := make([]float32, of), make([]float32, 100)
@@ -217,7 +217,35 @@ func TestRandomSubspaceIsAnIsometryInTheMean(t *testing.T) {
 	}
 }
 
-// signs returns the signs of a seed, as the expansion of a one.
+// Moved is the mean square of what signs in c change.
+func TestMoved(t *testing.T) {
+	const draws = 200
+	for _, s := range cases(t) {
+		if s.Form == Basis {
+			continue
+		}
+		a, err := New(*s, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, x, sum := make([]float32, s.Dim), make([]float32, s.Of), 0.0
+		draw := rng.New(1, rng.Address{Purpose: rng.Generate})
+		for range draws {
+			for k := range c {
+				c[k] = float32(1 - 2*draw.IntN(2))
+			}
+			a.Expand(x, c)
+			for _, v := range x {
+				sum += float64(v) * float64(v) / draws
+			}
+		}
+		if ratio := sum / float64(s.Moved()); math.Abs(ratio-1) > 0.1 {
+			t.Errorf("%s: signs change %v in the mean square, want %d", s, sum, s.Moved())
+		}
+	}
+}
+
+// signs returns the signs of a seed: the expansion of the single number 1 in the form random.
 func signs(of int, seed uint64) []float32 {
 	a, _ := New(Spec{Form: Random, Dim: 1, Of: of, Seed: seed}, nil, nil)
 	x := make([]float32, of)

@@ -10,9 +10,9 @@
 //	basis    x = x0 + sum of c[k]*(row k of a public file)
 //
 // All forms are linear, so that the mean of the members' c yields the mean of their models. That is why lora trains
-// only one of two factors and fixes the other, like FFA-LoRA (Sun et al., "Improving LoRA in Privacy-preserving
-// Federated Learning", ICLR 2024). A step of 1 in a number of c moves each parameter that depends on it by 1 (random,
-// coords, lora), so smoothing radius and step keep their meaning.
+// only B, one of the two factors of a matrix's change, and fixes the other factor S, like FFA-LoRA (Sun et al.,
+// "Improving LoRA in Privacy-preserving Federated Learning", ICLR 2024). A step of 1 in a number of c moves each
+// parameter that depends on it by 1 (random, coords, lora), so smoothing radius and step keep their meaning.
 //
 // The form random maps a gradient g to A^T g with E|A^T g|^2 = |g|^2. Like every random subspace, it keeps the share
 // d/D of the gradient's energy in the mean (Li et al., "Measuring the Intrinsic Dimension of Objective Landscapes",

@@ -8,12 +8,12 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// room is the maximum number of parameters in the copies of x for one call of a [zoest.BatchOracle], unless the call
-// has a single query.
+// room bounds the total length of the copies of x in one call of a [zoest.BatchOracle]. A call with a single query may
+// exceed it.
 const room = 1 << 20
 
-// Oracle is an oracle of d parameters that expands each point and queries an inner oracle, of D parameters. It keeps
-// memory for one copy of x, or for several of at most 4 MiB in total, and makes no garbage. Calls run one at a time.
+// Oracle answers queries at points of d parameters: it expands each point, and queries an inner oracle of D parameters.
+// It allocates its memory once: one copy of x, or as many copies as fit 4 MiB. Calls run one at a time.
 type Oracle struct {
 	*Adapter
 	of zoest.Oracle
@@ -26,7 +26,7 @@ type Oracle struct {
 // Oracle returns an oracle that expands queries and passes them to of, in batches if of is a [zoest.BatchOracle].
 func (a *Adapter) Oracle(of zoest.Oracle) *Oracle { return &Oracle{Adapter: a, of: of} }
 
-// Loss expands a point and queries its loss.
+// Loss expands the point c, of length d, and returns the loss of the inner oracle there.
 func (o *Oracle) Loss(ctx context.Context, c []float32, sample int) (float64, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -36,7 +36,7 @@ func (o *Oracle) Loss(ctx context.Context, c []float32, sample int) (float64, er
 	return o.of.Loss(ctx, o.queries[0].Point, sample)
 }
 
-// Losses expands as many points at a time as fit; see [zoest.BatchOracle].
+// Losses expands as many points at a time as its memory holds, and queries the inner oracle; see [zoest.BatchOracle].
 func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

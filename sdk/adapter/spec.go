@@ -49,15 +49,15 @@ type File struct {
 	SHA256 string `json:"sha256"` // SHA-256 in 64 lower case hexadecimal digits
 }
 
-// Parse reads "random:DIM:SEED" or "lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,...". of is the number of the model's
-// parameters.
+// Parse returns the Spec that a text describes, "random:DIM:SEED" or "lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,...", for
+// a model with of parameters.
 func Parse(text string, of int) (*Spec, error) {
 	s := &Spec{Of: of}
 	var matrices string
 	again := "none"
 	switch s.Form, _, _ = strings.Cut(text, ":"); s.Form {
 	case Random:
-		_, _ = fmt.Sscanf(text, "random:%d:%d", &s.Dim, &s.Seed) // text that does not match is found below
+		_, _ = fmt.Sscanf(text, "random:%d:%d", &s.Dim, &s.Seed) // a mismatch is detected below
 		again = fmt.Sprintf("random:%d:%d", s.Dim, s.Seed)
 	case LoRA:
 		_, _ = fmt.Sscanf(text, "lora:%d:%d:%s", &s.Rank, &s.Seed, &matrices)
@@ -98,13 +98,29 @@ func ParseRanges(text string) (ranges [][2]int, dim int, err error) {
 	return ranges, dim, nil
 }
 
-// String returns the spec as a line of JSON. A program that expands c itself repeats it in its hello.
+// String returns the spec as a line of JSON. A program that expands c itself repeats this line in its hello.
 func (s *Spec) String() string {
 	text, _ := json.Marshal(s) // its fields can always be encoded
 	return string(text)
 }
 
-// trained returns the d that follows from Ranges or Matrices, as far as these are valid, and Dim for other forms.
+// Moved returns the squared length by which the parameters move when each number of c moves by 1 up or down, as the mean
+// over random signs. For Basis it assumes orthonormal rows, so the result is d.
+func (s *Spec) Moved() int64 {
+	switch s.Form {
+	case Random:
+		return int64(s.Of)
+	case LoRA:
+		n := int64(0)
+		for _, m := range s.Matrices {
+			n += int64(s.Rank) * int64(m.Rows) * int64(m.Columns)
+		}
+		return n
+	}
+	return int64(s.Dim)
+}
+
+// trained returns d. It computes d from Ranges or Matrices, without checking them; for other forms it returns Dim.
 func (s *Spec) trained() (d int64) {
 	switch s.Form {
 	case Coords:

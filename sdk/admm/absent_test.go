@@ -11,7 +11,7 @@ import (
 )
 
 // A member shares noise with its remaining neighbors if at most Absent neighbors are gone. Otherwise it draws as much
-// local noise as for a release without a key.
+// local noise as a release with a missing key has.
 func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 	for absent := range 3 {
 		keys := asked{}
@@ -153,9 +153,9 @@ func inverseAt(a [][]float64, i int) float64 {
 }
 
 // On random graphs with vanished members, colluders and cut edges, the exact noise that remains against an adversary
-// that sees everything is at least the effective sigma, for every member. The bound is tight: a plan for one member
-// fewer violates it. The same holds with partners instead of neighbors, where keys are missing and dropped edges change
-// nothing.
+// that sees everything is at least the effective sigma, for every member. The bound is tight: noise that is planned for
+// one absent member fewer does not suffice. The same holds with partners instead of neighbors, where a dropped edge
+// changes nothing and a missing key takes its place.
 func TestClaimHoldsWithoutTheAbsent(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 7))
 	reached, broken, planned := 0, 0, 0

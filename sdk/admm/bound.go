@@ -2,32 +2,36 @@ package admm
 
 import "math"
 
-// The public bound. Every release lies in a box around the start that follows from public numbers alone. A member clips
-// its own releases to the box and treats a neighbor's releases as if they were clipped too. So a distant release ends
-// no run, and no honest release is outside the box. See dpmech/PROOF.md, "No honest member is accused".
+// The public bound is a box around the start of the model. It follows from public numbers alone. A member clips its own
+// releases to the box, and clips each release of a neighbor before it uses it. So no honest member sends a release
+// outside the box, and a distant release of a neighbor ends no run. See dpmech/PROOF.md, "No honest member is accused".
 
-// box is the set of possible releases: each coordinate is in range, and its distance from the start is at most most.
+// box is the public bound of one release. Each coordinate is in the range of all numbers (limit or, on a grid, last),
+// and differs from the same coordinate of the start by at most most.
 type box struct {
-	most, ulps float64 // the largest distance, and the rounding error of float32 as a fraction of the start
-	step       float64 // the grid step, or 0
-	reach      float64 // most in whole grid steps
+	most, ulps float64 // the largest distance from the start, and the rounding error of float32 as a fraction of the start
+	step       float64 // Config.GridStep; 0 without a grid
+	reach      float64 // most, rounded down to whole grid steps
 	last       float64 // index of the outermost grid point
 }
 
-// farthest is the bound of a run without noise: no useful model is farther from its start.
+// farthest is the largest distance from the start, in each coordinate, in a run without noise. A useful model is never
+// that far away.
 const farthest = 1e24
 
-// boundOf returns the box of a release. It does not depend on whether the run ends early.
+// boundOf returns the box of the release with the given number. The box does not depend on whether the run ends early.
 //
 // Release k is the start plus the network's responses to everything that members added: k updates of norm at most R =
-// reach, and k times noise of standard deviation s, s^2 = sigma^2 + (N-1)*sigma_pair^2. The mean over all members takes
-// an update unchanged. In each mode of the graph, the disagreement of all N members responds with at most twice the
-// update's size (TestAnswerToAPush). Together that is at most 1+2*sqrt(N) times k*R. The noise in a coordinate is
-// Gaussian, with a standard deviation below 4.3*s*sqrt(k), and 14*s*sqrt(k)*(1+2*sqrt(N)) is more than 12 of these.
-// Rounding adds one grid step per release, or half a step per flow.
+// reach, and k times noise of standard deviation s, s^2 = sigma^2 + (N-1)*sigma_pair^2. A member's update moves the
+// mean of all models by no more than the update itself. In each mode of the graph, the disagreement of all N members
+// responds with at most twice the update's size (TestAnswerToAPush). Together that is at most 1+2*sqrt(N) times k*R.
+// The noise in a coordinate is Gaussian, with a standard deviation below 4.3*s*sqrt(k), and 14*s*sqrt(k)*(1+2*sqrt(N))
+// is more than 12 of these standard deviations. Rounding adds one grid step per release or, where releases are sums of
+// flows, half a step per flow.
 //
 // So in a run of honest members a release is clipped with probability below 1e-20. The proof that no honest member is
-// accused does not need this estimate. In a private run without Members, or with schedules, only the range is known.
+// accused does not need this estimate. In a private run with Members = 0, or with an Eta or Mu that changes from round
+// to round, the distance has no bound, and the box is only the range of numbers.
 func (c Config) boundOf(release int) box {
 	b := box{most: math.Inf(1), step: c.GridStep, reach: math.Inf(1)}
 	if c.GridStep != 0 {
@@ -60,21 +64,24 @@ func (c *Config) deviation() float64 {
 	return math.Sqrt(float64(own*own) + float64(float64(max(0, c.Members-1))*float64(pair*pair)))
 }
 
-// addition bounds what a release with data adds to a coordinate. The bound fails with probability below 1e-40.
+// addition returns an upper bound on how far update and noise of one release move a coordinate. They move it farther
+// with probability below 1e-40.
 func (c *Config) addition() float64 { return c.reach() + float64(14*c.deviation()) }
 
-// plainly is a fast sufficient test that a vector is in the box.
+// plainly is a fast test of a vector x. If it returns true, x is in the box. If it returns false, x may still be in the
+// box.
 func (c *Config) plainly(b box, x []float32) bool {
 	return b.most >= farthest && small(x) && small(c.X0)
 }
 
-// ends returns the smallest and the largest allowed value of a coordinate that starts at x0.
+// ends returns the smallest and the largest value that the box allows for a coordinate with start x0.
 func (b box) ends(x0 float32) (low, high float32) {
 	x, most := float64(x0), b.most+b.step+float64(b.ulps*math.Abs(float64(x0)))
 	return max(-limit, float32(x-most)), min(limit, float32(x+most))
 }
 
-// steps returns the smallest and the largest allowed grid step of a coordinate that starts at x0. Both lie within ends.
+// steps returns the indexes of the lowest and the highest grid point that the box allows for a coordinate with start
+// x0. Both points lie within ends.
 func (b box) steps(x0 float32) (low, high int32) {
 	at := 0.0
 	if x0 != 0 {
@@ -92,9 +99,10 @@ func (c *Config) startAt(i int) float32 {
 
 func (c *Config) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/c.GridStep)) }
 
-// Impossible returns an [ImpossibleError] if no honest member sends this payload in a [Release] message of the round,
-// whatever it received: the form is wrong, a coordinate is outside the public bound, or it moves on the grid by more
-// than the width of the bound. The result depends only on public numbers and the message, so anyone can check it.
+// Impossible returns an [ImpossibleError] if no honest member sends the payload p in its [Release] message of the
+// round, whatever messages it received: p has the wrong form or length, a coordinate of p is outside the public bound,
+// or a change on the grid exceeds the width of the bound. The result depends only on public numbers and p, so anyone
+// can check it.
 func (c *Config) Impossible(round int, p Payload) error {
 	plan, vector, grid := *c, c.Estimator.Dim, 0
 	if plan.End = 0; len(p.Grid) > 0 && c.GridStep != 0 && round <= plan.Learning() {
@@ -132,13 +140,15 @@ func (b box) less(margin float64) box {
 	return b
 }
 
-// onGrid returns the step in the box nearest to step n of a coordinate that starts at x0.
+// onGrid returns the index of the grid point in the box that is nearest to grid point n, for a coordinate with start
+// x0.
 func (b box) onGrid(x0 float32, n float64) float64 {
 	low, high := b.steps(x0)
 	return max(float64(low), min(float64(high), n))
 }
 
-// keepIn clips x to the box and reports whether x was outside. It replaces NaN by the coordinate of otherwise.
+// keepIn clips x to the box, in place, and reports whether x was outside. A NaN in x is outside, and becomes the same
+// coordinate of otherwise before it is clipped.
 func (c *Config) keepIn(b box, x, otherwise []float32) (outside bool) {
 	if c.plainly(b, x) {
 		return false
@@ -156,7 +166,8 @@ func (c *Config) keepIn(b box, x, otherwise []float32) (outside bool) {
 	return outside
 }
 
-// outgrow records that this client clipped a release of its own, if outside is true.
+// outgrow records, if outside is true, that this client clipped the release in progress to the box. Only the first such
+// release is kept.
 func (m *Machine) outgrow(outside bool) {
 	if outside && m.outgrown == 0 {
 		m.outgrown = m.round + 1

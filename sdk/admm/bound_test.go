@@ -12,7 +12,7 @@ import (
 // A member that a neighbor has driven to the edge of the public bound shows full noise there, so the checks for missing
 // noise do not exclude it. None of its releases is impossible.
 func TestRoomForNoise(t *testing.T) {
-	for _, members := range []int{0, 2} { // without a number of members the bound is the end of the grid
+	for _, members := range []int{0, 2} { // if the number of members is unknown (0), the bound is the end of the grid
 		roomForNoise(t, members)
 	}
 }
@@ -67,7 +67,7 @@ func roomForNoise(t *testing.T, members int) {
 }
 
 // The limits of a coordinate are the same for the member that clips and the member that checks. Every grid point within
-// steps is within ends. The box of a later release contains that of an earlier one.
+// steps is within ends. The box of a release contains the box of every earlier release.
 func TestBoxes(t *testing.T) {
 	for _, x0 := range []float32{0, 1, -3.7, 1e-20, 1e6, -5e6} {
 		c := Config{Estimator: zoest.Config{Dim: 1}, X0: []float32{x0}, Rounds: 100, Cooldown: 5, Members: 5, GridStep: 0.1 / 16,

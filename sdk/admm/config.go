@@ -22,7 +22,7 @@ type Config struct {
 	Rounds   int // K, at least 1
 	Mixing   int // consensus rounds after each of the K rounds; 0 or more
 	Cooldown int // C, additional consensus rounds at the end; 0 or more
-	End      int // if not 0, the last of the Rounds in a run that ends early, see [Machine.Stop]
+	End      int // if not 0, the last round with data of a run that ends early, 1..Rounds; see [Machine.Stop]
 	Tau      int // tau_i, local steps per round, at least 1
 
 	Rho  float64  // penalty parameter, > 0
@@ -30,46 +30,48 @@ type Config struct {
 	Eta  Schedule // step size eta_k, > 0
 	Mu   Schedule // smoothing radius mu_k, > 0
 
-	NonPrivate bool            // no clipping and no noise; Privacy must be empty
+	NonPrivate bool            // no clipping and no noise; Privacy must be the zero value
 	Privacy    dpmech.Gaussian // R and sigma of every round with data
-	Records    Records         // the public numbers of records, if Privacy protects each record
+	Records    Records         // the public numbers of records, if Privacy protects each record; otherwise zero
 	Noise      io.Reader       // uniform random bytes for the release noise; nil if and only if NonPrivate
-	// PairKey returns the key of the noise that this client shares with a neighbor in a release; see [dpmech.Pair]. The
-	// end with the lower number adds the noise. If any key is missing, the release has only local noise:
-	// [dpmech.Gaussian.Alone]. PairKey is nil if and only if Privacy has no pairwise noise.
+	// PairKey returns the key of the noise that this client shares with a neighbor in a release; see [dpmech.Pair]. Of
+	// the two clients, the one with the lower number adds the noise, and the other subtracts it. If any key is missing,
+	// the release has only local noise: [dpmech.Gaussian.Alone]. PairKey is nil if and only if Privacy has no pairwise
+	// noise.
 	PairKey func(peer, release int) (key [32]byte, ok bool)
-	// Partners, if not nil, lists in ascending order the clients that share noise with this one instead of its
-	// neighbors, regardless of its edges. If more keys are missing than [dpmech.Shared].Absent, the release has only
-	// local noise.
+	// Partners, if not nil, lists the clients with which this client shares noise, in ascending order. They replace the
+	// neighbors in this role: a partner need not be a neighbor, and a dropped edge does not end the sharing. If the
+	// keys of more than [dpmech.Shared].Absent partners are missing, the release has only local noise.
 	Partners []int
-	// Paired, if not nil, reports whether the keys of a release are agreed. After each start the client waits until it
-	// returns true before it makes the first release with pairwise noise.
+	// Paired, if not nil, reports whether this client and its peers have agreed on the keys of a release. If the first
+	// release after a start is private, the client does not make it before Paired returns true.
 	Paired func(release int) bool
 
 	// Releases makes messages carry the released state, the same for all neighbors, instead of m_ij of eq. (9). Each
-	// end then updates both z_ij and z_ji. The models have the same bits.
+	// end of an edge then updates both z_ij and z_ji. The models have the same bits with either kind of message.
 	Releases bool
 	// GridStep, if not 0, is the step of a grid, sigma/2^12 to sigma, to which the noised update and the public part of
-	// each private release are rounded. Cool-down releases are not rounded, because a grid would freeze disagreement at
-	// its step.
+	// each private release are rounded. Cool-down releases are not rounded, because on a grid models that differ by
+	// about one step would stop approaching each other.
 	GridStep float64
 
 	// Probe makes the client ask every neighbor, before its first release, which release of this client the neighbor
-	// holds. A later release than this client knows ends the machine with a [RollbackError]. Simulations do not need
-	// it.
+	// holds. If a neighbor holds a later release than this client knows, the machine ends with a [RollbackError].
+	// Simulations do not need Probe.
 	Probe       bool
-	Incarnation uint64 // with Probe: below 2^48, new in each process; replies to others are ignored
+	Incarnation uint64 // with Probe: below 2^48, new in each process; the machine ignores replies to another incarnation
 	// Epoch is the number of this client's earlier devices, 0..[MaxTakeovers]. If a neighbor knows a later epoch, its
-	// answer to a probe ends the machine with a [RollbackError]. In a private run only epoch 0 makes releases with
-	// data, because a lost device may already have made them.
+	// answer to a probe ends the machine with a [RollbackError]. In a private run only the device of epoch 0 makes
+	// releases with data. A later device does not, because the lost device may already have made the same releases.
 	Epoch     uint16
 	Average   bool      // computes the mean of all releases so far (after a takeover: from State.Recovered on)
-	Consensus Consensus // if not nil, the steps of mixing and cool-down; needs Releases, excludes Robust
-	Shrink    float64   // threshold of the last model, per square root of the rounds with data: see [Machine.Model]
+	Consensus Consensus // the steps of mixing and cool-down; nil: the method's own; needs Releases, excludes Robust
+	Shrink    float64   // threshold of the last model, divided by sqrt(rounds with data); see [Machine.Model]
 
-	// Robust, if not 0, is at least 1 and bounds a neighbor's total influence over the run: the neighbor moves this
-	// client no farther from the median of all neighbors than Robust times the median of their distances from it. If no
-	// neighbor exceeds that, no bit changes. If b of n neighbors are malicious and 2b < n+1, the influence of the
+	// Robust, if not 0, bounds each neighbor's total influence over the run; it must be at least 1. For each neighbor,
+	// the machine adds up how far the neighbor moved this client. It clips this total to a ball around the median of
+	// all neighbors' totals, whose radius is Robust times the median of their distances from that median. If no
+	// neighbor exceeds the radius, no bit changes. If b of n neighbors are malicious and 2b < n+1, the influence of the
 	// honest neighbors bounds that of the malicious ones. See sdk/ROBUST.md.
 	Robust  float64
 	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
@@ -79,14 +81,15 @@ type Config struct {
 // data.
 const fallbackLoss = 0.0
 
-// Learning returns the number of the last release before the cool-down: K*(1+Mixing), or End*(1+Mixing).
+// Learning returns the number of the last release before the cool-down: K*(1+Mixing), or End*(1+Mixing) in a run that
+// ends early.
 func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
 
 // Last returns the number of the last release: Learning() + C.
 func (c *Config) Last() int { return c.Learning() + c.Cooldown }
 
-// Data returns, for n = releases, how many of the releases 1 to n use data. In a private run only these have noise and
-// a cost.
+// Data returns how many of the first n releases use data, where n is the argument. In a private run only these have
+// noise and a cost.
 func (c *Config) Data(releases int) int { return min(c.rounds(), (releases+c.Mixing)/(1+c.Mixing)) }
 
 // Schedule gives a parameter per round: one value for all rounds, or one value per round.
@@ -95,7 +98,8 @@ type Schedule []float64
 // At returns the value of round k. Rounds past the end have the last value.
 func (s Schedule) At(k int) float64 { return s[min(k, len(s)-1)] }
 
-// Check returns a [setting.FieldError] for each value out of range, joined, or for a wrong number of values.
+// Check returns a [setting.FieldError] if s has neither one value nor one for each of the rounds. Otherwise it returns
+// one such error for each value out of range, joined. pkg and field name the schedule in errors.
 func (s Schedule) Check(pkg, field string, rounds int) error {
 	if len(s) != 1 && len(s) != rounds {
 		return &setting.FieldError{Package: pkg, Field: field, Found: fmt.Sprintf("a list of %d values", len(s)),
@@ -181,10 +185,11 @@ func (c Config) Validate() error {
 
 func (m *Machine) onGrid(release int) bool { return m.cfg.GridStep != 0 && release <= m.cfg.Learning() }
 
-// limit bounds every coordinate that is received or sent, so that results stay finite.
+// limit is the largest absolute value of a coordinate that is received or sent. It keeps results finite.
 const limit = 1e30
 
-// small reports whether the sum of squares shows that no number is NaN or as large as 2e18, far below all limits.
+// small reports whether the sum of squares of v is so small that no number in v is NaN or as large as 2e18, far below
+// all limits. If it returns false, v may still be within the limits.
 func small(v []float32) bool { return vec.SumSquares(v) <= 1e36 }
 
 // beyond returns the index of the first number that is NaN or exceeds most in absolute value, or -1. most is at least

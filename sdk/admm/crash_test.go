@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// play runs one world for each of count seeds, on all processors, and returns the worlds.
+// play runs count worlds, with the seeds from, from+1 and so on, on all processors, and returns them.
 func play(t *testing.T, from uint64, count int, p plant) []*world {
 	t.Helper()
 	worlds := make([]*world, count)
@@ -57,7 +57,7 @@ func TestCrashes(t *testing.T) {
 
 // The disk of any node loses confirmed writes of one file (the state, the newer or the older slot, the ledger or the
 // mark), while the node's neighbors die and forget releases. No node ever uses a round's data twice. A node whose files
-// disagree stops, or continues with the same bits. If only ledger entries and marks are lost and all continue, the
+// disagree stops, or continues with the same bits. If only ledger entries and marks are lost and no node stops, the
 // models are those of the run without faults.
 func TestOneFileLost(t *testing.T) {
 	sum := crash(t, losing, 0.5, 500_000)
@@ -68,8 +68,8 @@ func TestOneFileLost(t *testing.T) {
 	}
 }
 
-// A neighbor moves the centre of the next release to the edge of the grid, or as far as possible. No node ends because
-// of this, and no node uses a round's data twice.
+// A neighbor moves the centre of the next release to the edge of the grid, or as far toward it as a message can. No
+// node ends because of this, and no node uses a round's data twice.
 func TestCentreAtTheEdge(t *testing.T) {
 	sum := crash(t, hostile, 0.3, 300_000)
 	t.Logf("%d messages were aimed, %d releases are at the edge of their range", sum.aimed, sum.edge)
@@ -78,7 +78,8 @@ func TestCentreAtTheEdge(t *testing.T) {
 	}
 }
 
-// crash plays worlds until the number of crashes reaches share times usual, or times SPADE_CRASHES.
+// crash plays worlds until they have had enough crashes in total: usual with SPADE_LONG, otherwise a tenth of usual,
+// 20,000*share with -short, and SPADE_CRASHES*share if that variable is set.
 func crash(t *testing.T, p plant, share float64, usual int64) (sum tally) {
 	if s := os.Getenv("SPADE_CRASH_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)
@@ -151,7 +152,7 @@ func TestCalmWorld(t *testing.T) {
 	}
 }
 
-// Each mutation is detected within a few seeds, and is reported as the expected failure.
+// Each mutation is detected within a few seeds, as the kind of failure that it should cause.
 func TestPlantedFaults(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("about the tests, not the machine: SPADE_LONG=1 runs it")

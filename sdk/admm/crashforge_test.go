@@ -7,8 +7,8 @@ import (
 )
 
 // forge replaces a message of node 0 by a message of an adversary. The adversary knows everything public about the
-// receiver, in particular the centre of its next release. It decides once per incarnation and round, with rare
-// exceptions. forge returns false if the adversary waits.
+// receiver, in particular the centre of its next release. It chooses one message per incarnation and round of the
+// receiver, with rare exceptions. forge returns false if the adversary waits.
 func (w *world) forge(n *node, p *packet) bool {
 	r, m := p.msg.Round, n.m
 	if !carries(p.msg) || !n.up {
@@ -29,7 +29,7 @@ func (w *world) forge(n *node, p *packet) bool {
 }
 
 // aim invents a message that moves the centre of the receiver's next release to the edge of its range, just inside or
-// outside, or that is as large as possible. Sometimes it changes nothing.
+// outside, or a message whose numbers are as large as possible. Sometimes it returns the honest message.
 func (w *world) aim(m *Machine, p *packet) Payload {
 	made := Payload{slices.Clone(p.vector[:p.nv]), slices.Clone(p.grid[:p.ng])}
 	i := slices.IndexFunc(m.edges, func(e edge) bool { return e.peer == p.msg.From })
@@ -47,7 +47,8 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 	for c := range max(p.nv, p.ng) {
 		size, sign := float64(limit), float64(1-2*w.chance.IntN(2))
 		if m.onGrid(m.round + 1) {
-			// The edge of the grid lies between two float32 numbers; size is one of those nearest to it.
+			// The edge of the grid lies between two float32 numbers. size is one of the float32 numbers around the
+			// edge.
 			size = (gridLimit - 64*float64(w.chance.IntN(20)-3)) * step
 		} else {
 			size = limit - float64(w.chance.IntN(8)-2)*m.cfg.Privacy.Sigma

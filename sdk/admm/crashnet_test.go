@@ -2,7 +2,7 @@ package admm
 
 // packet is a message in flight.
 type packet struct {
-	msg           Message // without its slices
+	msg           Message // without Vector and Grid, whose content is below
 	vector        [worldDim]float32
 	grid          [worldDim]int32
 	nv, ng        int
@@ -12,7 +12,7 @@ type packet struct {
 	toIncarnation int // of the receiver, when it was sent
 }
 
-// departed is a release that left its node: its content, and the messages about it that each neighbor was sent.
+// departed is a release that left its node: its content, and what the node sent to each neighbor.
 type departed struct {
 	left bool
 	x    bitsOf
@@ -147,7 +147,7 @@ func (w *world) receive(n *node, p *packet) {
 			n.m.edges[i].answered = 0
 		}
 	}
-	// An answer to a probe of an earlier incarnation may lead to a false report of a damaged state.
+	// A probe reply that was meant for an earlier incarnation may lead to a false report of a damaged state.
 	if err := n.m.Receive(msg); err != nil && !w.lying() && !w.hostile() && !w.lostSlot &&
 		!(msg.Kind == ProbeReply && p.toIncarnation != n.incarnation) {
 		w.fails(refused, "node %d: %v", n.id, err)

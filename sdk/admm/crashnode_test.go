@@ -30,8 +30,8 @@ type node struct {
 	id          int
 	m           *Machine
 	up          bool
-	gone        bool // permanently, with its final model
-	halted      bool // permanently, with an error
+	gone        bool // the node has left permanently, with its final model
+	halted      bool // the node has stopped permanently, with an error
 	finished    bool
 	busy        bool // the node had a duty when it was last called
 	duty        duty
@@ -42,7 +42,7 @@ type node struct {
 	waited      int // ticks during the calm in which the node had its final model
 	final       []float32
 
-	granted bool // the machine knows that its release is reserved, and has not made it
+	granted bool // the machine knows that its release is reserved, but has not made the release yet
 	owed    int  // the release that must be marked before anything is sent
 	logs         // the rest of the disk
 	slots   [2]slot

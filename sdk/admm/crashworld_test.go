@@ -52,8 +52,8 @@ const (
 // odds are the probabilities of faults in 256ths, and the duration of the world.
 type odds struct {
 	crash, tear, rare int  // to die while busy, while writing a slot, and while waiting
-	tick, deliver     int  // of a step
-	lose, twice, late int  // of a message
+	tick, deliver     int  // of a tick and of a delivery in a step
+	lose, twice, late int  // of the loss, the repetition and the delay of a message
 	leave             bool // finished nodes leave at their own time; otherwise all stay until the calm
 	span, after       int  // steps before the calm, and after all are finished
 }
@@ -72,7 +72,7 @@ const (
 	answerAnswers         // the Resent flag, and the limit of one answer per tick, are ignored
 	leaveEarly            // a node leaves with its last release, before it holds those of its neighbors
 	noReserve             // a release is not charged
-	lyingDisk             // node 0 is told of an fsync that did not happen
+	lyingDisk             // node 0's disk confirms an fsync that did not happen
 	lyingDiskQueues       // as lyingDisk, and messages to a dead node reach its next incarnation
 	nameless              // as lyingDiskQueues, and all incarnations have the same number
 

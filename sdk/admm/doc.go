@@ -8,8 +8,8 @@
 // it is made, store it before it is sent, send, then query. The driver decides how to perform them. It may be a node
 // with websockets, or a loop that runs a thousand machines in one goroutine. The same inputs give the same bits.
 //
-// The files testdata/*.txt show the machines of a few members at work, with losses, crashes and a takeover; the first one to
-// read is round.txt.
+// The files testdata/*.txt show the machines of a few members at work, with losses, crashes and a takeover. Read
+// round.txt first.
 //
 // # A round
 //
@@ -25,7 +25,7 @@
 // local-update, private-release, message and z-update.
 //
 // A message has the number of the release that it carries, 1 to [Config.Last]. A round needs every neighbor's message
-// of the previous round, so neighbors are at most one round apart, and a neighbor's next message acknowledges this
-// client's. In a cool-down round s and nu are zero: the round uses no data and costs nothing, and the models in the
-// network converge.
+// of the previous round, so neighbors are at most one round apart, and a neighbor's message of round k+1 acknowledges
+// this client's message of round k. In a cool-down round s and nu are zero: the round uses no data and costs nothing,
+// and the models in the network converge.
 package admm

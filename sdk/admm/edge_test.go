@@ -36,7 +36,8 @@ type sighting struct {
 	steps   int32 // if it did not end: the grid point of the second release
 }
 
-// farOut is the largest centre, in grid steps. A release around it never leaves the grid and shows all of its noise.
+// farOut is the largest centre, in grid steps, around which no release leaves the grid, whatever its noise. So a
+// release there shows all of its noise.
 const farOut = gridLimit - 1 - (0.5+14)*256
 
 // attempt makes two releases. The first uses no data. For the second, the neighbor puts the centre half a sigma from
@@ -151,8 +152,8 @@ func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha f
 }
 
 // Ten thousand attempts with each of two data sets: no machine ends after a reservation, and the distribution of all
-// observations (ended or not, charged or not, the release) is within the claim for one round. The test also detects a
-// machine that ends beyond the edge and repeats the round without charge.
+// observations (ended or not, charged or not, the release) is consistent with the privacy claim for one round. The test
+// also detects a machine that ends beyond the edge and repeats the round without charge.
 func TestCrashOracle(t *testing.T) {
 	attempts := 10_000
 	if testing.Short() {

@@ -8,20 +8,20 @@ import (
 
 // Consensus defines how members move in rounds without data: by the sum of flows f_ij over the neighbors j. Each flow
 // becomes carry*f_ij + weight*(x_j - x_i). Both ends of an edge compute the same flow, to the bit and with opposite
-// signs, so the mean of all members does not move.
+// signs, so the mean of all models does not move.
 //
 // z_ij does not change during a block of mixing. The z-update after the last round of the block uses the final x: the
-// sum of p stays zero, and z_ij + z_ji = rho*(x_i + x_j) holds. The method stays stable if the block multiplies each
-// mode by a number in 0..1.
+// sum of p stays zero, and z_ij + z_ji = rho*(x_i + x_j) holds. The method stays stable if the block multiplies the
+// disagreement in each mode of the graph by a factor in 0..1.
 type Consensus interface {
-	Mixing(t, n int) (carry, weight float64) // of round t of n, from 0
-	Cooldown(t int) (carry, weight float64)  // of round t, from 0
+	Mixing(t, n int) (carry, weight float64) // coefficients of mixing round t of n, t from 0
+	Cooldown(t int) (carry, weight float64)  // coefficients of cool-down round t, t from 0
 }
 
-// mostFlow bounds a flow, in steps of the grid.
+// mostFlow bounds the absolute value of a coordinate of a flow, in grid steps.
 const mostFlow = 1 << 22
 
-// flows reports whether the release in progress, or else the next one, is computed from flows.
+// flows reports whether the release in progress, or the next release if none is in progress, is computed from flows.
 func (m *Machine) flows() bool { return m.cfg.Consensus != nil && !m.touchesData() }
 
 func (m *Machine) rate() (carry, weight float64) {
@@ -31,8 +31,8 @@ func (m *Machine) rate() (carry, weight float64) {
 	return m.cfg.Consensus.Mixing((m.round-1)%(1+m.cfg.Mixing), m.cfg.Mixing)
 }
 
-// setFlow computes the flow from a neighbor at xj. base is xj in grid steps, or nil if the neighbor ended early and its
-// release was not on the grid. On the grid, flows are whole steps.
+// setFlow updates the flow of the i-th edge, whose neighbor has the model xj. base is xj in grid steps. It is nil if
+// the release of xj was not on the grid, because the neighbor ended early. On the grid, flows are whole steps.
 func (m *Machine) setFlow(i int, xj []float32, base []int32) {
 	carry, weight := m.rate()
 	flow := part(m.flow, i, len(m.x))

@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// flowing returns the flows for the mixing and cool-down rounds of a graph.
+// flowing returns the Chebyshev coefficients of a graph, for mixing and cool-down rounds.
 func flowing(n int, edges [][2]int) Consensus {
 	g, err := graph.New(n, edges)
 	if err != nil {
@@ -18,9 +18,9 @@ func flowing(n int, edges [][2]int) Consensus {
 	return g.Chebyshev()
 }
 
-// A round of flows preserves the sum over all members, on the grid exactly. Both ends of an edge hold the same flow
-// with opposite signs. At the start of a round with data, z_ij + z_ji = rho*(x_i + x_j), and p sums to zero. The
-// cool-down removes all disagreement.
+// A round of flows preserves the sum of all models, on the grid exactly. Both ends of an edge hold the same flow with
+// opposite signs. At the start of a round with data, z_ij + z_ji = rho*(x_i + x_j), and p sums to zero. The cool-down
+// removes all disagreement.
 func TestFlows(t *testing.T) {
 	for name, c := range map[string]struct {
 		mixing int

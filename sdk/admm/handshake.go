@@ -3,8 +3,9 @@ package admm
 import "fmt"
 
 // RollbackError ends a machine if a neighbor holds a later release than the machine knows. The machine's state was
-// rolled back by a disk that lost confirmed writes, by a restored backup, or by a second device of the same name.
-// Another release of that round would use the data again. The releases up to Held count as spent.
+// rolled back by a disk that lost confirmed writes, by a restored backup, or by a second device of the same name. A
+// machine that continued would release a round a second time, and use its data again. All releases up to Held count as
+// spent.
 type RollbackError struct {
 	Client, Peer int // client numbers of this client and the neighbor
 	Held         int // the release that the neighbor holds
@@ -16,8 +17,8 @@ func (e *RollbackError) Error() string {
 		"was rolled back, and to continue would release a round twice", e.Peer, e.Held, e.Client, e.Round)
 }
 
-// Probe returns the message that tells a neighbor which of its releases this client holds and asks for the same in
-// return.
+// Probe returns a message to a neighbor. It says that held is the highest release of the neighbor that this client ever
+// held, and asks which release of this client the neighbor holds.
 func (m *Machine) Probe(peer, held int) Message {
 	return Message{Kind: Probe, From: m.client(), To: peer, Round: m.round, Held: held, Epoch: m.cfg.Epoch,
 		Incarnation: m.cfg.Incarnation}
@@ -30,7 +31,8 @@ func (m *Machine) replyTo(probe Message, held int) {
 		Epoch: probe.Epoch, Incarnation: probe.Incarnation})
 }
 
-// receiveProbe takes a neighbor's probe, sent at the neighbor's start, or its answer to a probe.
+// receiveProbe takes a neighbor's probe, which the neighbor sends when it starts, or a neighbor's answer to a probe of
+// this client.
 func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	if last := m.farEnd(); msg.Round < 0 || msg.Round > last || msg.Held < 0 || msg.Held > last {
 		return fmt.Errorf("admm: the probe of neighbor %d names releases %d and %d, want 0 to %d", msg.From, msg.Round, msg.Held, last)
@@ -42,7 +44,8 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 			return nil // meant for an earlier incarnation: the neighbor may hold more by now
 		}
 	case msg.Epoch < e.epoch:
-		// j was replaced. Its replacement device makes, or made, the release that j would make next.
+		// The sender is a device of j that was replaced. The replacement device has made, or will make, the sender's
+		// next release.
 		m.replyTo(msg, max(e.heard, min(msg.Round+1, m.last())))
 		return nil
 	case msg.Epoch > e.epoch:
@@ -68,7 +71,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	} else {
 		e.joining = 0
 		m.replyTo(msg, e.heard)
-		if m.cfg.Epoch > 0 { // j may have lost the latest epoch
+		if m.cfg.Epoch > 0 { // j may have restarted from a state without this epoch
 			e.announce = true
 			m.probe(e)
 		}
@@ -93,8 +96,9 @@ func (m *Machine) rolledBack(e *edge, held int) error {
 	return m.endUnless(e.probed, &RollbackError{Client: m.client(), Peer: e.peer, Held: held, Round: m.round})
 }
 
-// endUnless ends the machine. If the neighbor has already answered a probe, its message contradicts that answer, and
-// endUnless only refuses the message.
+// endUnless ends the machine with err unless probed is true, which means that the neighbor has already answered a
+// probe. A message that contradicts this answer must not end the machine, so endUnless returns err to refuse only the
+// message.
 func (m *Machine) endUnless(probed bool, err error) error {
 	if probed {
 		return err
@@ -103,6 +107,7 @@ func (m *Machine) endUnless(probed bool, err error) error {
 	return nil
 }
 
-// suppressed reports whether a neighbor receives only probes. Until the neighbor answers, this device may have been
-// replaced, and another device may have made the releases of the same rounds.
+// suppressed reports whether this client sends a neighbor nothing but probes, because the neighbor has not answered one
+// yet. Until it does, this device may have been replaced, and the other device may have made releases of the same
+// rounds.
 func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && !e.probed }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// probing enables Probe on the kite's machines.
+// probing turns on Probe in a client's configuration.
 func probing(i int, c *Config) { c.Probe = true }
 
 func sentTo(to int, sent []Message) []Message {
@@ -19,7 +19,8 @@ func withoutProbes(sent []Message) []Message {
 	return slices.DeleteFunc(slices.Clone(sent), func(msg Message) bool { return isProbe(msg) })
 }
 
-// must drives a machine as far as possible, or to its next release.
+// must drives a machine as far as possible, or to its next release, and returns the messages that it sent. An error
+// fails the test.
 func (net *network) must(t testing.TB, i int) []Message {
 	t.Helper()
 	sent, err := net.drive(i)
@@ -89,8 +90,8 @@ func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	}
 }
 
-// A machine that was rolled back to an empty disk or an old state stops as soon as one neighbor shows this: in an
-// answer, in the neighbor's own probe, or in a Done.
+// A machine that was rolled back to an empty disk or an old state stops as soon as one neighbor reports a later
+// release: in an answer, in the neighbor's own probe, or in a Done.
 func TestRollback(t *testing.T) {
 	net, kept := afterRounds(t, 9, probing)
 	cfg := configs(4, kite, probing)[2]
@@ -149,7 +150,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// A claim that contradicts the neighbor's earlier answer is refused: no neighbor can stop a machine at will later.
+// A neighbor has answered a probe and later claims to hold a release that the machine does not know. The machine
+// refuses this claim, so no neighbor can stop it at will.
 func TestLateClaimIsRefused(t *testing.T) {
 	want := quiet(t, probing)
 	net, _ := afterRounds(t, 4, probing)

@@ -281,7 +281,8 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 			w.failf(t, "flows between %d and %d: %v and %v", i, j, part(m.flow, k, d)[c], part(other.flow, back, d)[c])
 		}
 		if m.grid != nil && part(m.base, k, d)[c] != other.grid[c] && m.onGrid(m.round) {
-			// At the end of a run, the other member's last release is not used.
+			// At the end of a run, the other member's last release has arrived but is not used: it is not part of base
+			// yet.
 			if at := m.edges[k].at(m.round); at < 0 || part(m.base, k, d)[c]+m.held(&m.edges[k], at).Grid[c] != other.grid[c] {
 				w.failf(t, "%d has %d at step %d, and it is at %d", i, j, part(m.base, k, d)[c], other.grid[c])
 			}
@@ -291,8 +292,8 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 
 // Of 5 to 12 members, 1 to 3 are malicious and send each neighbor arbitrary messages. No honest member accuses another,
 // drops its edge, or ends, and both ends of an edge between two of them hold the same numbers. Evidence against a
-// malicious member convinces anyone. The test plays 300 worlds, 3,000 with SPADE_LONG, or SPADE_LIARS, from seed
-// SPADE_LIARS_SEED on.
+// malicious member convinces anyone. The test plays 300 worlds, or 3,000 with SPADE_LONG, or as many as SPADE_LIARS
+// says, from seed SPADE_LIARS_SEED on.
 func TestLiars(t *testing.T) {
 	count, first := 300, 0
 	if os.Getenv("SPADE_LONG") != "" && !testing.Short() {

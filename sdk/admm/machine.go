@@ -13,9 +13,9 @@ import (
 
 // Machine is one client. It is not safe for concurrent use.
 //
-// It stores the numbers of its estimator (see [zoest.Estimator]), 4d of its own, and 5d per neighbor. With Releases it
-// stores 4d per neighbor instead, and 2d more of its own. A grid adds d per neighbor. Robust adds d per neighbor and d
-// of its own. A private run adds d 64-bit integers.
+// A Machine stores the numbers of its estimator (see [zoest.Estimator]), 4d other numbers, and 5d per neighbor. With
+// Releases it stores 6d other numbers and 4d per neighbor. A grid adds d per neighbor. Robust adds d per neighbor and d
+// others. A private run adds d 64-bit integers.
 type Machine struct {
 	cfg    Config
 	est    *zoest.Estimator
@@ -27,7 +27,7 @@ type Machine struct {
 	z     []float32  // z_ij
 	peerZ []float32  // z_ji; only with Releases
 	flow  []float32  // f_ij; only with Consensus
-	base  []int32    // j's release to which its next change on the grid applies; only with Releases on a grid
+	base  []int32    // j's grid point to which j's next change on the grid applies; only with Releases on a grid
 	in    [2]Payload // received releases; nil before the first
 
 	round  int           // k: the number of releases made, and the round in progress
@@ -47,22 +47,22 @@ type Machine struct {
 	lost   int           // the second-last release, if its message was lost with a damaged state; otherwise 0
 	aimed  bool          // centre is computed, and the driver knows that it must reserve a private release
 
-	cut       map[int]int     // by edge: the first release without it; 0 while the edge is in use
-	verdicts  []Verdict       // not yet returned
+	cut       map[int]int     // by edge: the first release made without the edge; 0 while the edge is in use
+	verdicts  []Verdict       // verdicts that Verdicts has not returned yet
 	recovered int             // the release after which this device replaced a lost one, or 0
-	since     map[int]int     // by edge: the release after which both ends restart it, or restarted it; or 0
+	since     map[int]int     // by edge: the release after which both ends restart the edge, or restarted it; or 0
 	starts    map[int]Message // by edge: the neighbor's model after that release, until the edge restarts
 	stop      int             // the smallest round passed to Stop, or 0
-	early     int             // the last release, if it is earlier because a neighbor ended; or 0
+	early     int             // the last release, if this client ends earlier than planned because a neighbor ended; or 0
 	endings   map[int]int     // by edge: the release with which a neighbor ended before this client's last one, or 0
 
 	outgrown       int // the first release that was clipped to the public bound, or 0
 	compared       int // the last round whose releases were compared with the neighbors'; 0: none
 	consensusError float64
 
-	send     []Message // duties not yet returned
+	send     []Message // messages that Ready has not returned yet
 	reserve  bool      // the driver does not know yet that it must reserve the due release
-	released bool      // a release is made but not returned: the machine waits
+	released bool      // a release is made, but Ready has not reported it yet: the machine waits
 	saidDone bool
 	err      error
 	losses   []float64 // scratch space of Answer
@@ -72,14 +72,16 @@ type Machine struct {
 
 // Ready lists a driver's duties, in the order of the fields.
 type Ready struct {
-	// Reserve is the number, among the K releases with data, of the next private release, or 0. Durably charge its cost
-	// before the next call of Ready, which draws the noise. If the budget does not cover the cost, never call the
-	// machine again. From here to Released only the noise source can fail.
+	// Reserve is 0 unless the next release is private. If the next release is private, Reserve is its number among the
+	// K releases with data, counted from 1. Durably charge its cost before the next call of Ready, which draws the
+	// noise. If the budget does not cover the cost, never call the machine again. From here to Released only the noise
+	// source can fail.
 	Reserve int
-	// Released is the number of the release that was just made (Model returns it), or 0. Durably store State, then mark
-	// the release. Only then send or show it.
+	// Released is the number of the release that was just made (Model returns it), or 0. Durably store State, then
+	// durably mark the release as one that may have been sent. Only then send or show it.
 	Released int
-	// Send holds the messages to send. The machine owns the slice and the vectors. They are valid until its next call.
+	// Send holds the messages to send. The machine owns the slice and the vectors. They are valid until the machine's
+	// next call.
 	Send []Message
 	// Queries are the open queries for the oracle, at most Estimator.Window. They stay the same until Answer takes
 	// their losses.
@@ -94,7 +96,7 @@ type Status struct {
 	// Waiting lists the neighbors from which a message, or the answer to a probe, is missing.
 	Waiting   []int
 	Queries   int64 // losses requested
-	Failed    int64 // those that were unavailable and replaced (private runs only)
+	Failed    int64 // losses that were unavailable and replaced by 0 (private runs only)
 	Complete  bool  // the last release is made: the model is final
 	End       int   // the last round that uses data, if the run ends early; or 0
 	Last      int   // the number of the last release
@@ -182,7 +184,8 @@ func (m *Machine) start() {
 
 // Ready advances as far as the inputs allow, but not past a release, and returns the driver's duties. Call it until
 // there are none, then wait for an input. After an error the machine cannot continue: the noise source failed, a
-// neighbor holds an unknown release of this client, or the model of a client without neighbors diverges.
+// neighbor holds a release of this client that the client does not know, or the model of a client without neighbors
+// diverges.
 func (m *Machine) Ready() (r Ready, err error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err
@@ -203,7 +206,7 @@ func (m *Machine) Ready() (r Ready, err error) {
 	return r, nil
 }
 
-// Queries advances the local work and returns the queries of [Machine.Ready]. If there are none, call Ready.
+// Queries advances the local work and returns the open queries, as [Machine.Ready] does. If there are none, call Ready.
 func (m *Machine) Queries() []zoest.Query {
 	for m.local && m.err == nil {
 		if open := m.est.Next(); len(open) > 0 {
@@ -267,8 +270,8 @@ func Shrink(x, x0 []float32, shrink float64, rounds int) {
 	}
 }
 
-// Posted returns the message of one of the last two releases to the i-th neighbor. Until the machine begins the second
-// release after it, the slices stay valid, and other goroutines may call Posted.
+// Posted returns the message to the i-th neighbor that carries one of the last two releases. Its slices stay valid
+// until the machine begins the second release after that one. Until then, other goroutines may call Posted, too.
 func (m *Machine) Posted(i, round int) Message {
 	out := m.out[round%2]
 	if !m.cfg.Releases {
@@ -278,8 +281,8 @@ func (m *Machine) Posted(i, round int) Message {
 		Grid: out.Grid}
 }
 
-// Lend gives the machine a buffer for messages until the next Lend, and returns the previous one, so one goroutine
-// needs only one buffer for all its machines. Lend moves unsent messages to the new buffer.
+// Lend makes room the machine's buffer for messages until the next Lend, and returns the previous buffer. So one
+// goroutine needs only one buffer for all its machines. Lend moves unsent messages to the new buffer.
 //
 //go:noinline
 func (m *Machine) Lend(room []Message) []Message {
@@ -348,7 +351,7 @@ func (m *Machine) advance() error {
 				continue
 			}
 			m.commit()
-		case m.early > 0 && m.round == m.early && !m.begun: // after a restart: a neighbor may have exited
+		case m.early > 0 && m.round == m.early && !m.begun: // after a restart: neighbors may have exited, so wait for none
 			m.sayDone()
 			return nil
 		case !m.all(m.arrived):
@@ -369,7 +372,7 @@ func (m *Machine) advance() error {
 	return m.err
 }
 
-// all reports whether all neighbors outside quarantine satisfy a condition.
+// all reports whether all neighbors that are not in quarantine satisfy a condition.
 func (m *Machine) all(fulfilled func(*edge) bool) bool {
 	for i := range m.edges {
 		if !m.dropped(i) && !fulfilled(&m.edges[i]) {

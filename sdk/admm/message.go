@@ -15,14 +15,14 @@ const (
 	EdgeMessage Kind = 1  // m_ij of eq. (9) for one neighbor, in Vector
 	Done        Kind = 2  // the sender needs nothing more and is about to exit
 	Release     Kind = 3  // the release of a round, the same for all neighbors, in Vector or Grid
-	Probe       Kind = 4  // the sender just started: its round, and what it holds of the receiver
+	Probe       Kind = 4  // the sender just started: its last release, and the highest of the receiver's that it held
 	Join        Kind = 5  // the sender replaces a lost device and asks for the receiver's progress and model
 	Stand       Kind = 6  // the answer to a Join, see [Machine.Standing]
 	Conflict    Kind = 7  // evidence of equivocation, or a notice of quarantine; only for drivers
 	ProbeReply  Kind = 8  // the answer to a Probe; encoded as a Probe marked as resent
 	Start       Kind = 9  // the edge restarts after this release; carries the sender's model at that point
 	Question    Kind = 10 // asks for a member's statement of a release, see trust.Gossip; only for drivers
-	Relay       Kind = 11 // offers of other members; only for drivers
+	Relay       Kind = 11 // signed offers of other members; only for drivers
 )
 
 var kindNames = map[Kind]string{EdgeMessage: "message", Done: "done", Release: "release", Probe: "probe",
@@ -36,12 +36,12 @@ type Message struct {
 	Kind     Kind
 	From, To int // client numbers; not encoded, because the transport knows both ends
 
-	Round  int  // the release that the message is about; of Probe, ProbeReply, Done and Stand: the sender's last
+	Round  int  // the release that the message is about; of Probe, ProbeReply, Done and Stand: the sender's last release
 	Held   int  // of Probe, ProbeReply and Stand: the highest release of the receiver that the sender ever held, or 0
-	Resent bool // an EdgeMessage, Release or Done that answers a message whose sender lacks it; never answered
-	// Epoch and Incarnation are the sender's in a Probe and a Join, and the receiver's in a ProbeReply. A Stand has the
-	// Join's Incarnation and the receiver's latest Epoch that the sender knows. A Start has the sender's Epoch. See
-	// Config.
+	Resent bool // set in an EdgeMessage, Release or Done that is repeated because the receiver lacks it; never answered
+	// In a Probe and a Join, Epoch and Incarnation are those of the sender, in a ProbeReply those of the receiver. A
+	// Stand has the Join's Incarnation and the receiver's latest Epoch that the sender knows. A Start has the sender's
+	// Epoch. See Config.
 	Epoch       uint16
 	Incarnation uint64
 
@@ -56,21 +56,21 @@ type Message struct {
 
 // Signed holds data that drivers sign and check, see package signed. The machine ignores it.
 type Signed struct {
-	Own         []byte // the sender's signed release, of this round or its last
-	Proof       []byte // the receiver's signed release, as proof; of a Question: that of the member in question
+	Own         []byte // a signed release of the sender: that of Round, or the sender's last one
+	Proof       []byte // a signed release of the receiver, to prove a claim; in a Question: of the member in question
 	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
-	Countersign []byte // of a Done: the sender's countersignature of the receiver's last release
-	Offer       []byte // of a Probe, a ProbeReply and a Start: the sender's signed offer, in a run with pairwise noise
+	Countersign []byte // in a Done: the sender's countersignature of the receiver's last release
+	Offer       []byte // in a Probe, a ProbeReply and a Start: the sender's signed offer, in a run with pairwise noise
 	Stops       []byte // the early-stop requests that the sender knows; not in Join, Conflict, Question and Relay
-	Digests     []byte // see trust.Gossip; of a Question and a Conflict: which member it is about
-	Relayed     []byte // of a Relay: offers
-	Known       []byte // of a Relay: whose offers the sender holds, two bits per member: its latest device, from 1
+	Digests     []byte // see trust.Gossip; in a Question and a Conflict: the member that it is about
+	Relayed     []byte // in a Relay: the offers
+	Known       []byte // in a Relay, two bits per member: its latest device, from 1, whose offer the sender holds
 }
 
 // Payload returns the message's vectors without copying them.
 func (m *Message) Payload() Payload { return Payload{m.Vector, m.Grid} }
 
-// Payload is a release or an edge message in one of two forms. The other field is empty.
+// Payload is a release or an edge message in one of two forms: Vector or Grid. The field of the other form is empty.
 type Payload struct {
 	Vector []float32
 	Grid   []int32
@@ -83,7 +83,7 @@ func (p Payload) Equal(q Payload) bool {
 	})
 }
 
-// coordinate returns one coordinate of a model: of a vector, or of grid steps from base, nil for zeros.
+// coordinate returns coordinate c of a model: of p.Vector, or of the grid point base + p.Grid. A nil base means zeros.
 func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
 	switch {
 	case len(p.Grid) == 0:
@@ -94,7 +94,8 @@ func (m *Machine) coordinate(p Payload, base []int32, c int) float32 {
 	return m.dequantize(base[c] + p.Grid[c])
 }
 
-// square adds to sum the squared distance of a model (see coordinate) from another model; nil means zeros.
+// square returns sum plus the squared distance between two models: the one that p and base describe (see coordinate),
+// and from. A nil from means zeros.
 func (m *Machine) square(sum float64, p Payload, base []int32, from []float32) float64 {
 	for c := range m.x {
 		off := float64(m.coordinate(p, base, c))
@@ -260,9 +261,9 @@ func (m *Machine) receiveRelease(e *edge, msg *Message) error {
 	return nil
 }
 
-// checkForm returns an error if the payload of a release is invalid. The payload is that of a message from neighbor
-// from or, if from is -1, a model. A member that learned of an early end in time may send a vector instead of grid
-// steps.
+// checkForm returns an error if the payload of a release is invalid. The payload is a message of the neighbor with the
+// number from or, if from is -1, a model. A member that learned of an early end in time may send a vector instead of
+// grid steps.
 func (m *Machine) checkForm(release int, p Payload, from int) error {
 	what := func() string {
 		if from < 0 {
@@ -287,15 +288,17 @@ func (m *Machine) checkForm(release int, p Payload, from int) error {
 	return nil
 }
 
-// Tick reports that time, such as two seconds, has passed without progress. The machine repeats its last message to
-// each neighbor that has not acknowledged it, or that is one behind and will answer with the missing message.
+// Tick tells the machine that some time, such as two seconds, has passed without progress. The machine repeats its last
+// message to each neighbor that has not acknowledged it. It also repeats this message to each neighbor whose own
+// message is missing, because such a neighbor answers with the missing message.
 func (m *Machine) Tick() {
 	for i := range m.edges {
 		m.repeat(&m.edges[i])
 	}
 }
 
-// Reached reports that the connection to a neighbor just opened. The machine repeats at once what may be lost.
+// Reached tells the machine that the connection to a neighbor has just opened. The machine at once repeats the messages
+// to this neighbor that may be lost.
 func (m *Machine) Reached(peer int) {
 	if e := m.edge(peer); e != nil {
 		e.joining = 0

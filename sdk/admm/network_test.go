@@ -32,7 +32,8 @@ func lossFunc(client int, x []float32, sample int) float64 {
 	return dist / (1 + dist)
 }
 
-// configs returns a network over the given edges. Clients differ only in their number of samples.
+// configs returns the configurations of a network of n clients with the given edges. Clients differ only in their
+// number of samples.
 func configs(n int, edges [][2]int, change func(i int, c *Config)) []Config {
 	cfgs := make([]Config, n)
 	for i := range cfgs {
@@ -57,7 +58,7 @@ func configs(n int, edges [][2]int, change func(i int, c *Config)) []Config {
 	return cfgs
 }
 
-// private adds noise. Each client has its own seeded stream.
+// private returns a change that makes a configuration private. Each client has its own seeded stream of noise.
 func private(g dpmech.Gaussian) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		c.NonPrivate, c.Privacy, c.Noise = false, g, noiseOf(i)

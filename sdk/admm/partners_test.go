@@ -74,7 +74,7 @@ func TestPartnersCancel(t *testing.T) {
 	}
 }
 
-// A client shares noise with the partners whose keys it has, unless more keys are missing than members may be absent.
+// A client shares noise with the partners whose keys it has, unless more than Absent keys are missing.
 func TestMissingKeysOfPartners(t *testing.T) {
 	for absent := range 4 {
 		missing := map[[2]int]bool{}

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// onAGrid is a private configuration whose releases lie on a grid of 4 bits.
+// onAGrid returns a change that makes a configuration private, with releases on a grid of step sigma/16.
 func onAGrid(releases bool) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		private(dpmech.Gaussian{Clip: 0.3, Sigma: 0.2})(i, c)
@@ -98,8 +98,8 @@ func sign(x float64) float64 {
 	return 1
 }
 
-// If neighbors send their releases, a client knows in every round how far these are from its own release. The paper's
-// messages do not show this.
+// If neighbors send their releases, a client knows in every round how far they are from its own release. With the
+// paper's messages it does not know this distance.
 func TestConsensusError(t *testing.T) {
 	for name, change := range map[string]func(int, *Config){
 		"on a grid": onAGrid(true),

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Verdict explains why the machine put a neighbor in quarantine: no honest member makes its release, see
-// [Config.Impossible].
+// Verdict explains why the machine put a neighbor in quarantine: the neighbor sent a release that no honest member
+// makes, see [Config.Impossible].
 type Verdict struct {
 	Message // the release as received
 	Why     string
 }
 
-// ImpossibleError refuses a release that no honest member sends, whatever it received.
+// ImpossibleError refuses a release that no honest member sends, whatever messages that member received.
 type ImpossibleError struct{ error }
 
 func impossible(format string, args ...any) *ImpossibleError {
@@ -26,12 +26,12 @@ var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 // Quarantine drops the edge to a neighbor for the rest of the run. It returns the first release made without the
 // neighbor, or 0 if there is no such neighbor. A second call changes nothing.
 //
-// The client still uses the neighbor's releases that have arrived. It makes the release after the first missing one
-// without the neighbor. So the first release without the neighbor depends on what the neighbor sent and in which order,
-// and not on local work, which depends on data. From now on the client exchanges no messages with the neighbor. The
-// penalty of eq. (6) omits z_ij, and |N_i| is one less. With Config.Robust the neighbor's total influence is removed.
-// Releases share noise with the remaining neighbors, or with none once more neighbors are dropped than
-// [dpmech.Shared].Absent.
+// The client still uses the neighbor's releases that have arrived. If release r is the first one that has not arrived,
+// the client makes its release r+1 without the neighbor. So the first release without the neighbor depends on what the
+// neighbor sent and in which order, and not on local work, which depends on data. From now on the client exchanges no
+// messages with the neighbor. The penalty of eq. (6) omits z_ij, and |N_i| is one less. With Config.Robust the
+// neighbor's total influence is removed. Releases share noise with the remaining neighbors. Once more than
+// [dpmech.Shared].Absent neighbors are dropped, they share noise with none.
 //
 // Removing an edge increases no eigenvalue of the graph's Laplacian, so stable step sizes stay stable.
 func (m *Machine) Quarantine(peer int) int {
@@ -44,7 +44,7 @@ func (m *Machine) Quarantine(peer int) int {
 		if m.local || m.due { // the penalty is frozen
 			next++
 		}
-		for e.at(next-1) >= 0 { // the neighbor's release for it has arrived
+		for e.at(next-1) >= 0 { // the neighbor's message that release next needs has arrived
 			next++
 		}
 		m.cut[e.index] = next
@@ -64,7 +64,7 @@ func (m *Machine) Quarantined(peer int) int {
 // Alone reports whether the client has neighbors and all of them are in quarantine.
 func (m *Machine) Alone() bool { return len(m.edges) > 0 && m.live() == 0 }
 
-// Verdicts returns the neighbors that the machine put in quarantine since the last call.
+// Verdicts returns one verdict for each neighbor that the machine put in quarantine since the last call.
 func (m *Machine) Verdicts() []Verdict {
 	v := m.verdicts
 	m.verdicts = nil
@@ -73,10 +73,11 @@ func (m *Machine) Verdicts() []Verdict {
 
 func (m *Machine) dropped(i int) bool { return m.cut[i] > 0 }
 
-// gone reports whether the release in progress, or else the next one, is made without the i-th edge.
+// gone reports whether the release in progress, or the next release if none is in progress, is made without the i-th
+// edge.
 func (m *Machine) gone(i int) bool { return m.dropped(i) && m.cut[i] <= m.round+1 }
 
-// live returns how many edges the release in progress, or else the next one, uses.
+// live returns how many edges the release in progress uses, or the next release if none is in progress.
 func (m *Machine) live() int {
 	n := len(m.edges)
 	for i := range m.cut {

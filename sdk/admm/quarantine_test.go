@@ -39,7 +39,8 @@ func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 	}
 }
 
-// The release from which an edge is dropped depends on what the neighbor sent, and not on how far the client is.
+// The first release that a client makes without a dropped neighbor depends on what the neighbor sent, and not on how
+// far the client is when it drops the edge.
 func TestQuarantineLooksAtNoClock(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		net := newNetwork(t, configs(3, everyEdge(3), onAGrid(true)))
@@ -68,8 +69,8 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 	}
 }
 
-// Only the receivers of a jump detect it, before they use it. A client that dropped an edge, and a machine restored
-// from its state, continue with the same bits.
+// A member sends an impossible jump to some neighbors. Only these neighbors detect it, before they use it. A client
+// that dropped an edge, and a machine restored from its state, continue with the same bits.
 func TestJudge(t *testing.T) {
 	const bad, at = 2, 3
 	cfgs := configs(4, everyEdge(4), func(i int, c *Config) {

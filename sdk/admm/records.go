@@ -21,8 +21,8 @@ type Records struct {
 	Places int     // r_max, the samples per unit: 1 for a record, more for a person; 0 means 1
 }
 
-// NewRecords returns the numbers for members with each[i] records, or each[i] persons with that many places for
-// records. They are zero if each is empty.
+// NewRecords returns the public numbers of a run in which member i has each[i] units. A unit is a record or, if places
+// is above 1, a person with that many places for records. If each is empty, the result is the zero value.
 func NewRecords(each []int, places int) (r Records) {
 	if len(each) == 0 {
 		return r
@@ -64,7 +64,8 @@ func (m *Machine) each() bool { return m.cfg.Estimator.Records }
 // reach returns an upper bound on the norm of any member's update without noise.
 func (c *Config) reach() float64 { return float64(c.Privacy.Clip * float64(max(1, c.Records.Most))) }
 
-// rows returns the summands of the release in progress, or none in a round without data.
+// rows returns the records' slopes, whose sum is the update of the release in progress. There are none if a replacement
+// device makes the release (see blank).
 func (m *Machine) rows() dpmech.Rows {
 	r := dpmech.Rows{Places: m.cfg.Records.Places, Most: m.cfg.Records.Most, Factor: -m.cfg.Eta.At(m.k()) / m.cfg.Records.Mean}
 	if m.blank() {

@@ -13,17 +13,17 @@ type Influence struct {
 	Clipped int // rounds in which Config.Robust clipped the neighbor's influence
 	Last    int // the release of the last such round; 0: none
 
-	// Distance is how far from the median the neighbor would have moved this client in total by the last round, and
-	// Bound is its limit.
+	// Distance is how far the neighbor's total move by the last round would be from the median if that round clipped
+	// nothing. Bound is the largest distance that is allowed.
 	Distance, Bound float64
 
-	// Aside is true if more than four times Bound was clipped over all rounds. The neighbor is then excluded. This is
-	// decided anew in each round.
+	// Aside is true if the total distance that was clipped over all rounds exceeds four times Bound. The client then
+	// replaces the neighbor's total move by the median. This is decided anew in each round.
 	Aside bool
 
-	Still int // the release that shows that the neighbor's releases have less noise than a member's; 0: none
-	// Outside is the neighbor's first release that was clipped to the public bound, or 0. No honest member makes one.
-	// It is detected only if messages carry releases.
+	Still int // the release that proved that the neighbor's releases have less noise than an honest member's; 0: none
+	// Outside is the neighbor's first release that was clipped to the public bound, or 0. No honest member makes such a
+	// release. It is detected only if messages carry releases.
 	Outside int
 }
 
@@ -60,8 +60,9 @@ func (m *Machine) Influence(i int) Influence {
 // neighbor of which more than insistence times the radius was clipped, over all rounds, is moved to the centre instead.
 // A neighbor whose releases have too little noise (see look) no longer counts, as if it had never been a neighbor.
 //
-// The z of both ends follow eq. (10): z_ij + z_ji = rho*(x_i + x_j) holds, and a lost device can be restored. All of
-// this is a function of earlier received and released data, and costs no privacy: dpmech/PROOF.md, step 5.
+// Clipping leaves the updates of z_ij and z_ji by eq. (10) unchanged: z_ij + z_ji = rho*(x_i + x_j) holds, and a lost
+// device can be restored. All of this is a function of earlier received and released data, and costs no privacy:
+// dpmech/PROOF.md, step 5.
 type robust struct {
 	moved    []float32 // d numbers per edge, concatenated, see part
 	centre   []float32
@@ -72,8 +73,9 @@ type robust struct {
 	seen     []Influence
 }
 
-// insistence is how many radii of an honest member may be clipped in a run. Of the values 1, 2, 4 and 8, this one costs
-// an honest run on a sparse graph least and still stops every attacker that drags the model away.
+// insistence times the radius is the total distance that may be clipped from a neighbor's moves in a run before the
+// neighbor is excluded. Of the values 1, 2, 4 and 8 that were tried, 4 disturbs an honest run on a sparse graph least
+// while still stopping every attacker that drags the model away.
 const insistence = 4
 
 func newRobust(cfg Config) *robust {
@@ -87,9 +89,10 @@ func newRobust(cfg Config) *robust {
 	return r
 }
 
-// look compares a neighbor's release with the previous one. It excludes the neighbor permanently if one release has too
-// little noise (see still), or if all releases together do: the bits of evidence start at c = start, never fall below
-// 0, and reach h + c (sdk/ROBUST.md, Lemma 1). h makes the failure probability over all pairs of members 2^-20 per run.
+// look compares a neighbor's release with the neighbor's previous release. It excludes the neighbor permanently if one
+// release has too little noise (see still), or if all releases together do: the bits of evidence start at c = start,
+// never fall below 0, and reach h + c (sdk/ROBUST.md, Lemma 1). With this h, the evidence excludes any honest member of
+// a run with probability at most 2^-20.
 func (m *Machine) look(i int, steps []int32) {
 	r, seen := m.robust, &m.robust.seen[i]
 	if y, n := m.shown(steps); n > 0 {
@@ -108,13 +111,13 @@ func (m *Machine) look(i int, steps []int32) {
 	}
 }
 
-// shown returns the noise that a neighbor's release shows, and the number of coordinates; zeros if the release needs no
-// noise.
+// shown returns y, an upper bound on the squared distance between a neighbor's release and its previous release, in
+// units of the noise variance, and n, the number of coordinates. Both are 0 if the release needs no noise. steps is the
+// change on the grid.
 //
-// The squared distance from the previous release, in units of the variance, is stochastically at least a chi-square
-// variable with n degrees of freedom, wherever the public part lies. shown returns this or more: rounding removes at
-// most half a grid step per coordinate. With pairwise noise the variance is the part that the run's assumed colluders
-// do not know.
+// Wherever the public part lies, the true squared distance is stochastically at least a chi-square variable with n
+// degrees of freedom. y is at least the true one, because it adds the half grid step per coordinate that rounding may
+// have removed. With pairwise noise the variance is the part that the run's assumed colluders do not know.
 func (m *Machine) shown(steps []int32) (y, n float64) {
 	c := m.cfg
 	if c.NonPrivate || len(steps) == 0 || c.Data(m.round) == c.Data(m.round-1) {
@@ -129,9 +132,10 @@ func (m *Machine) shown(steps []int32) (y, n float64) {
 	return float64(y * y), n
 }
 
-// still reports whether one release shows less noise than a member's. A chi-square variable with n degrees of freedom
-// is at most n*t, t < 1, with probability at most exp(-(n/2)(t-1-ln t)), which must not exceed exp(-17). A bound with
-// the same bits on every processor replaces the logarithm: -ln t >= 32(1-s)/(1+s), s the sixteenth root of t.
+// still reports whether a release has less noise than an honest member's, given y and n of shown. A chi-square variable
+// with n degrees of freedom is at most n*t, t < 1, with probability at most exp(-(n/2)(t-1-ln t)). still returns true
+// if this is below exp(-17). A bound with the same bits on every processor replaces the logarithm: -ln t >=
+// 32(1-s)/(1+s), s the sixteenth root of t.
 func still(y, n float64) bool {
 	t := y / n
 	root := math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(t))))
@@ -164,14 +168,14 @@ func (m *Machine) bound() {
 	}
 }
 
-// movedNext returns the i-th neighbor's total move including this round, without clipping.
+// movedNext returns coordinate c of the i-th neighbor's total move, including this round, before clipping.
 func (m *Machine) movedNext(i, c int, gain float64) float64 {
 	d := len(m.x)
 	return float64(m.robust.moved[i*d+c]) + float64(gain*float64(m.pull(part(m.z, i, d), c)))
 }
 
-// spreadOut computes the median of the neighbors' total moves, each neighbor's distance from it, and the allowed
-// distance.
+// spreadOut computes the median of the neighbors' total moves and each neighbor's distance from it. It returns the
+// radius: the largest distance that is allowed.
 func (m *Machine) spreadOut(gain float64) (radius float64) {
 	r, d := m.robust, len(m.x)
 	clear(r.distance)
@@ -212,7 +216,7 @@ func (m *Machine) cutBack(radius float64) (clipped bool) {
 	r, d := m.robust, len(m.x)
 	for i, distance := range r.distance {
 		seen := &r.seen[i]
-		if m.absent(i) { // its total move is removed once
+		if m.absent(i) { // its total move is removed from the penalty, once
 			seen.Distance, seen.Bound, seen.Aside = 0, 0, !m.gone(i)
 			clipped = clipped || seen.Aside || slices.ContainsFunc(part(r.moved, i, d), func(x float32) bool { return x != 0 })
 			continue
@@ -230,7 +234,7 @@ func (m *Machine) cutBack(radius float64) (clipped bool) {
 	return clipped
 }
 
-// boundedPenalty recomputes the penalty without the excess.
+// boundedPenalty recomputes the penalty with each neighbor's total move clipped to the radius.
 func (m *Machine) boundedPenalty(radius, gain float64) {
 	r, d := m.robust, len(m.x)
 	clear(m.p)

@@ -179,8 +179,8 @@ func TestRobustSetsAside(t *testing.T) {
 	}
 }
 
-// A member whose release shows less noise than it should is detected. An honest member is never detected, wherever it
-// moves.
+// A member that sends one release with much less noise than required is detected. An honest member is never detected,
+// wherever it moves.
 func TestRobustStill(t *testing.T) {
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
 	for _, c := range []struct {
@@ -214,15 +214,15 @@ func TestRobustStill(t *testing.T) {
 	}
 }
 
-// A member whose releases together have too little noise is excluded permanently, even if it starts late or once shows
-// much noise. An honest member never is.
+// A member whose releases together have too little noise is excluded permanently, even if it withholds noise only late
+// in the run, or once sends a release far from the previous one. An honest member is never excluded.
 func TestRobustQuiet(t *testing.T) {
 	const d, sigma, step, rounds = 6, 0.2, 0.2 / 16, 300
 	chance := rng.New(2, rng.Address{Purpose: rng.Fault})
 	for _, c := range []struct {
 		share     float64 // of the required standard deviation
 		honest    int     // earlier releases with full noise
-		effective float64 // in standard deviations; with pairwise noise
+		effective float64 // required standard deviation with pairwise noise, in units of sigma; 0: no pairwise noise
 		jump      int     // the release with a far jump, or 0
 		want      int     // the last release that may detect it; 0: never
 	}{
@@ -351,9 +351,9 @@ func TestRobustJump(t *testing.T) {
 	}
 }
 
-// boundOf relies on this: in each mode of the graph, x(k+1) = q*(x(k) - g*(x(k) + X(k-1)/2)), with X the sum of the x,
-// responds to one push of size 1 with at most 2, for every gain g at which the network is stable and every factor q
-// that a block of mixing leaves of a mode.
+// boundOf relies on a bound for each mode of the graph: the recursion x(k+1) = q*(x(k) - g*(x(k) + X(k-1)/2)), with X
+// the sum of all x so far, responds to one push of size 1 with at most 2. This holds for every gain g at which the
+// network is stable, and for every factor q by which a block of mixing multiplies a mode.
 func TestAnswerToAPush(t *testing.T) {
 	worst := 0.0
 	for _, q := range []float64{1, 0.9, 0.5, 0.1, 0} {

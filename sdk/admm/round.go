@@ -32,10 +32,11 @@ func (m *Machine) startRound() {
 // k returns the index, from 0, of the round of Algorithm 1 in progress, or of the last one.
 func (m *Machine) k() int { return max(1, m.cfg.Data(m.round+1)) - 1 }
 
-// touchesData reports whether the release in progress is one of the K of Algorithm 1.
+// touchesData reports whether the release in progress is one of the K releases with data.
 func (m *Machine) touchesData() bool { return m.cfg.Data(m.round+1) > m.cfg.Data(m.round) }
 
-// blank reports whether the round in progress has noise but no data, because a lost device may have made its release.
+// blank reports whether the round in progress has noise but no data. This is so on a replacement device in a private
+// run, because the lost device may already have made the same release with data.
 func (m *Machine) blank() bool { return !m.cfg.NonPrivate && m.cfg.Epoch > 0 }
 
 // penalty sets p = rho*|N_i|*x - sum_j z_ij, eq. (6), penalty, with the neighbors in ascending order.
@@ -76,7 +77,8 @@ func (m *Machine) nextStage() {
 }
 
 // aim computes the centre of eq. (8), x_i,k - tau*eta*mu*beta*p, before a release is reserved. A client without
-// neighbors ends here if its own steps diverge. Neighbors cannot end it, because release clips to the public bound.
+// neighbors ends here if its own steps diverge. Neighbors cannot end the client, because release clips to the public
+// bound.
 func (m *Machine) aim() {
 	m.aimed = true
 	copy(m.centre, m.x)
@@ -142,9 +144,9 @@ func (m *Machine) commit() {
 //
 // A neighbor, which can choose the centre, must learn nothing about data or noise from a failure after the draw. So a
 // private release fails only if noise is unavailable, before the update is read. The centre is clipped to an inner box
-// that leaves room for noise, which neighbors check. The sum is clipped to the public bound, and messages and z are
-// clamped; both depend only on the release. So the state can be encoded whatever was drawn. A client without neighbors
-// and noise ends with an error if its update leaves the range.
+// that leaves room for noise, because neighbors check that a release shows its noise. The sum is clipped to the public
+// bound, and messages and z are clamped; both depend only on the release. So the state can be encoded whatever was
+// drawn. A client without neighbors and noise ends with an error if its update leaves the range.
 func (m *Machine) release() error {
 	k, bound := m.round, m.cfg.boundOf(m.round+1)
 	inner := bound
@@ -192,8 +194,8 @@ func (m *Machine) release() error {
 }
 
 // noise returns clip and noise of the release in progress, and the keys of pairwise noise, which the caller clears. The
-// release has only local noise if a neighbor's key is missing, or if more neighbors or partners' keys are missing than
-// [dpmech.Shared].Absent.
+// release has only local noise if a neighbor's key is missing or more than [dpmech.Shared].Absent neighbors are
+// dropped. With Config.Partners, it has only local noise if the keys of more than Absent partners are missing.
 func (m *Machine) noise() (g dpmech.Gaussian, pairs []dpmech.Pair) {
 	if g = m.cfg.Privacy; m.cfg.PairKey == nil {
 		return g, nil
@@ -236,7 +238,7 @@ const gridLimit = 1 << 30
 // quantize returns the index of the grid point nearest to x.
 func (m *Machine) quantize(x float32) float64 { return math.RoundToEven(float64(x) / m.cfg.GridStep) }
 
-// clamp limits numbers to the range, identically at both ends of an edge.
+// clamp limits numbers to -limit..limit. Both ends of an edge do this to the same numbers.
 func clamp(x []float32) {
 	if small(x) {
 		return
@@ -282,7 +284,7 @@ func (m *Machine) message(dst, z, x []float32) {
 // releases, it computes m_ji from z_ji as the neighbor does, and also updates z_ji.
 func (m *Machine) updateZ() {
 	flows, bound := m.flows(), m.cfg.boundOf(m.round)
-	mij, mji, kept := m.p, m.phi, m.s // unused between two rounds
+	mij, mji, kept := m.p, m.phi, m.s // scratch space, unused between two rounds
 	for i := range m.edges {
 		e := &m.edges[i]
 		at := e.at(m.round)
@@ -320,7 +322,7 @@ func (m *Machine) updateZ() {
 	}
 }
 
-// taken stores in room, and returns, a neighbor's model after a release, clipped to the bound. It moves base, the
+// taken stores in room, and returns, a neighbor's model after a release, clipped to the bound. It updates base, the
 // neighbor's grid point.
 func (m *Machine) taken(i int, in Payload, base []int32, bound box, room []float32) []float32 {
 	outside := false
@@ -362,7 +364,8 @@ func halve(z, msg []float32) {
 	vec.Scale(z, 0.5)
 }
 
-// sayDone tells every neighbor, once, that the last message from it has arrived.
+// sayDone sends every neighbor, once, a Done: the neighbor's last message has arrived, and this client needs nothing
+// more.
 func (m *Machine) sayDone() {
 	if m.saidDone {
 		return

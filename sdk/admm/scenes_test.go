@@ -81,8 +81,8 @@ func (s *scene) say(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
-// list prints that something concerns a member. If the same was just printed for another member, list adds the member
-// to that line.
+// list prints what a member does or has, as a line "what member". If the last line has the same what, list adds the
+// member to it.
 func (s *scene) list(what string, member int) {
 	if last := &s.lines[len(s.lines)-1]; strings.HasPrefix(*last, what) {
 		*last += ", " + name(member)
@@ -110,7 +110,7 @@ func names(members []int) string {
 	return strings.Join(list, ", ")
 }
 
-// what describes a message.
+// what returns the words that name a message in the output.
 func (p *player) what(msg Message) string {
 	switch {
 	case isProbe(msg):

@@ -27,8 +27,8 @@ import (
 //   - no device makes two different releases of one round, with or without data;
 //   - nothing of a release leaves before it is stored and, if it has data, charged and marked;
 //   - a device that took over requests no loss, and sends nothing before the whole run is charged;
-//   - a ledger has no more entries than releases with data, except one that was reserved when the process died, or all
-//     of them after a takeover;
+//   - a ledger has one entry per release with data that was made, and at most one more, which was reserved when the
+//     process died; after a takeover it has an entry for every release with data of the run;
 //   - a disk that keeps what it confirms is never mistaken for one that was rolled back.
 type siege struct {
 	seed    uint64
@@ -179,8 +179,9 @@ var siegeFaults = []string{"send before store", "send before mark", "nothing is 
 	"take over for nothing", "take over with data", "start anew after a damaged state", "start anew on another device",
 	"charge what is claimed"}
 
-// While writes fail, processes die, edges are dropped and devices are replaced, the adversary gets no second use of the
-// data and no charge without a release. 4,000 worlds, or SPADE_WORLDS, from seed SPADE_WORLD_SEED on. The long run:
+// While writes fail, processes die, edges are dropped and devices are replaced, the adversary cannot make a member use
+// the data of a round twice, or charge a release that it does not make. The test plays 4,000 worlds, or as many as
+// SPADE_WORLDS says, from seed SPADE_WORLD_SEED on. The long run:
 //
 //	SPADE_WORLDS=1000000 go test -run TestWorldsOfOneMember -v -timeout 30m ./sdk/admm
 func TestWorldsOfOneMember(t *testing.T) {

@@ -212,7 +212,8 @@ func (w *siege) payload(d *device, grid bool) (p Payload) {
 	return p
 }
 
-// echo sends the member one of its own messages, unchanged or with another number.
+// echo returns to the member one of its own messages as if it came from a neighbor, sometimes with another kind, round
+// or epoch.
 func (w *siege) echo(d *device) Message {
 	m := w.sent[w.chance.IntN(len(w.sent))]
 	m.From, m.To = w.neighbor(), 1

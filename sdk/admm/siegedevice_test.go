@@ -34,7 +34,7 @@ type device struct {
 	shown  map[place]content
 }
 
-// lines is the run's part of a ledger, and its mark.
+// lines is the part of a ledger that belongs to the run, and the run's mark.
 type lines struct {
 	reserved, marked int
 	drawing          bool    // a release was reserved and is not stored yet
@@ -42,7 +42,7 @@ type lines struct {
 	made             int     // the number of rounds with a stored release with data
 	whole            bool    // a takeover charged the run
 	broken           bool    // a takeover could not finish charging
-	by               *device // the device that has it open
+	by               *device // the device whose process has the ledger open
 }
 
 type stored struct {
@@ -56,7 +56,7 @@ var errDead = errors.New("dead")
 
 func (d *device) fresh() bool { return !d.slots[0].there && !d.slots[1].there }
 
-// newest returns the newest stored state, and the one before.
+// newest returns the newest stored state, and the state stored before it.
 func (d *device) newest() (newest, before *stored) {
 	for i := range d.slots {
 		if s := &d.slots[i]; s.there && (newest == nil || s.Round > newest.Round) {

@@ -18,10 +18,11 @@ type State struct {
 
 	Queries, Failed int64 // for Status
 	// Recovered is the release after which this device replaced a lost one, see [TakeOver], or 0. After a takeover,
-	// Mean is the mean of the releases from then on, and after release Recovered, Delta is where the device started.
+	// Mean is the mean of the releases from Recovered on. In the state of release Recovered itself, Delta is the grid
+	// point at which the device started.
 	Recovered int
 	End       int // the last round that uses data, if the run ends early, see [Machine.Stop]; or 0
-	Early     int // the last release, if it is earlier because a neighbor ended; or 0
+	Early     int // the last release, if this client ends earlier than planned because a neighbor ended; or 0
 }
 
 // EdgeState is what a client stores about a neighbor.
@@ -31,7 +32,7 @@ type EdgeState struct {
 	Z          []float32 // z_ij
 	PeerZ      []float32 // z_ji; nil without Config.Releases
 	Flow       []float32 // f_ij; nil without Config.Consensus
-	Base       []int32   // the release to which the neighbor's next grid change applies; nil without Releases on a grid
+	Base       []int32   // the neighbor's grid point to which its next change applies; nil without Releases on a grid
 	Epoch      uint16    // the latest known epoch of the neighbor
 	Moved      []float32 // how far the neighbor moved the client in total; nil without Config.Robust and after a takeover
 	Cut        float32   // the total distance that was clipped from Moved; 0 or more
@@ -61,8 +62,9 @@ func (m *Machine) State() State {
 }
 
 // Restore returns a machine that continues after the release of a stored state, with the same bits as without
-// interruption. before is the previous release's state, which a neighbor may still need. It may be nil if a crash
-// damaged it while newest was being stored, because then every neighbor has the previous release. Restore copies both.
+// interruption. before is the state of the previous release, whose message a neighbor may still need. It may be nil if
+// a crash damaged it while newest was being stored, because then every neighbor has the previous release. Restore
+// copies both.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	if newest.End > 0 {
 		cfg.End = newest.End

@@ -33,7 +33,8 @@ func (b *byRound) Read(p []byte) (int, error) {
 	return s.Read(p)
 }
 
-// reborn returns a machine from stored states, or a fresh one, with noise by round.
+// reborn returns a machine restored from stored states, or a new machine if there are none. Its noise depends only on
+// client and round.
 func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
 	t.Helper()
 	noise := &byRound{client: int(cfg.Estimator.Client)}
@@ -55,9 +56,9 @@ func reborn(t testing.TB, cfg Config, kept ...State) *Machine {
 	return m
 }
 
-// Every client dies after each of its releases and restarts from its store. Every other time the newest state is only
-// half written, so that the client restarts from the state before, without an older one. The models are those of the
-// undisturbed run, for every payload.
+// Every client dies after each of its releases and restarts from its store. After every second release the write of the
+// newest state is torn, so the client restarts from the previous state alone. The models are those of the undisturbed
+// run, for every payload.
 func TestRestoreAfterEveryRelease(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -115,7 +116,7 @@ func TestRestoreAfterEveryRelease(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if net.machines[i].round > before { // dead before anything is sent
+				if net.machines[i].round > before { // the client dies before it sends anything
 					if (step+i)%4 < 2 {
 						torn++
 						net.machines[i] = reborn(t, cfgs[i], kept[i][:min(len(kept[i]), 1)]...)

@@ -5,8 +5,8 @@ package admm
 // progress. So a neighbor may end earlier or later than this client, and the machine waits for no release after a
 // neighbor's end.
 //
-// A client reports its end only with a release whose stored state includes the end: a neighbor may then exit, and could
-// not answer a client that restarted and had forgotten the end.
+// A client reports its end only with a release whose stored state includes the end. After this report a neighbor may
+// exit, and can no longer answer a client that restarts. So a client that restarts must still know of the end.
 
 func (c *Config) rounds() int {
 	if c.End > 0 {
@@ -15,9 +15,10 @@ func (c *Config) rounds() int {
 	return c.Rounds
 }
 
-// Stop makes a round of Config.Rounds, counted from 1, the last that uses data, or the current round if that is later,
-// and returns the resulting round. Mixing and cool-down follow as planned. A later call may make the end earlier but
-// never later. Do not call Stop between a Ready that reserves a release and the next Ready.
+// Stop makes round last of Config.Rounds, counted from 1, the last round that uses data. If the current round is later,
+// Stop makes the current round the last. It returns the resulting round. Mixing and cool-down follow as planned. A
+// later call may make the end earlier but never later. Do not call Stop between a Ready that reserves a release and the
+// next Ready.
 func (m *Machine) Stop(last int) int {
 	last = max(1, min(last, m.cfg.Rounds))
 	if m.stop == 0 || last < m.stop {
@@ -44,8 +45,8 @@ func (m *Machine) last() int {
 	return m.cfg.Last()
 }
 
-// ends returns the first and the last release with which a neighbor may have ended. They differ if a client learned of
-// the early end late.
+// ends returns the first and the last release with which a neighbor may have ended. They differ if this client or the
+// neighbor may have learned of an early end late.
 func (m *Machine) ends() (first, last int) {
 	first, last = m.last(), m.last()
 	if m.stop == 0 {

@@ -17,8 +17,8 @@ func stopConfigs(grid bool) []Config {
 	})
 }
 
-// A machine that learns of an early end in the last round or before, in a round with data or of mixing, ends with the
-// bits of a machine that knew the end from the start. Its memory and messages keep their form.
+// Machines learn of an early end during the last round with data or before, in a round with data or of mixing. They end
+// with the same bits as machines that knew the end from the start.
 func TestStop(t *testing.T) {
 	for _, grid := range []bool{false, true} {
 		for _, mixing := range []int{0, 2} {

@@ -12,7 +12,8 @@ import (
 //   - It starts from a public point, the median of its neighbors' models ([TakeOver]).
 //   - Both ends restart each of its edges after release S, with z_ij = z_ji = rho*(x_i + x_j)/2, computed from the same
 //     two vectors in Start messages: z_ij + z_ji = rho*(x_i + x_j) holds to the bit, and sum_i p_i = 0 again.
-//   - Until then a neighbor uses the lost device's releases that have arrived, in order, and does not wait for others.
+//   - Up to release S a neighbor uses the lost device's releases that have arrived, in order, and does not wait for
+//     others.
 //   - In a private run the replacement device's updates are zero, plus the same noise as any member's.
 //
 // The releases before S depend on when the device was lost. Those after S depend only on the releases before S.
@@ -80,8 +81,8 @@ func (m *Machine) arrived(e *edge) bool {
 }
 
 // TakeOver returns the machine of a replacement device, from the Stand messages of at least one neighbor, in any order.
-// cfg.Epoch must be 1..[MaxTakeovers], and cfg.Releases must be set. Store and show [Machine.State] before calling
-// Ready.
+// cfg.Epoch must be 1..[MaxTakeovers], and cfg.Releases must be set. Before the first call of Ready, store and show
+// [Machine.State] as after a release.
 func TakeOver(cfg Config, neighbors []Message) (*Machine, error) {
 	switch {
 	case !cfg.Releases || cfg.Epoch < 1 || cfg.Epoch > MaxTakeovers:
@@ -145,7 +146,8 @@ func (m *Machine) checkPlace(round int, at Payload) error {
 	return nil
 }
 
-// stand puts the client at the coordinate-wise median of its neighbors' models, which no single liar can choose.
+// stand puts the client at the coordinate-wise median of its neighbors' models, so that no single malicious neighbor
+// can choose the point.
 func (m *Machine) stand(neighbors []Message) {
 	values := make([]float64, len(neighbors))
 	for c := range m.x {
@@ -242,7 +244,7 @@ func (m *Machine) answerStart(e *edge) {
 	}
 }
 
-// begin initializes the edge that restarts after this round's release, as the other end does.
+// begin initializes the edge that restarts after this round's release, with the same numbers as the other end.
 func (m *Machine) begin(e *edge) {
 	at, d := m.starts[e.index], len(m.x)
 	delete(m.starts, e.index)

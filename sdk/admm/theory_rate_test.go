@@ -144,7 +144,7 @@ func (p *study) criterion(t *testing.T, steps, tau int, seed uint64) (s float64,
 //
 //	SPADE_FIGURES=1 go test -run TestRateOfLocalSteps -v -timeout 30m ./sdk/admm
 //
-// This also reports the slope of log S_K over log T next to the bound's -1/3.
+// This command also logs the slope of log S_K over log T next to the bound's -1/3.
 func TestRateOfLocalSteps(t *testing.T) {
 	budgets, seeds := []int{1000, 3375}, 1
 	figure := os.Getenv("SPADE_FIGURES") != ""

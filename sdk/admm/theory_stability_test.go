@@ -150,7 +150,7 @@ func TestStabilityLimitByBisection(t *testing.T) {
 // With unequal tau_i each client has its own gain, a_i = tau_i*beta*eta*mu, and M_lambda no longer applies. But in the
 // variables A^(-1/2)*x and A^(1/2)*lambda, A the diagonal matrix of the a_i, the recursion is the same with S =
 // A^(1/2)*L*A^(1/2) instead of a*L. So the limit is rho*lambda_N(S) = 8/3, which the machines confirm to three digits.
-// The paper's theorem covers this case only with the largest tau_i in place of all. As lambda_N(S) <= max a_i *
+// The paper's theorem covers this case only with every tau_i replaced by the largest. As lambda_N(S) <= max a_i *
 // lambda_N, that is safe but not sharp.
 func TestStabilityLimitWithUnequalTau(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
@@ -208,7 +208,7 @@ func TestDecayRate(t *testing.T) {
 		for _, share := range []float64{0.3, 0.7, 0.95} {
 			t.Run(spec+" at "+strconv.FormatFloat(share, 'g', -1, 64), func(t *testing.T) {
 				a := g.Gain(share, kickedRho)
-				slow := 1 // the first or the last of the modes above the mean
+				slow := 1 // index of the slowest mode: the first or the last one, except the mode of the mean
 				if graph.Contraction(a, kickedRho, values[n-1]) > graph.Contraction(a, kickedRho, values[1]) {
 					slow = n - 1
 				}

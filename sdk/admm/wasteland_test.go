@@ -261,8 +261,8 @@ func (w *wasteland) check() {
 }
 
 // All worlds finish: no member waits, both ends of every edge agree to the bit, no device makes a release twice, and in
-// a private run no device that took over requests a loss. The test plays 300 worlds, 10,000 with SPADE_LONG, or
-// SPADE_RECOVERIES, from seed SPADE_RECOVERY_SEED on.
+// a private run no device that took over requests a loss. The test plays 300 worlds, or 10,000 with SPADE_LONG, or as
+// many as SPADE_RECOVERIES says, from seed SPADE_RECOVERY_SEED on.
 func TestTakeovers(t *testing.T) {
 	count, first := 300, 0
 	if os.Getenv("SPADE_LONG") != "" && !testing.Short() {

@@ -33,10 +33,10 @@ func (r *Report) LedgerHead() *dpmech.Head {
 // Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts only the fleet and
 // keys, which returns a member's valid keys. The error names each wrong field.
 //
-// The certificate must pass [dpmech.Certificate.Verify], be about this fleet, run and a member, have the clip, noise,
-// delta, limit, mixing and cool-down of the fleet, and be signed by the member. Certificate recomputes how much
-// pairwise noise remains. The member must have signed the head, which must be the last release that is counted. Every
-// countersignature must be of that head and by a neighbor.
+// The certificate must pass [dpmech.Certificate.Verify], be about this fleet, this run and one of its members, have the
+// clip, noise, delta, limit, mixing and cool-down of the fleet, and be signed by the member. Certificate recomputes how
+// much pairwise noise remains. The member must have signed the head, which must be the last release that is counted.
+// Every countersignature must be of that head and by a neighbor.
 //
 // An audit does not prove that the member drew its noise. Without a countersignature it does not prove that the head
 // was the last release: the member may have rolled back its ledger, its chain of releases and its certificate together.
@@ -153,7 +153,7 @@ func (x *auditor) releases(field string, list []dpmech.Spend) {
 	}
 }
 
-// curve compares the levels of pairwise noise in the certificate with those of the fleet's graph.
+// curve compares the levels of pairwise noise in the certificate with the levels that follow from the fleet's graph.
 func (x *auditor) curve() error {
 	p := x.fleet.Privacy
 	want, err := x.fleet.Levels()
@@ -235,7 +235,8 @@ func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) 
 	return x.found.Head.VerifyHeld(scope, x.keys(by.Member), signature)
 }
 
-// ledger checks that the lifetime is of the ledger that the head names, in the same or a later state.
+// ledger checks that the certificate's lifetime comes from the ledger that the signed head names. The state of this
+// ledger must be the one in the head or a later one.
 func (x *auditor) ledger() error {
 	named := x.found.LedgerHead()
 	switch {
@@ -251,7 +252,8 @@ func (x *auditor) ledger() error {
 	return nil
 }
 
-// stopped checks that enough members asked for the certificate's early end or an earlier one.
+// stopped checks the early end of the run in the certificate: enough members must have requested an end with this round
+// or an earlier one.
 func (x *auditor) stopped() error {
 	c, f := x.c, x.fleet
 	if c.EndedAfter == 0 {

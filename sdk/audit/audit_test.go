@@ -37,7 +37,7 @@ func TestCertificate(t *testing.T) {
 	if a := (&Report{}); a.LedgerHead() != nil {
 		t.Error("LedgerHead returns a head where there is none")
 	}
-	// One more reservation than releases, the effect of a crash, is counted and correct.
+	// A crash can leave one reservation without a release. The certificate counts it and is still correct.
 	early := w.unsealed(t, auditedRounds-1)
 	head := &w.heads[auditedRounds-2]
 	if err := signed.SealCertificate(early, memberKey("b"), head, w.held(head, "a")); err != nil {
@@ -124,8 +124,8 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 }
 
-// With record-level privacy a certificate states that unit. The audit rejects one of the same releases that claims
-// client-level privacy, in its releases or in those of the ledger.
+// With record-level privacy, a certificate names the record as the protected unit. The audit rejects a certificate of
+// the same releases that claims client-level privacy, in its list of releases or in that of the ledger.
 func TestCertificateOfRecords(t *testing.T) {
 	w := newAudited(t, func(f *sdk.Fleet) {
 		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}

@@ -20,7 +20,7 @@ type audited struct {
 	fleet  *sdk.Fleet
 	ledger *state.Ledger
 	heads  []signed.Statement // signed releases of b, in order
-	blank  []int              // rounds whose releases have no pairwise noise, though the others do
+	blank  []int              // rounds whose releases have no pairwise noise, although other releases do
 	method sdk.Method         // method with the actual end of the run
 }
 
@@ -45,7 +45,8 @@ func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited 
 	return newEnded(t, change, 0, blank...)
 }
 
-// newEnded is newAudited of a run that ended early with the data round last; 0 is the planned end.
+// newEnded is like newAudited, but the run ended early, and last is its last round with data. If last is 0, the run
+// ended as planned.
 func newEnded(t testing.TB, change func(f *sdk.Fleet), last int, blank ...int) *audited {
 	t.Helper()
 	f := &sdk.Fleet{
@@ -174,7 +175,7 @@ func resign(t testing.TB, c *dpmech.Certificate) {
 	c.Signature = hex.EncodeToString(ed25519.Sign(memberKey("b"), message))
 }
 
-// reread returns a copy, through a file's text.
+// reread returns a copy of a certificate by writing it as text and parsing the text.
 func reread(t testing.TB, c *dpmech.Certificate) *dpmech.Certificate {
 	t.Helper()
 	text, err := c.JSON()

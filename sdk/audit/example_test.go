@@ -21,7 +21,7 @@ func ExampleCertificate() {
 		Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.5, Delta: 1e-5},
 	}
 	secret, public := map[string]ed25519.PrivateKey{}, map[string][]ed25519.PublicKey{}
-	for _, name := range fleet.Members { // each device makes its own, and the fleet file has the public halves
+	for _, name := range fleet.Members { // each device makes its own key pair, and the fleet file has the public keys
 		pub, key, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
 			fmt.Println(err)

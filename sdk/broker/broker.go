@@ -15,15 +15,16 @@ func init() {
 	fleetfile.RegisterTransport("mqtt", parseMQTT)
 }
 
-// Overhead is the approximate number of bytes that a frame, or each 256 KiB piece of one, takes in each direction
-// beyond its own size: sealing and signature 251, the header of an MQTT message 22 (76 more where the broker spells out
-// the topic, as Mosquitto 2.0 does downstream), the confirmation 4, two TLS records 44, and three TCP/IP packets 120.
+// Overhead is the approximate number of bytes that sending a frame (or each 256 KiB piece of a longer frame) takes in
+// each direction in addition to the frame's own size: sealing and signature 251, the header of an MQTT message 22 (76
+// more where the broker spells out the topic, as Mosquitto 2.0 does downstream), the confirmation 4, two TLS records
+// 44, and three TCP/IP packets 120.
 const Overhead = 480
 
-// TLS names the files for TLS with a broker. An empty path means no file.
+// TLS has the paths of the files for TLS with a broker. An empty path means no file.
 type TLS struct {
 	Certificate    string `json:"certificate_file"`     // path of a PEM file
-	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with its key; set both or neither
+	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with its key; set both paths or neither
 	CA             string `json:"ca_file"`              // path of a PEM file with the broker's CAs; empty: the system's
 }
 
@@ -45,7 +46,7 @@ type MQTT struct {
 	TLS
 }
 
-// Kind returns the kind of a node's broker, "nats" or "mqtt", or "".
+// Kind returns the kind of a node's broker, "nats" or "mqtt", or "" if the node uses no broker.
 func Kind(node *fleetfile.Node) string {
 	switch node.Transport.(type) {
 	case *NATS:
@@ -56,7 +57,8 @@ func Kind(node *fleetfile.Node) string {
 	return ""
 }
 
-// parseNATS, like parseMQTT, reads the section "transport" of a node file in the folder dir.
+// parseNATS reads the section "transport" of a node file in the folder dir. parseMQTT does the same for an MQTT
+// broker.
 func parseNATS(section json.RawMessage, dir string) (any, error) {
 	n := new(NATS)
 	if err := fleetfile.ReadSection("transport", section, n); err != nil {
@@ -103,7 +105,8 @@ func (t *TLS) check(kind, address, dir string) error {
 	return errors.Join(errs...)
 }
 
-// Check returns an error if a broker's address is invalid. The error omits the address, which may contain a password.
+// Check returns an error if address is not a valid URL for a broker of the given kind, "nats" or "mqtt". The error
+// omits the address, which may contain a password.
 func Check(kind, address string) error {
 	u, err := url.Parse(address)
 	if err != nil {

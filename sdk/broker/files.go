@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// ReadUser returns the user and the password from a file with one line user:password. Only the file's owner may have
-// read permission.
+// ReadUser returns the user and the password from a file with one line user:password. It fails if anyone but the
+// file's owner may read the file.
 func ReadUser(path string) (user, password string, err error) {
 	text, err := fleetfile.ReadSecret(path, "user of a broker")
 	if err != nil {
@@ -25,8 +25,8 @@ func ReadUser(path string) (user, password string, err error) {
 	return user, password, nil
 }
 
-// Config returns a TLS configuration from the files. Only the owner may have read permission for the certificate's key.
-// Config reports all errors together, each with the field of the node file.
+// Config returns a TLS configuration from the files. It fails if anyone but the owner may read the file of the
+// certificate's key. Config reports all errors together, each with the field of the node file.
 func (t *TLS) Config() (*tls.Config, error) {
 	cfg := new(tls.Config)
 	var errs []error

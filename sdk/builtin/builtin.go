@@ -17,29 +17,30 @@ func init() {
 
 // Oracle is a built-in model on a data set.
 type Oracle struct {
-	// FitOwn ("fit": "own") fits the preprocessing on this node's own data, and takes the model from this file.
-	// Otherwise both come from the task in the fleet file, and Spec has only Source, NA, TestFraction, Whole and Seed.
+	// FitOwn ("fit": "own") means that the preprocessing is fitted on this node's own data and that Model is from the
+	// node file. Otherwise preprocessing and model come from the task in the fleet file, and of Spec only Source, NA,
+	// TestFraction, Whole and Seed are set.
 	FitOwn bool
 	Model  task.ModelSpec // empty unless FitOwn
 	Spec   task.Spec      // data set, with resolved paths
 	Share  *Share         // nil if the whole data set belongs to this node
 }
 
-// Share is one part of a data set that is divided among several nodes, as in the program's simulation, with the seed of
-// the Spec. It is for trials in which all nodes have the same files.
+// Share is one part of a data set that is divided among several nodes, as in the program's simulation. Spec.Seed seeds
+// the division. Share is for trials in which all nodes have the same files.
 type Share struct {
 	Partition task.Partition `json:"partition"`
 	Of        int            `json:"of"`     // number of parts
 	Number    int            `json:"number"` // index of this part, 0 to Of-1
 }
 
-// Of returns a node's built-in model, or nil if its losses come from elsewhere.
+// Of returns the built-in model of a node, or nil if the node has another kind of oracle.
 func Of(node *fleetfile.Node) *Oracle {
 	o, _ := node.Oracle.(*Oracle)
 	return o
 }
 
-// String names the data.
+// String returns "a built-in model on " and the source of the data.
 func (o *Oracle) String() string { return "a built-in model on " + o.Spec.Source }
 
 type oracleForm struct {

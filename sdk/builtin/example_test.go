@@ -22,7 +22,7 @@ func Example() {
 	// fleetfile: table is "round", want dense or seeded
 }
 
-// A trained model predicts the probability of a patient's event, and reports which column contributes most.
+// A trained model predicts the probability of an event for a patient and reports how much each column contributes.
 func ExampleReadModel() {
 	file, err := builtin.ReadModel("testdata/model.json")
 	if err != nil {

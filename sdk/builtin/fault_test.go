@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// change replaces one piece of a text, and lists the resulting errors: exactly one for each entry of want.
+// change replaces one piece of a text. want lists the expected errors: exactly one for each entry.
 type change struct {
 	old, new string
 	want     []string

@@ -16,49 +16,51 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// maxModel bounds a model file in bytes, which allows about 20 million parameters.
+// maxModel bounds the length of a model file in bytes. It allows about 20 million parameters.
 const maxModel = 256 << 20
 
 // Reasons why a model file has no task.
 const (
 	OwnFit  = "own fit" // each member fits the preparation on its own data
-	Program = "program" // losses come from a program, which knows what the numbers mean
+	Program = "program" // losses come from a program, and only the program knows how to prepare data
 )
 
-// ErrNoTask is wrapped by the error of [Model.Predictor] if the file does not say how to prepare data.
+// ErrNoTask is wrapped by the error of [Model.Predictor] if the model file has no task, which would describe the
+// preparation of data.
 var ErrNoTask = errors.New("builtin: the model file does not say how to prepare data")
 
 // Model is the content of a model file: a member's model at some round, and what is needed to apply it.
 type Model struct {
 	Run    string   `json:"run"`  // name of the run, as in the fleet file
 	Fleet  [32]byte `json:"-"`    // [sdk.Fleet.Hash]
-	Member string   `json:"name"` // member that released it
+	Member string   `json:"name"` // member that released the model
 
-	Round      int  `json:"round"`       // this release, of Rounds in the whole run, cool-down included
+	Round      int  `json:"round"`       // number of the release that the model is from, cool-down included
 	Rounds     int  `json:"rounds"`      // at least 1
-	Averaged   bool `json:"averaged"`    // mean of the releases so far instead of the last release
+	Averaged   bool `json:"averaged"`    // the model is the mean of all releases so far, not the last release
 	NonPrivate bool `json:"non_private"` // the run had no privacy
 
 	// Task describes the preparation of data and the kind of model. If it is nil, NoTask gives the reason.
 	Task   *task.Recipe `json:"-"`
 	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
-	// Threshold belongs to a site's own copy. Personal means that the site fitted the weights further on its own
-	// records, without noise: they may reveal these records, so keep them on the site's device.
+	// Threshold is set only in a site's own copy of the model. Personal means that the site fitted the weights further
+	// on its own records, without noise: the weights may then reveal these records, so keep the file on the site's
+	// device.
 	Threshold *Threshold `json:"threshold,omitempty"`
 	Personal  bool       `json:"personal,omitempty"`
 
 	// Certificate states the run's privacy cost, as an object in one line; nil without privacy, and for a personal model.
 	Certificate json.RawMessage `json:"certificate,omitempty"`
-	Weights     []float32       `json:"model"` // finite; with a task, Task.Dim of them
+	Weights     []float32       `json:"model"` // finite numbers; with a task, as many as Task.Dim returns
 }
 
-// Threshold is the minimum probability of class 1, of two, at which the model predicts class 1. A site chose it with
-// its own samples, and no privacy guarantee covers this use of them.
+// Threshold is, for a model of two classes, the minimum probability of class 1 at which class 1 is predicted. A site
+// chose it with its own samples, and no privacy guarantee covers this use of the samples.
 type Threshold struct {
 	Value   float64 `json:"value"`   // above 0, at most 1
-	Rule    string  `json:"rule"`    // how it was chosen, as text
-	Samples int     `json:"samples"` // number of samples it was chosen with
+	Rule    string  `json:"rule"`    // how the threshold was chosen, as text
+	Samples int     `json:"samples"` // number of samples that the threshold was chosen with
 }
 
 type modelForm struct {
@@ -101,7 +103,7 @@ func parseModel(data []byte) (*Model, error) {
 	if form.Task != nil {
 		if m.Task, err = parseTask(form.Task); err != nil {
 			errs.at("task", err)
-			m.NoTask = cmp.Or(m.NoTask, Program) // avoids a consequential error
+			m.NoTask = cmp.Or(m.NoTask, Program) // avoids a second error about the same mistake
 		}
 	}
 	if m.Certificate != nil {
@@ -117,7 +119,7 @@ func parseModel(data []byte) (*Model, error) {
 	return m, nil
 }
 
-// Validate reports all errors together. It names fields as the file does.
+// Validate reports all errors together. It names fields as in the model file.
 func (m *Model) Validate() error {
 	var errs faults
 	for _, name := range []struct{ field, is string }{{"run", m.Run}, {"name", m.Member}} {
@@ -147,8 +149,8 @@ func (m *Model) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Marshal returns the file's text, from which [ParseModel] makes an equal Model. It rejects what ParseModel would
-// reject.
+// Marshal returns the file's text, from which [ParseModel] makes an equal Model. It fails if ParseModel would reject
+// the text.
 func (m *Model) Marshal() ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fleetfile.In("", err)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// models returns one model of each kind, with numbers whose digits matter.
+// models returns one model of each kind, with numbers that need many digits.
 func models() []*Model {
 	weights := []float32{1.0 / 3, float32(math.Copysign(0, -1)), math.SmallestNonzeroFloat32}
 	return []*Model{

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// nodeText is a node file with every field.
+// nodeText is a node file that sets every field.
 const nodeText = `{
   "version": 1,
   "name": "a",
@@ -42,7 +42,7 @@ func TestNode(t *testing.T) {
 	}
 	key := "/etc/spade/node.key"
 	if runtime.GOOS == "windows" {
-		key = filepath.Join("dir", key) // without a drive it is not an absolute path there
+		key = filepath.Join("dir", key) // on Windows a path without a drive is not absolute
 	}
 	if n.Name != "a" || n.Fleet != filepath.Join("dir", "fleet.json") || n.Key != key || n.Listen != "0.0.0.0:7443" ||
 		n.State != filepath.Join("dir", "state") || n.Ledger != "ledger.json" || n.HTTP != "127.0.0.1:0" ||

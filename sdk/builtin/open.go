@@ -12,10 +12,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// judge evaluates a model on held-back samples.
+// judge adds to a task.Model the method that fleetfile.Judge needs in addition.
 type judge struct{ *task.Model }
 
-// Deviations evaluates a model that predicts a number.
+// Deviations returns the errors of a model that predicts a number, at parameters x, on the held-back samples.
 func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 	m, err := j.Errors(x)
 	if err != nil {
@@ -26,10 +26,10 @@ func (j judge) Deviations(x []float32) (*fleetfile.Deviations, error) {
 }
 
 // ErrOwnFit is wrapped by the error for a node with "fit": "own" whose fit on its own data does not give the fleet's
-// model. The error depends on the data, so it must occur before others can observe the node.
+// model. The error depends on the data, so it must occur before other members can observe the node.
 var ErrOwnFit = errors.New("the fit on this node's own data does not give the fleet's model")
 
-// notOwn explains that fitting on a node's own data does not give the fleet's model.
+// notOwn returns err with the explanation that fitting on the node's own data does not give the fleet's model.
 func notOwn(err error) error {
 	return fleetfile.Mismatchf(`oracle.builtin.fit is "own", and %w: %w; nothing was sent. A task in the fleet file `+
 		`would prepare the data of all members in the same way`, ErrOwnFit, err)
@@ -65,7 +65,7 @@ func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
-// of returns this node's part of a common data set. It appends the assumptions of the division to given.
+// of returns this node's part of a common data set. It returns given with the assumptions that the division adds.
 func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, []string, error) {
 	parts, err := s.Partition.Deal(all, s.Of, spec.Seed)
 	if err != nil {
@@ -78,7 +78,8 @@ func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, 
 	return all.Select(parts[s.Number]), given, nil
 }
 
-// checkPlaces checks that a run has two or more places exactly if its task names the column of persons ("" for none).
+// checkPlaces returns an error if only one of two conditions holds: the run has two or more places for each person,
+// and its task names the column of persons. person is that name, or "".
 func checkPlaces(places int, person string) error {
 	if (person != "") == (places >= 2) {
 		return nil
@@ -87,7 +88,8 @@ func checkPlaces(places int, person string) error {
 		"for each person (2 or more) and the column that identifies the person of a row, or neither", places, person)
 }
 
-// suits returns an error if the oracle does not fit the fleet's task (nil for none) or record-level privacy.
+// suits returns an error if the oracle cannot be used with recipe, the fleet's task (nil for none), or, if records is
+// true, with record-level privacy.
 func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
 	model := o.Model
 	switch {

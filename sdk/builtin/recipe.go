@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// recipeForm is the JSON form of a recipe, with its model's fields at the same level as the others.
+// recipeForm is the JSON form of a recipe. The fields of its model are at the same level as its other fields.
 type recipeForm struct {
 	*task.Recipe
 	task.ModelSpec
@@ -63,7 +63,7 @@ func parseTask(data []byte) (*task.Recipe, error) {
 	return r, nil
 }
 
-// someOf returns the list, or nil if it is empty.
+// someOf returns list, or nil if list is empty.
 func someOf[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil
@@ -71,8 +71,8 @@ func someOf[T any](list []T) []T {
 	return list
 }
 
-// MarshalTask returns the text of a valid recipe for [sdk.Fleet].Task, from which [ParseTask] makes an equal one. Each
-// column and each component of a projection takes one line.
+// MarshalTask returns the text of a valid recipe for [sdk.Fleet].Task, from which [ParseTask] makes an equal recipe.
+// Each column and each component of a projection takes one line.
 func MarshalTask(r *task.Recipe) ([]byte, error) {
 	err := r.Validate()
 	if err != nil {
@@ -88,16 +88,17 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 	return text, nil
 }
 
-// ErrZeroStart is wrapped by the error for a perceptron whose x0 is zero.
+// ErrZeroStart is wrapped by the error for a fleet whose model is a perceptron and whose start vector, x0, is zero.
 var ErrZeroStart = errors.New("x0 is all zeros, want a nonzero start: the gradient of a perceptron is zero at zeros")
 
-// standsStill reports whether the model is a perceptron that starts at zero.
+// standsStill reports whether the model is a perceptron that starts at zero, where its gradient is zero.
 func standsStill(m task.ModelSpec, fleet *sdk.Fleet) bool {
 	based := fleet.Adapter != nil && fleet.Adapter.Base != nil
 	return m.Name == task.PerceptronModel && !based && !slices.ContainsFunc(fleet.X0, func(x float32) bool { return x != 0 })
 }
 
-// checkTask rejects a fleet's task that is not a recipe, or is for another model.
+// checkTask returns an error if a fleet's task is not a valid recipe or does not suit the fleet's dim, privacy unit or
+// start vector.
 func checkTask(fleet *sdk.Fleet) error {
 	if fleet.Task == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// recipes returns a small recipe, one with every field, and one for images.
+// recipes returns a small recipe, a recipe with every field, and a recipe for images.
 func recipes() []*task.Recipe {
 	return []*task.Recipe{
 		{
@@ -71,8 +71,8 @@ func withTask() *fleetfile.File {
 	}
 }
 
-// A recipe survives a round trip through its text, to the last bit of every number, and each component has its own
-// line.
+// A recipe survives a round trip through its text to the last bit of every number. In the text each component of the
+// projection has its own line.
 func TestTaskRoundTrip(t *testing.T) {
 	for _, r := range recipes() {
 		text, err := MarshalTask(r)
@@ -109,7 +109,8 @@ func TestTaskRoundTrip(t *testing.T) {
 	}
 }
 
-// A fleet file contains the recipe in readable form; the fleet's hash does not depend on how the file writes it.
+// A fleet file contains the recipe in readable form. The fleet's hash does not depend on the layout of the recipe in
+// the file.
 func TestFleetTask(t *testing.T) {
 	bare := withTask()
 	bare.Fleet.Task = nil
@@ -147,7 +148,7 @@ func TestFleetTask(t *testing.T) {
 	}
 }
 
-// Every error in a recipe is reported with its place, in a fleet and alone.
+// Every error in a recipe is reported with its location, both in a fleet file and in a recipe file.
 func TestTaskFaults(t *testing.T) {
 	text, err := MarshalTask(recipes()[1])
 	if err != nil {
@@ -263,7 +264,7 @@ func TestTaskFaults(t *testing.T) {
 		c.check(t, string(fleet), func(s string) error { _, err := fleetfile.Parse([]byte(s), ""); return err })
 	}
 
-	// A perceptron cannot leave zero.
+	// A perceptron that starts at zero cannot learn, because its gradient there is zero.
 	f := withTask()
 	r := *recipes()[0]
 	r.Model = task.ModelSpec{Name: "perceptron", Hidden: 2}

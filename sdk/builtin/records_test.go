@@ -43,7 +43,8 @@ func writeLines(t *testing.T, lines ...string) (source string) {
 	return "csv:" + path
 }
 
-// losses returns the bits of all losses of a node at two models, queried one by one; they equal those of a batch.
+// losses returns the bits of each sample's losses at two vectors of parameters, queried one by one. It checks that a
+// batch gives the same bits.
 func losses(t *testing.T, o *Oracle, fleet *fleetfile.File) (all [][2]uint64) {
 	t.Helper()
 	s, err := o.Open(t.Context(), fleet)
@@ -75,7 +76,7 @@ func losses(t *testing.T, o *Oracle, fleet *fleetfile.File) (all [][2]uint64) {
 	return all
 }
 
-// recordCase is a kind of task for TestReplacedRecordMovesNoOther.
+// recordCase describes one kind of task for TestReplacedRecordMovesNoOther.
 type recordCase struct {
 	name string
 	spec task.Spec
@@ -119,9 +120,9 @@ func (c recordCase) replace(t *testing.T) {
 	if spec.OneHot = []string{"c"}; spec.Person == "" {
 		spec.Drop = []string{"who"}
 	} else {
-		places, first = 2, 1 // a changed person column is not a replaced record
+		places, first = 2, 1 // column 0, the person, stays: changing it would move the record
 	}
-	base := c.lines(11) // rows of each label and category; one person has two
+	base := c.lines(11) // rows of every label and category; one person has two rows
 	spec.Source, spec.Whole = writeLines(t, base...), true
 	recipe, err := task.Fit(spec, model, "a test")
 	if err != nil {
@@ -170,7 +171,8 @@ func (c recordCase) replace(t *testing.T) {
 	}
 }
 
-// A share of a common data set is chosen without regard to labels, and a task that would omit records is rejected.
+// With protected records, the share of a common data set must be chosen without regard to labels, and a task that
+// would omit records is rejected.
 func TestRecordsShare(t *testing.T) {
 	source := writeLines(t, recordCase{sep: ","}.lines(20)...)
 	recipe, err := task.Fit(task.Spec{Source: source, Label: "y", Drop: []string{"who", "c"}, Whole: true},

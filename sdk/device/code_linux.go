@@ -9,7 +9,8 @@ import (
 )
 
 // releaseCode returns the memory of the program's code to the system while a node waits: much of it ran only at the
-// start. The pages are unchanged file pages; the system reads them again when needed.
+// start. The pages of code are unchanged since they were read from the file, so the system can read them again when
+// needed.
 func releaseCode() {
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {
@@ -25,7 +26,7 @@ func releaseCode() {
 		from, to, _ := strings.Cut(fields[0], "-")
 		start, err := strconv.ParseUint(from, 16, strconv.IntSize)
 		end, err2 := strconv.ParseUint(to, 16, strconv.IntSize)
-		if err == nil && err2 == nil { // best effort
+		if err == nil && err2 == nil { // errors are ignored: this only saves memory
 			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, uintptr(start), uintptr(end-start), syscall.MADV_DONTNEED)
 		}
 	}

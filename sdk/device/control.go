@@ -19,8 +19,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// controlPath returns the path of the socket. Its maximum length, with the terminating zero, is 108 bytes on Linux and
-// Windows, and 104 elsewhere.
+// controlPath returns the path of the socket. It fails if the path is too long: with the terminating zero, at most 108
+// bytes on Linux and Windows, and 104 bytes elsewhere.
 func controlPath(state string) (string, error) {
 	const longest = 103
 	path := filepath.Join(state, "control")
@@ -31,9 +31,9 @@ func controlPath(state string) (string, error) {
 }
 
 // openControl listens on the socket in the state folder, which only its owner can use. It answers GET /status with the
-// node's status, POST /end with the round that the node requested, and POST /stop with a response that lasts until the
-// process ends. unlink removes the socket, and d.hangUp closes the open connections. The caller holds the lock of the
-// store, so an existing socket is left over from a crash.
+// node's status, POST /end with the round for which the node requested an early end, and POST /stop with a response
+// that stays open until the process ends. stop is called on POST /stop. unlink removes the socket, and d.hangUp closes
+// the open connections. The caller holds the lock of the store, so an existing socket is left over from a crash.
 func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	path, err := controlPath(d.File.State)
 	if err != nil {
@@ -73,7 +73,7 @@ func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	return l.Close, nil
 }
 
-// ErrNotRunning is wrapped by errors of [AskStatus] and [AskStop] if no node answers.
+// ErrNotRunning is wrapped by errors of [AskStatus], [AskEnd] and [AskStop] if no node is running in the state folder.
 var ErrNotRunning = errors.New("not running")
 
 // ask sends a request to the node that runs in a state folder.
@@ -91,20 +91,21 @@ func ask(ctx context.Context, state, method, path string) (*http.Response, error
 			}
 			conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, fs.ErrPermission) {
-				return nil, fmt.Errorf("%w: %w", ErrNotRunning, err) // no socket, or one left over from a crash
+				return nil, fmt.Errorf("%w: %w", ErrNotRunning, err) // no socket, or a socket left over from a crash
 			}
 			return conn, err
 		},
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, errors.Unwrap(err) // drops the URL, which is artificial
+		return nil, errors.Unwrap(err) // drops the URL, which means nothing to users
 	}
 	return resp, nil
 }
 
-// askTwice sends a request and decodes its JSON answer, within ten seconds. A node that exits drops unanswered
-// requests. After a failure, askTwice therefore retries once, and reaches the next process or returns [ErrNotRunning].
+// askTwice sends a request and decodes its JSON answer, within ten seconds. A node that exits drops requests that it
+// has not answered. After a failure, askTwice therefore retries once: it then reaches the node's next process, or
+// returns [ErrNotRunning].
 func askTwice(ctx context.Context, state, method, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -167,7 +168,7 @@ func (d *Device) answerEnd(w http.ResponseWriter, r *http.Request) {
 }
 
 // AskEnd makes the running node of a state folder request an early end of its run, with last as the last round with
-// data, or with 0 for the earliest possible round. It returns the requested round.
+// data, or with 0 for the earliest possible round. It returns the last round with data that the node requested.
 func AskEnd(ctx context.Context, state string, last int) (int, error) {
 	if err := askTwice(ctx, state, http.MethodPost, "/end?"+strconv.Itoa(last), &last); err != nil {
 		return 0, err

@@ -48,7 +48,7 @@ func FuzzControlAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			for { // it may ask twice
+			for { // the client may ask twice
 				select {
 				case say <- answer:
 				case <-ctx.Done():
@@ -72,7 +72,7 @@ func FuzzControlAnswer(f *testing.F) {
 	})
 }
 
-// For any requested last round, the answer is the round, or a conflict.
+// For any requested last round, the answer is either the round or the HTTP status "conflict".
 func FuzzControlEnd(f *testing.F) {
 	for _, query := range []string{"3", "0", "-1", "99999999999999999999", "%33", "a=b", ""} {
 		f.Add(query)

@@ -33,7 +33,7 @@ import (
 
 // Errors of [Device.Run], in addition to those of package sdk and its subpackages.
 var (
-	// ErrMismatch says that every neighbor has a different fleet than this node.
+	// ErrMismatch says that the fleet of every neighbor differs from this node's.
 	ErrMismatch = errors.New("every neighbor has a different fleet")
 	// ErrInterrupted says that the context ended. The run can be continued.
 	ErrInterrupted = errors.New("interrupted; run again to continue")
@@ -54,19 +54,19 @@ type Link interface {
 // Device is a node made from its files. Its exported fields must not change once it runs.
 type Device struct {
 	File  *fleetfile.Node
-	Fleet *fleetfile.File // with the keys and addresses at the start
+	Fleet *fleetfile.File // the fleet file, with the keys and addresses that it had at the start
 	Key   ed25519.PrivateKey
 	Proxy *url.URL // proxy for dialing neighbors or broker, with credentials; nil for the proxy of the environment
 
 	// Open opens the transport, which Run closes.
 	Open func(log *slog.Logger) (Link, error)
 
-	// Say receives lines for people; if nil, slog.Default() receives them. Released, if not nil, receives every
-	// release, with the zCDP cost of all releases so far. Neither receives any of the node's data. Several
+	// Say receives lines for people; if Say is nil, slog.Default() receives them. Released, if not nil, receives every
+	// release and the cost, in zCDP, of all releases so far. Neither receives any of the node's data. Several
 	// goroutines call both.
 	Say      func(line string)
 	Released func(round int, spent dpmech.Total)
-	Log      slog.Handler // handler for the logs of node and transport; nil logs through Say
+	Log      slog.Handler // handler for the logs of node and transport; if nil, they go to Say
 	// Linger, if not nil, is called when the run has ended without an error. Run then closes the transport and serves
 	// the page until the returned channel fires or its context ends; state and ledger stay open until then.
 	Linger func(o *Outcome) <-chan time.Time
@@ -78,28 +78,30 @@ type Device struct {
 
 	// Source, if not nil, replaces the source that File.Oracle opens. Run closes it.
 	Source *fleetfile.Source
-	// Guest says that the node runs inside another program: Run then leaves the signals, environment, service manager
-	// and code of the process alone. SIGHUP then does not reload the fleet file.
+	// Guest says that the node runs inside another program: Run then does not handle signals, change environment
+	// variables, notify a service manager or free the memory of the process's code. In particular, SIGHUP does not
+	// reload the fleet file.
 	Guest bool
 
 	// Noise, if not nil, replaces the operating system as the source of release noise of a private node, for tests
-	// only. number is the member's index in the fleet, and round returns the number of releases that the node has made.
+	// only. number is the member's index in Fleet.Members, and round returns the number of releases that the node has
+	// made so far.
 	Noise func(number int, round func() int) io.Reader
 
 	fleet   *sdk.Fleet
 	token   string                         // token for metrics, see [fleetfile.Metrics]
 	tls     *tls.Config                    // configuration for metrics
-	current atomic.Pointer[fleetfile.File] // Fleet as last read
+	current atomic.Pointer[fleetfile.File] // the fleet file as it was last read
 	source  *fleetfile.Source
 	store   *state.Dir
 	ledger  *state.Ledger // nil without a ledger
 	link    Link
-	unlink  func() error // closes link, once
+	unlink  func() error // closes link; safe to call again
 	node    *sdk.Node
 	monitor *monitor.Monitor
 	manager *notifier
-	hangUp  context.CancelFunc // closes the connections of the control socket
-	alive   atomic.Bool        // node and monitor exist
+	hangUp  context.CancelFunc // closes all connections of the control socket
+	alive   atomic.Bool        // true once node and monitor exist
 }
 
 // Load reads the fleet file, the key and the proxy's credentials that a node file names.
@@ -125,7 +127,8 @@ func Load(file *fleetfile.Node) (*Device, error) {
 
 // Run takes the node through all remaining rounds. Call it once.
 func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
-	// A SIGHUP that arrives while the data is loaded waits and does not end the process. Windows has no SIGHUP.
+	// A SIGHUP that arrives while the data is being loaded is handled later and does not end the process. Windows has
+	// no SIGHUP.
 	hangup := make(chan os.Signal, 1)
 	d.manager = new(notifier)
 	if !d.Guest {
@@ -133,7 +136,7 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		defer signal.Stop(hangup)
 		d.manager = newNotifier()
 	}
-	defer func() { d.hangUp() }() // last of all, so that AskStop returns when everything has ended
+	defer func() { d.hangUp() }() // deferred first, so that it runs last and AskStop returns when everything has ended
 	if d.source = d.Source; d.source == nil {
 		if d.source, err = d.File.Oracle.Open(ctx, d.Fleet); err != nil {
 			return nil, err
@@ -184,10 +187,10 @@ func (d *Device) Run(ctx context.Context) (_ *Outcome, err error) {
 		}
 		cfg.Ledger = d.ledger
 	}
-	// Checks that depend on the data, such as a memory limit, come before a neighbor can see this node.
+	// Checks whose result depends on the data, such as a memory limit, must come before a neighbor can see this node.
 	unread := func() (*state.Snapshot, error) { return nil, fs.ErrNotExist }
 	before := cfg
-	before.Oracle = nil // Check would query it
+	before.Oracle = nil // Check would query the oracle
 	if err := before.Check(unread).Config; err != nil {
 		return nil, err
 	}
@@ -280,7 +283,7 @@ func (d *Device) certify() error {
 
 func (d *Device) certified() bool { return !d.fleet.Privacy.NonPrivate && d.node.Spend().Rho > 0 }
 
-// Method returns the fleet's method, with an early end of the run applied.
+// Method returns the fleet's method. If the run ends early, the result has the reduced number of rounds.
 func (d *Device) Method() sdk.Method { return d.fleet.Method.EndedAt(d.node.Status().End) }
 
 func (d *Device) say(format string, args ...any) {
@@ -301,7 +304,8 @@ func (d *Device) released(round int, _ []float32) {
 	}
 }
 
-// waiting reports the missing neighbors or partners and the state of their connections.
+// waiting tells the user for which neighbors or partners the node waits in a round, and the state of their
+// connections.
 func (d *Device) waiting(round int, neighbors []string) {
 	if !d.Guest {
 		releaseCode()

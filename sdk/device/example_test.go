@@ -17,10 +17,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// link makes an in-process transport the link of a device to its neighbors: it has no keys and no addresses.
+// link makes an in-process transport usable as a Link. Its neighbors have no keys and no addresses.
 type link struct {
 	transport.Transport
-	transport.Notifier // Run resends at once what its neighbor missed while it started
+	transport.Notifier // lets Run resend at once what a neighbor missed while starting
 }
 
 func (link) Peers() []transport.PeerStatus { return nil }
@@ -70,7 +70,7 @@ func Example() {
 		work.Go(func() {
 			outcome, err := start(ctx, filepath.Join(dir, name+".json"), net)
 			if err != nil {
-				cancel() // the other would wait
+				cancel() // otherwise the other node would wait for this one
 				results[i] = fmt.Sprint(name, ": ", err)
 				return
 			}

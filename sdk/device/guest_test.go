@@ -22,7 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// distance is the loss of an embedding program.
+// distance is an oracle of the kind that an embedding program has.
 type distance struct{ zoest.OracleFunc }
 
 func (d distance) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
@@ -32,7 +32,7 @@ func (d distance) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 	return nil
 }
 
-// A guest learns from its host's losses, with a fleet file in memory, and leaves the environment alone. Its status
+// A guest learns from its host's losses, with a fleet file in memory, and does not change the environment. Its status
 // before and after the run equals the status that the next device finds on disk.
 func TestGuest(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent")

@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Status returns the status of the node once Run has made it, and that of [StatusOf] before. Any goroutine may call
-// Status, Model and Certificate.
+// Status returns the status of the node. Before Run has created the node, it returns the result of [StatusOf]. Any
+// goroutine may call Status, Model and Certificate.
 func (d *Device) Status(ctx context.Context) (*monitor.Status, error) {
 	if d.alive.Load() {
 		st := d.monitor.Status()
@@ -25,7 +25,8 @@ func (d *Device) Status(ctx context.Context) (*monitor.Status, error) {
 	return StatusOf(ctx, d.File, d.Fleet)
 }
 
-// Model returns [sdk.Node.Model] of the node once Run has made it, and the model in its state folder before.
+// Model returns the model of the node, see [sdk.Node.Model]. Before Run has created the node, it returns the model in
+// the state folder.
 func (d *Device) Model() ([]float32, error) {
 	if d.alive.Load() {
 		return d.node.Model(), nil
@@ -37,8 +38,8 @@ func (d *Device) Model() ([]float32, error) {
 	return kept.Model, nil
 }
 
-// Certificate returns the certificate of all releases so far, in JSON: that of the node once Run has made it, and that
-// of an earlier run before. A run without privacy has no certificate.
+// Certificate returns the certificate of all releases so far, in JSON: the node's certificate or, before Run has
+// created the node, the certificate file in the state folder. A run without privacy has no certificate.
 func (d *Device) Certificate() ([]byte, error) {
 	if !d.alive.Load() {
 		return fleetfile.ReadFile(d.File.Certificate(), fleetfile.MaxFile, "a certificate")
@@ -84,7 +85,7 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 			Rho float64
 			All float64 `json:"rho_all"`
 		}
-		_ = json.Unmarshal([]byte(dir.Newest.Note), &note) // empty, or covered by the SHA-256 of its slot
+		_ = json.Unmarshal([]byte(dir.Newest.Note), &note) // the note is empty, or covered by a SHA-256
 		st.Round, spent = dir.Newest.Round, dpmech.Total{Rho: note.Rho, All: cmp.Or(note.All, note.Rho)}
 		f = endLeft(&st, f, file.State, &dir.Journal)
 		switch {
@@ -122,7 +123,7 @@ func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journa
 		return f
 	}
 	if journal.Fleet != kept.Fleet {
-		journal = new(state.Journal) // without a journal the requests are unknown
+		journal = new(state.Journal) // without a journal the early-stop requests are unknown
 	}
 	var asked []sdk.Wish
 	for _, s := range journal.Stops {
@@ -136,8 +137,9 @@ func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journa
 	return &ended
 }
 
-// evidenceLeft adds to a status the evidence that is valid by the keys of the fleet file, as the node does when it
-// starts. It returns an error if some evidence is against the node, which then refuses to continue.
+// evidenceLeft adds to a status the evidence that is valid by the keys of the fleet file, by the rules with which the
+// node checks it when it starts. It returns an error if some evidence is against the node, which then refuses to
+// continue.
 func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) (own error) {
 	list := dir.Journal.Evidence[:0]
 	for _, e := range dir.Journal.Evidence {
@@ -156,8 +158,8 @@ func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) 
 // ErrOtherState says that a state folder does not belong to the node and run of the node file.
 var ErrOtherState = errors.New("the state belongs to another node or run")
 
-// Kept reads the last release in a node's state folder; Model is that of [sdk.Fleet.Model]. The error wraps
-// fs.ErrNotExist if the node has made no release.
+// Kept reads the last release in a node's state folder. Snapshot.Model is then the model as [sdk.Fleet.Model] returns
+// it. The error wraps fs.ErrNotExist if the node has made no release.
 func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) {
 	kept, err := state.ReadSnapshot(file.State)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// The socket may be abstract. A notifier without a socket, or with the variables of another process, sends nothing.
-// Child processes do not inherit the variables.
+// The socket may have an abstract name (Linux). A notifier without a socket, or with the variables of another process,
+// sends nothing. Child processes do not inherit the variables.
 func TestNotifier(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no unixgram")
@@ -52,14 +52,14 @@ func TestNotifier(t *testing.T) {
 		t.Setenv("WATCHDOG_USEC", usec)
 		t.Setenv("WATCHDOG_PID", pid)
 		n := newNotifier()
-		n.send("READY=1") // without a listener there is no error
+		n.send("READY=1") // nobody listens, but send reports no error
 		if n.watchdog != 0 {
 			t.Errorf("WATCHDOG_PID %q, WATCHDOG_USEC %q: %v", pid, usec, n.watchdog)
 		}
 	}
 }
 
-// A node whose oracle hangs sends no keepalive; one that waits for a neighbor does.
+// A node whose oracle hangs sends no keepalives. A node that waits for a neighbor sends them.
 func TestWatchdog(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no unixgram")
@@ -106,7 +106,7 @@ func TestWatchdog(t *testing.T) {
 		defer close(reported)
 		d.report(ctx)
 	}()
-	for m.next(t, 10*every) != "" { // until the node is silent
+	for m.next(t, 10*every) != "" { // until no more messages come
 	}
 	close(answer)
 	for range 20 {

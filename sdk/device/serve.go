@@ -16,7 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// newMonitor returns the monitor of the node. Only the page needs the device's data.
+// newMonitor returns the monitor of the node. It gives the monitor access to the device's data only if the page is
+// served.
 func (d *Device) newMonitor(began time.Time) (*monitor.Monitor, error) {
 	cfg := monitor.Config{
 		Fleet: d.fleet, Name: d.File.Name, Ledger: d.ledger,
@@ -61,7 +62,7 @@ func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 }
 
 // serve starts the metrics, the page, the control socket and the reports to a service manager. stop ends the run.
-// leave ends all of these except the socket's connections, see openControl.
+// leave ends all of these except open connections of the control socket, see openControl.
 func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
@@ -130,7 +131,7 @@ func Summary(s *monitor.Status) string {
 // Activity describes what a node is doing.
 func Activity(s *monitor.Status) string {
 	phase := s.Phase
-	if phase == monitor.Waiting && s.Seconds < 2 { // every round ends with a short wait
+	if phase == monitor.Waiting && s.Seconds < 2 { // ignores the short wait at the end of every round
 		if phase = monitor.Querying; s.Round >= s.Rounds {
 			phase = monitor.Cooling
 		}
@@ -173,10 +174,11 @@ func quoted(names []string) string {
 type notifier struct {
 	socket   string        // a path, or "@" and an abstract name; empty for none
 	watchdog time.Duration // maximum interval between keepalives; 0 for none
-	status   string        // the last one sent
+	status   string        // the status line that was sent last
 }
 
-// newNotifier reads the environment, and removes from it the variables that child processes must not use.
+// newNotifier reads the variables of the service manager from the environment, and removes those that child processes
+// must not use.
 func newNotifier() *notifier {
 	n := &notifier{socket: os.Getenv("NOTIFY_SOCKET")}
 	usec, err := strconv.ParseInt(os.Getenv("WATCHDOG_USEC"), 10, 64)
@@ -185,12 +187,12 @@ func newNotifier() *notifier {
 		n.watchdog = time.Duration(usec) * time.Microsecond
 	}
 	for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
-		_ = os.Unsetenv(name) // no system fails for such names
+		_ = os.Unsetenv(name) // cannot fail for such names
 	}
 	return n
 }
 
-// send sends assignments such as "READY=1".
+// send sends assignments such as "READY=1" in one datagram.
 func (n *notifier) send(assignments ...string) {
 	if n.socket == "" {
 		return

@@ -13,9 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// refusals is the number of refused hellos, by either side and without a connection in between, after which a neighbor
-// counts as having a different fleet. A single hello may have been sent while a file was being changed. Through a
-// broker one refusal suffices, because this node has read a signed message of the neighbor.
+// refusals is the number of consecutive refused hellos, by this node or the neighbor, after which the neighbor counts
+// as having a different fleet. One refusal is not enough, because a fleet file may just have been in the middle of a
+// change. Through a broker one refusal suffices, because it is based on a message that the neighbor signed.
 const refusals = 3
 
 // watch ends the run when every neighbor has a different fleet: most likely this node's file is wrong.
@@ -25,7 +25,7 @@ func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCaus
 		times int
 	}
 	seen := make(map[string]count)
-	// Refusals come early, and longer pauses later save the battery.
+	// Refusals come early in a run. Later the pauses grow, to save the battery.
 	for wait := time.Second / 2; ; wait = min(2*wait, 16*time.Second) {
 		select {
 		case <-ctx.Done():
@@ -80,7 +80,7 @@ func (d *Device) reload() error {
 		return err
 	}
 	if file.Fleet.Hash() != d.fleet.Hash() {
-		// This check runs when two members connect. Its error names the section that differs.
+		// This is the check that runs when two members connect. Its error names the section that differs.
 		err := d.fleet.CheckHello("this node")("its file", file.Fleet.Hello("its file")("this node"))
 		return fmt.Errorf("only keys and addresses may change during a run: %w", err)
 	}

@@ -48,7 +48,8 @@ func (f *File) Adapt(s *Source) error {
 	return nil
 }
 
-// adaptedJudge judges the model that an adapter expands a vector to.
+// adaptedJudge evaluates a trained vector: it expands the vector with the adapter and passes the model on to the
+// Judge.
 type adaptedJudge struct {
 	Judge
 	adapter *adapter.Adapter
@@ -60,8 +61,8 @@ func (j *adaptedJudge) Deviations(c []float32) (*Deviations, error) {
 	return j.Judge.Deviations(expanded(j.adapter, c))
 }
 
-// ofProgram checks the dimension and the adapter of a program's hello. It adapts the source unless the program expands
-// queries itself.
+// ofProgram checks the dimension and the adapter of a program's hello. If the fleet has an adapter, it adapts the
+// source, unless the program expands queries itself.
 func (f *File) ofProgram(s *Source, dim int, text string) error {
 	fleet, spec := f.Fleet, adapter.Spec{}
 	switch a := fleet.Adapter; {

@@ -41,7 +41,7 @@ func adapted(t *testing.T) (*File, string) {
 	return read, dir
 }
 
-// lengths is an oracle and a judge that returns the number of parameters it got.
+// lengths is an oracle and a judge. Both return the number of parameters that they are given.
 type lengths struct{ Judge }
 
 func (lengths) Loss(_ context.Context, x []float32, _ int) (float64, error) {
@@ -79,7 +79,8 @@ func TestAdaptedSource(t *testing.T) {
 	}
 }
 
-// A program must take the model's parameters or the numbers of the fleet's adapter; others are refused.
+// A program must take either the model's parameters or the numbers that the fleet's adapter expands. Any other program
+// is refused.
 func TestProgramMustFitTheAdapter(t *testing.T) {
 	f, _ := adapted(t)
 	text := f.Fleet.Adapter.String()
@@ -88,8 +89,8 @@ func TestProgramMustFitTheAdapter(t *testing.T) {
 		fleet  *File
 		dim    int
 		text   string
-		asked  int    // number of parameters of a query; 0 if the program is refused
-		reason string // of the refusal
+		asked  int    // expected number of parameters in a query; 0 if the program is refused
+		reason string // expected reason of the refusal
 	}{
 		{f, 20, "", 20, ""},
 		{f, 3, text, 3, ""},

@@ -1,5 +1,5 @@
-// Package fleetfile reads the two files of a node and writes the shared one. FORMAT.md in this folder documents both,
-// field by field.
+// Package fleetfile reads the two files of a node, the fleet file and the node file, and writes fleet files. FORMAT.md
+// in this folder documents both, field by field.
 //
 // The fleet file is public and the same on every member. It holds a [sdk.Fleet], whose hash neighbors compare when
 // they connect, and each member's keys and addresses, which may change during a run. The node file is private and

@@ -9,7 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// Two keys become a fleet file that both members have. A node reads it and gets its own parts.
+// A fleet file is made from the public keys of two members. Then one of the nodes reads the file and finds its
+// neighbor.
 func Example() {
 	dir, err := os.MkdirTemp("", "fleetfile")
 	if err != nil {
@@ -24,7 +25,7 @@ func Example() {
 		Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.9, Delta: 1e-5, EpsilonLimit: 8},
 	}
 	file := &fleetfile.File{Fleet: fleet}
-	for _, name := range fleet.Members { // on two devices, which only the public keys leave
+	for _, name := range fleet.Members { // in practice on two devices; only the public keys leave them
 		key, err := fleetfile.CreateKey(filepath.Join(dir, name+".key"))
 		if err != nil {
 			fmt.Println(err)

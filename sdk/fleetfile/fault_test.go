@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// change replaces one piece of a text. want has the resulting errors, one entry each.
+// change replaces one piece of a text. want lists the expected errors: exactly one for each entry.
 type change struct {
 	old, new string
 	want     []string
@@ -348,8 +348,8 @@ func (c change) mend(want string) change {
 	return c
 }
 
-// Errors of all sections are reported together, in the order of the format, with the name of the file. Of more
-// than fifty errors, the first fifty are reported and the rest is counted.
+// Errors of all sections are reported together, in the order of the format, with the name of the file. If there are
+// more than fifty errors, the first fifty are reported and the others are counted.
 func TestManyFaults(t *testing.T) {
 	text, err := sample().Marshal()
 	if err != nil {
@@ -383,7 +383,7 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// The ranges in errors are those of the fleet itself: both accept the end points.
+// The ranges that errors state are those that sdk.Fleet accepts, including their end points.
 func TestRangesAgree(t *testing.T) {
 	for name, change := range map[string]func(f *File){
 		"rounds": func(f *File) {

@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// ReadFile reads a regular file of at most limit bytes and refuses others, such as pipes. want names the expected kind
-// of file in errors.
+// ReadFile reads a regular file of at most limit bytes. It refuses longer files, and files that are not regular, such
+// as pipes. want names the expected kind of file in errors.
 func ReadFile(path string, limit int64, want string) ([]byte, error) {
 	data, err := regular.Read(path, limit)
 	if err != nil {
@@ -25,7 +25,7 @@ func ReadFile(path string, limit int64, want string) ([]byte, error) {
 	return data, nil
 }
 
-// loader returns the content of a file of exactly size bytes.
+// loader returns the content of the named file, which must have exactly size bytes.
 type loader func(name string, size int64) ([]byte, error)
 
 func folder(dir string) loader {
@@ -54,11 +54,12 @@ func create(path string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
-// maxKeyFile bounds a key file; a typical one has 119 bytes.
+// maxKeyFile bounds the length of a key file in bytes; a typical key file has 119.
 const maxKeyFile = 16 << 10
 
 // CreateKey writes a node's new secret key to a new file that only its owner may read, and returns the public key. The
-// file is PEM, PKCS #8 (RFC 8410), as "openssl genpkey -algorithm ed25519" writes it. CreateKey never replaces a file.
+// file has the form that "openssl genpkey -algorithm ed25519" writes: PEM with PKCS #8 (RFC 8410). If the file exists,
+// CreateKey fails.
 func CreateKey(path string) (ed25519.PublicKey, error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -96,9 +97,9 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 	return private, nil
 }
 
-// ReadSecret reads a file with a secret, of at most 16 KiB, without surrounding white space. On systems with file
-// modes it refuses a file that anyone but its owner can read or write. Errors name the kind of file and never contain
-// its content.
+// ReadSecret reads a file with a secret, of at most 16 KiB, and returns its content without surrounding white space.
+// On systems with file modes it refuses a file that anyone but its owner can read or write. Errors name the kind of
+// file and never contain its content.
 func ReadSecret(path, kind string) (string, error) {
 	data, err := ReadFile(path, maxKeyFile, kind)
 	if err != nil {

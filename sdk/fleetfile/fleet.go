@@ -31,7 +31,7 @@ type File struct {
 // Member is a member of the fleet, with its keys and addresses.
 type Member struct {
 	Name      string
-	Keys      []ed25519.PublicKey // the current one and, during a key change, the next
+	Keys      []ed25519.PublicKey // the current key and, during a key change, the next key
 	Retired   []ed25519.PublicKey // at most 8 keys that connections refuse, but whose past signatures count
 	Addresses []string            // "wss://host:port/path", tried in order; none for a member that only dials out
 }
@@ -56,7 +56,7 @@ type fleetForm[Privacy, Wire, Member any] struct {
 	Adapter *adapter.Spec   `json:"adapter,omitempty"`
 }
 
-// startForm is the start: zeros, or a file beside the fleet file.
+// startForm is the JSON form of the start vector: zeros, or the name and hash of a file beside the fleet file.
 type startForm struct {
 	Zeros  bool   `json:"zeros,omitempty"`
 	File   string `json:"file,omitempty"`
@@ -125,7 +125,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 	return f, nil
 }
 
-// load reads the start of a model of dim parameters; it returns nil for zeros.
+// load reads the start vector of a model of dim parameters. It returns nil if the vector is zero.
 func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	if s.Zeros {
 		if s.File+s.SHA256 != "" {
@@ -156,7 +156,7 @@ func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 }
 
 // Marshal returns the file's text, with one line for each member, edge and parameter; [Parse] turns it into an equal
-// File. It refuses what Parse would refuse. The text does not contain the start vector, see [File.Write].
+// File. It fails if Parse would not accept the text. The text does not contain the start vector, see [File.Write].
 func (f *File) Marshal() ([]byte, error) {
 	if f.Fleet == nil {
 		return nil, errors.New("fleetfile: Fleet is nil, want a fleet")
@@ -205,7 +205,8 @@ func (f *File) text() ([]byte, error) {
 	return text, In("", errors.Join(errs[0], errs[1], err))
 }
 
-// Write writes the start vector, if any, and the fleet file, readable by everyone. It replaces no file.
+// Write writes the fleet file and, if the start is not zero, the start vector beside it. Everyone may read both. If
+// one of the files exists, Write fails.
 func (f *File) Write(path string) error {
 	text, err := f.Marshal()
 	if err != nil {

@@ -30,7 +30,8 @@ func keyOf(name string) ed25519.PrivateKey {
 
 func pinOf(name string) ed25519.PublicKey { return keyOf(name).Public().(ed25519.PublicKey) }
 
-// sample is a private fleet of three in which no field has its default. "b" is about to change its key.
+// sample is a private fleet of three in which no field has its default. "b" has two keys, because it is about to
+// change its key.
 func sample() *File {
 	return &File{
 		Fleet: &sdk.Fleet{
@@ -55,7 +56,8 @@ func sample() *File {
 }
 
 // sharing is sample on a triangle, with pairwise noise and mixing rounds. An adversary who knows the secrets of one
-// member does not know the noise of one edge: 0.75*sqrt(1+4/5) = 1.006, of which 1 is claimed.
+// member knows the noise of all edges but one. The effective sigma is then 0.75*sqrt(1+4/5) = 1.006; the fleet states
+// 1.
 func sharing() *File {
 	f := sample()
 	f.Fleet.Edges = append(f.Fleet.Edges, [2]string{"a", "c"})
@@ -79,7 +81,7 @@ func plain() *File {
 
 func load(string, int64) ([]byte, error) { return sample().start(), nil }
 
-// The text of a fleet and its hash never change: nodes of different versions work together.
+// The text and the hash of a fleet must never change, because nodes of different versions must agree on them.
 func TestGoldenFleet(t *testing.T) {
 	dir := filepath.Join("testdata", "golden")
 	path := filepath.Join(dir, "fleet.json")
@@ -118,7 +120,7 @@ func TestGoldenFleet(t *testing.T) {
 	}
 }
 
-// The text and the hash of a fleet with pairwise noise never change either.
+// The text and the hash of a fleet with pairwise noise must never change either.
 func TestGoldenSharing(t *testing.T) {
 	path := filepath.Join("testdata", "golden", "sharing.json")
 	got, err := sharing().Marshal()
@@ -184,8 +186,8 @@ func TestMarshalRefuses(t *testing.T) {
 	}
 }
 
-// Write replaces neither an existing fleet file nor an existing start vector. A missing start vector and one of another
-// size have different errors.
+// Write replaces neither an existing fleet file nor an existing start vector. The errors for a missing start vector
+// and for a start vector of the wrong size differ.
 func TestWriteAndRead(t *testing.T) {
 	dir := t.TempDir()
 	f := sample()
@@ -275,8 +277,8 @@ func sub(m map[string]any, keys ...string) map[string]any {
 	return m
 }
 
-// The hash covers everything that a run depends on. White space, the order of keys, the direction of an edge, member
-// keys and addresses do not change it.
+// The hash covers everything that a run depends on. It does not depend on white space, the order of JSON keys, the
+// direction of an edge, or members' keys and addresses.
 func TestHash(t *testing.T) {
 	x0 := sample().start()
 	want := sample().Fleet.Hash()
@@ -422,7 +424,7 @@ func TestPeersAndIdentity(t *testing.T) {
 	}
 }
 
-// A member without an address only dials, whatever its name, and only a member that others dial must listen.
+// A member without an address only dials, whatever its name. Only members that a neighbor dials must listen.
 func TestWhoListens(t *testing.T) {
 	for _, test := range []struct {
 		self         string
@@ -431,13 +433,13 @@ func TestWhoListens(t *testing.T) {
 		fleet, found string
 	}{
 		{"b", true, true, true, "", ""},
-		{"b", true, false, true, "", ""}, // c only dials
+		{"b", true, false, true, "", ""}, // c has no address and only dials
 		{"c", true, false, false, "", ""},
 		{"a", true, false, false, "", ""},
 		{"b", true, true, false, "", `listen is missing, want host:port: "a" has no address, so it dials "b"`},
 		{"c", true, true, false, "", `listen is missing, want host:port: "b" dials "c", which has an address`},
 		{"b", false, true, true, `want an address of one of them: "a" and "b" are neighbors`, ""},
-		{"c", false, false, true, "", ""}, // through a broker
+		{"c", false, false, true, "", ""}, // connects through a broker
 	} {
 		f := sample()
 		if !test.bHas {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Parsing any bytes yields an error or a valid fleet, whose text parses to the same fleet. The start vector is always
-// that of the sample.
+// Parsing any bytes yields an error or a valid fleet, whose text parses to the same fleet. Whatever start file the
+// text names, its content is the start vector of sample.
 func FuzzFleet(f *testing.F) {
 	for _, file := range []*File{sample(), sharing(), rotated(), plain()} {
 		text, err := file.Marshal()

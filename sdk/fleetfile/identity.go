@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Peers returns the neighbors of a member for a transport, in the order of the file; none for an unknown member. f
+// Peers returns the neighbors of a member for a transport, in the order of the file; nil if self is not a member. f
 // owns the slices.
 func (f *File) Peers(self string) []transport.Peer {
 	neighbors := map[string]bool{}
@@ -27,8 +27,8 @@ func (f *File) Peers(self string) []transport.Peer {
 	return peers
 }
 
-// SigningKeys returns the keys that verify a member's releases: the current ones followed by the retired ones; nil for
-// an unknown member.
+// SigningKeys returns the keys that verify a member's releases: the current keys followed by the retired keys; nil if
+// member is not a member.
 func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	for _, m := range f.Members {
 		if m.Name == member {
@@ -68,13 +68,13 @@ func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 	for _, p := range f.Peers(n.Name) {
 		const missing = "fleetfile: listen is missing, want host:port: "
 		switch {
-		case len(p.Addresses)+len(f.Members[i].Addresses) == 0: // only a fleet that connects through a broker may have such neighbors
+		case len(p.Addresses)+len(f.Members[i].Addresses) == 0: // allowed only with a broker
 			return fmt.Errorf("fleetfile: %q and %q are neighbors, but neither has an address: want an address of one of them, "+
 				"or a broker in transport", n.Name, p.Name)
 		case n.Listen != "":
 		case len(p.Addresses) == 0:
 			return fmt.Errorf(missing+"%q has no address, so it dials %q", p.Name, n.Name)
-		case p.Name < n.Name && len(f.Members[i].Addresses) > 0: // only the node with the lower name dials
+		case p.Name < n.Name && len(f.Members[i].Addresses) > 0: // of two with addresses, the lower name dials
 			return fmt.Errorf(missing+"%q dials %q, which has an address in the fleet file; a member without one only dials out",
 				p.Name, n.Name)
 		}

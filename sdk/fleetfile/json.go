@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// MaxFile bounds a fleet file, a node file or a recipe, in bytes.
+// MaxFile is the maximum length in bytes of a fleet file, a node file and a recipe.
 const MaxFile = 16 << 20
 
 const maxFaults = 50
@@ -19,14 +19,14 @@ const version = 1
 
 type faults []error
 
-// when adds an error if its condition holds.
+// when adds an error if is is true.
 func (f *faults) when(is bool, format string, args ...any) {
 	if is {
 		*f = append(*f, fmt.Errorf(format, args...))
 	}
 }
 
-// at adds err, if not nil, with its location.
+// at adds err, if not nil, prefixed with its location in the file.
 func (f *faults) at(place string, err error) {
 	if err != nil {
 		*f = append(*f, fmt.Errorf("%s: %w", place, err))
@@ -53,7 +53,7 @@ func In(name string, err error) error {
 	return errors.Join(all...)
 }
 
-// Each returns the errors joined in err, none for nil.
+// Each returns the errors that are joined in err; nil if err is nil.
 func Each(err error) (all []error) {
 	if err == nil {
 		return nil
@@ -68,8 +68,8 @@ func Each(err error) (all []error) {
 	return all
 }
 
-// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. The version of the
-// file must be versions, unless versions is 0.
+// Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. The field "version" of the
+// file must equal versions, unless versions is 0.
 func Decode(data []byte, limit, versions int, form any) error {
 	if len(data) > limit {
 		return fmt.Errorf("the file has %d bytes, want at most %d", len(data), limit)
@@ -86,7 +86,7 @@ func Decode(data []byte, limit, versions int, form any) error {
 	return dpmech.ReadJSON(data, form)
 }
 
-// decodeOwn is Decode for files that people write, which must not contain null.
+// decodeOwn is Decode for fleet files and node files: it also refuses null.
 func decodeOwn(data []byte, form any) error {
 	if err := Decode(data, MaxFile, version, form); err != nil {
 		return err
@@ -94,7 +94,8 @@ func decodeOwn(data []byte, form any) error {
 	return NoNull(data)
 }
 
-// NoNull returns an error if valid JSON text has a null, which package json would treat as a missing field.
+// NoNull returns an error if data, which must be valid JSON, contains a null, which encoding/json would treat as a
+// missing field.
 func NoNull(data []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	for token, err := dec.Token(); err == nil; token, err = dec.Token() {
@@ -120,7 +121,7 @@ func Encode(form any) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// layOut writes a compact JSON value in lines that begin with indent.
+// layOut writes a compact JSON value in the layout of [Encode]. Its lines after the first begin with indent.
 func layOut(to *bytes.Buffer, compact []byte, indent string) {
 	object := compact[0] == '{' && len(compact) > 2
 	short := len(compact) <= 40 && len(indent) > 1 && !bytes.ContainsAny(compact[1:], "[{")
@@ -160,7 +161,7 @@ func oneLine(to *bytes.Buffer, compact []byte) {
 	to.Write(bytes.ReplaceAll(spaced, []byte("\n"), nil))
 }
 
-// lean returns an object without its zero fields.
+// lean returns the JSON of an object without the fields that are zero.
 func lean(object any) (json.RawMessage, error) {
 	text, err := json.Marshal(object)
 	if err != nil {

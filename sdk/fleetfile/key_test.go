@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// ReadKey accepts files of CreateKey and of other programs, and refuses invalid ones.
+// ReadKey accepts key files that CreateKey or other programs wrote, and refuses invalid files.
 func TestKeys(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "node.key")
@@ -44,13 +44,13 @@ func TestKeys(t *testing.T) {
 	}
 
 	encode := func(der []byte) string { return string(pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der})) }
-	// The example of RFC 8410, section 10.3, also the form of openssl genpkey.
+	// The first example of RFC 8410, section 10.3, which has the form that openssl genpkey writes.
 	der, err := base64.StdEncoding.DecodeString("MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC")
 	if err != nil {
 		t.Fatal(err)
 	}
 	published := encode(der)
-	// The second example of that section, with attributes and the public key after the secret.
+	// The second example of that section, with attributes and the public key after the secret key.
 	long, err := base64.StdEncoding.DecodeString(
 		"MHICAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhCoB8w" +
 			"HQYKKoZIhvcNAQkJFDEPDA1DdXJkbGUgQ2hhaXJzgSEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=")
@@ -86,7 +86,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("public key %s", got)
 		}
 	}
-	// CreateKey writes what package x509 writes, which other programs can read.
+	// CreateKey writes the same bytes as package crypto/x509, so other programs can read the file.
 	ours, err := ReadKey(path)
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// kinds are the registered kinds of a section of a node file. The name of a field in the section selects the kind.
+// kinds has the registered kinds for one section (oracle or transport) of a node file. The name of a field in the
+// section selects the kind.
 type kinds[T any] struct {
 	section string
 	parse   map[string]func(section json.RawMessage, dir string) (T, error)
@@ -30,13 +31,14 @@ func RegisterOracle(kind string, parse func(section json.RawMessage, dir string)
 	oracles.register(kind, parse)
 }
 
-// RegisterTransport adds a kind of transport other than websockets in the same way. The result of parse becomes
-// [Node.Transport].
+// RegisterTransport adds a kind of transport other than websockets. It works like RegisterOracle, for the section
+// "transport". The result of parse becomes [Node.Transport].
 func RegisterTransport(kind string, parse func(section json.RawMessage, dir string) (any, error)) {
 	transports.register(kind, parse)
 }
 
-// RegisterTask adds a check for every fleet with a task. Without checks, a task may be any object.
+// RegisterTask adds a check that every fleet with a task must pass. If no check is registered, a task may be any JSON
+// object.
 func RegisterTask(check func(fleet *sdk.Fleet) error) { taskChecks = append(taskChecks, check) }
 
 func checkTask(fleet *sdk.Fleet) (errs faults) {

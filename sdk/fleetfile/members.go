@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// memberForm is a [Member] in a fleet file.
+// memberForm is the JSON form of a [Member] in a fleet file.
 type memberForm struct {
 	Name      string   `json:"name"`
 	Keys      []string `json:"keys"`
@@ -39,7 +39,8 @@ func (m Member) MarshalJSON() ([]byte, error) {
 	return Encode(form) // Encode does not escape <
 }
 
-// member validates the member at a location of the file. owner has the location of each earlier key.
+// member validates the member at a location of the file. owner has the location of each key seen so far, and gets
+// those of this member.
 func (m memberForm) member(place string, owner map[string]string) (Member, error) {
 	var errs faults
 	errs.when(len(m.Keys) < 1 || len(m.Keys) > 2,
@@ -67,7 +68,7 @@ func (m memberForm) member(place string, owner map[string]string) (Member, error
 	return out, errors.Join(errs...)
 }
 
-// checkAddresses checks that at least one of each pair of neighbors of a valid fleet has an address. A fleet without
+// checkAddresses checks that in each pair of neighbors of a valid fleet at least one has an address. A fleet without
 // addresses connects through a broker.
 func (f *File) checkAddresses() (errs faults) {
 	some := func(m Member) bool { return len(m.Addresses) > 0 }

@@ -12,7 +12,7 @@ import (
 type Metrics struct {
 	Listen string `json:"listen"` // host:port
 
-	Token          string `json:"token_file"`           // path of a file with the token, of 16 bytes or more; empty for none
+	Token          string `json:"token_file"`           // path of a file with a token, 16 bytes or more; empty for none
 	Certificate    string `json:"certificate_file"`     // path of a PEM file, the node's TLS certificate; may be empty on loopback only
 	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with the certificate's key; may be empty on loopback only
 	ClientCA       string `json:"client_ca_file"`       // path of a PEM file with the CA of the collector's certificate; empty for none
@@ -37,7 +37,8 @@ func (m *Metrics) validate(dir string) (errs faults) {
 	return errs
 }
 
-// Open reads the files. It returns the token, empty for none, and the TLS configuration, nil for none.
+// Open reads the files. It returns the token, or "" if none is configured, and the TLS configuration, or nil for plain
+// HTTP.
 func (m *Metrics) Open() (token string, config *tls.Config, err error) {
 	if m.Token != "" {
 		if token, err = ReadSecret(m.Token, "a token for metrics"); err != nil {

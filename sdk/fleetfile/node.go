@@ -17,22 +17,23 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Node is the content of a node file. Its paths are ready to open: relative paths in the file are joined to its
-// folder.
+// Node is the content of a node file. Its paths are ready to open: relative paths in the file have been joined to the
+// folder of the file.
 type Node struct {
 	Name   string `json:"name"`   // the member that this node runs
 	Fleet  string `json:"fleet"`  // path of the fleet file
 	Key    string `json:"key"`    // path of the secret key
 	Listen string `json:"listen"` // host:port; empty if this node only dials out
 	State  string `json:"state"`  // path of the node's state folder
-	Ledger string `json:"ledger"` // path of the lifetime ledger of its data set; empty in a run that is not private
+	Ledger string `json:"ledger"` // path of the lifetime ledger of the data set; empty in a run that is not private
 	Oracle Oracle `json:"-"`      // an oracle of a registered kind, see [RegisterOracle]
-	HTTP   string `json:"http"`   // host:port on loopback; empty for none
+	HTTP   string `json:"http"`   // host:port on loopback of the node's page; empty for no page
 	// Metrics configures metrics for a collector on another machine; nil for none.
 	Metrics   *Metrics `json:"metrics"`
 	Transport any      `json:"-"` // a transport of a registered kind, see [RegisterTransport]; nil for websockets
 	// Proxy is the URL, http://host:port or https://host:port, of the proxy through which the node dials; empty for
-	// the proxy of the environment. ProxyCredentials is the path of a file with user:password for it; empty for none.
+	// the proxy of the environment. ProxyCredentials is the path of a file with user:password for the proxy; empty for
+	// none.
 	Proxy            string `json:"proxy"`
 	ProxyCredentials string `json:"proxy_credentials"`
 
@@ -48,7 +49,8 @@ type Node struct {
 	Patience    time.Duration `json:"-"`       // "patience", such as "15m", see [sdk.Config]; 0 if unset
 }
 
-// nodeForm is the JSON form of a node file. It adds the fields whose type differs in [Node].
+// nodeForm is the JSON form of a node file. In addition to the fields of [Node] it has those whose type in the file
+// differs.
 type nodeForm struct {
 	Version int `json:"version"`
 	Node
@@ -138,7 +140,7 @@ func parseNode(data []byte, name, dir string) (*Node, error) {
 var ErrNoLedger = errors.New("fleetfile: ledger is missing, want the lifetime ledger of this node's data set, " +
 	"since the fleet is private")
 
-// Load reads the fleet file and the key of the node and checks that they fit the node file. It reports all errors
+// Load reads the fleet file and the key of the node and checks that both match the node file. It reports all errors
 // together.
 func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 	var file *File
@@ -169,8 +171,8 @@ func (n *Node) Load() (*File, ed25519.PrivateKey, error) {
 // Certificate returns the path of the node's certificate.
 func (n *Node) Certificate() string { return filepath.Join(n.State, "certificate.json") }
 
-// Heads returns the path, beside the ledger, of the neighbors' signed checkpoints, see [state.OpenHeads]; empty
-// without a ledger.
+// Heads returns the path of the file, beside the ledger, with the neighbors' signed states and checkpoints, see
+// [state.OpenHeads]. It is empty if the node has no ledger.
 func (n *Node) Heads() string {
 	if n.Ledger == "" {
 		return ""
@@ -201,7 +203,7 @@ func loopback(address string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// seconds returns the duration of a field in seconds, 0 if it is missing.
+// seconds converts a field, a number of seconds, to a duration. It returns 0 if the field is missing (s is nil).
 func seconds(s *float64, field string, errs *faults) time.Duration {
 	const most = 7 * 24 * 60 * 60
 	if s == nil {

@@ -17,7 +17,7 @@ type Oracle interface {
 	// Open loads and prepares data, or starts a program and reads its hello. ctx bounds only this step. The caller
 	// must close the source once.
 	Open(ctx context.Context, fleet *File) (*Source, error)
-	String() string // a description for people
+	String() string // describes the oracle for people
 }
 
 func init() { RegisterOracle("stream", parseStream) }
@@ -53,7 +53,7 @@ func parseStream(section json.RawMessage, dir string) (Oracle, error) {
 	return s, errors.Join(errs...)
 }
 
-// String names the program and the number of its processes.
+// String returns the number of processes and the command of the program.
 func (s *Stream) String() string {
 	return fmt.Sprintf("%d in parallel: %s", s.Workers, strings.Join(s.Command, " "))
 }
@@ -73,26 +73,26 @@ func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
 	return source, nil
 }
 
-// Source is the opened data of a node, ready for queries.
+// Source is an opened [Oracle], ready for queries.
 type Source struct {
 	Oracle  sdk.Oracle
 	Samples int
-	// Window is the number of concurrent queries; 0 leaves it to the SDK.
+	// Window is the number of concurrent queries; 0 means the default of the SDK.
 	Window int
 
 	// Test evaluates models on held-back samples; nil if there are none, or the losses come from a program.
 	Test Judge
-	// Asked returns the mean loss of the queries since its last call, NaN if there were none; nil if Test gives more
-	// information. It comes directly from the data.
+	// Asked returns the mean loss of the queries since the last call of Asked, or NaN if there were none. It is nil if
+	// Test is set, which gives more information. The result comes directly from the data.
 	Asked func() float64
-	// Unread has the errors of records that could not be read; only the node's operator may see them. The records
-	// count, and their losses are NaN.
+	// Unread has the errors of records that could not be read; only the node's operator may see these errors. The
+	// records still count as samples, and their losses are NaN.
 	Unread []error
 	// Failure returns why the latest failed query has no loss, nil if none failed. The function is nil if the source
 	// does not report failures.
 	Failure func() error
 
-	ConditionalOn []string     // the assumptions of a privacy guarantee
+	ConditionalOn []string     // the assumptions of the privacy guarantee, for the certificate
 	Close         func() error // closes the oracle and ends its processes; never nil
 }
 
@@ -105,7 +105,8 @@ type Judge interface {
 	Deviations(x []float32) (*Deviations, error) // fails if the model predicts a class
 }
 
-// Deviations are the errors of a predicted number, and those of always predicting the samples' mean.
+// Deviations has the errors of predicted numbers and, for comparison, the errors of always predicting the samples'
+// mean.
 type Deviations struct {
 	RMSE     float64 `json:"rmse"`
 	MAE      float64 `json:"mae"`
@@ -114,8 +115,8 @@ type Deviations struct {
 	Samples  int     `json:"test_samples"`
 }
 
-// ErrMismatch is wrapped by errors of [Oracle].Open if node file, fleet file and data do not match. Other
-// errors of Open are about unreadable data or a program that does not start.
+// ErrMismatch is wrapped by errors of [Oracle].Open if node file, fleet file and data do not match. Other errors of
+// Open mean that data cannot be read or a program does not start.
 var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not match")
 
 type mismatch struct{ error }
@@ -123,10 +124,11 @@ type mismatch struct{ error }
 func (m mismatch) Is(target error) bool { return target == ErrMismatch }
 func (m mismatch) Unwrap() error        { return m.error }
 
-// Mismatchf returns an [ErrMismatch] with a specific text.
+// Mismatchf returns an error with the given text that wraps [ErrMismatch].
 func Mismatchf(format string, args ...any) error { return mismatch{fmt.Errorf(format, args...)} }
 
-// External returns a source whose losses come from an external program. Its Close does nothing.
+// External returns a source whose losses come from program, which has the given number of samples. The caller has
+// opened program and must close it: Close of the source does nothing.
 func External(program zoest.BatchOracle, samples int) *Source {
 	meter := &scorer.Meter{BatchOracle: program}
 	return &Source{

@@ -15,7 +15,8 @@ func rotated() *File {
 	return f
 }
 
-// Retired keys survive a round trip and do not change the hash. Their signatures count, but connections refuse them.
+// Retired keys survive a round trip and do not change the hash. Signatures by retired keys count, but connections with
+// them are refused.
 func TestRetiredKeys(t *testing.T) {
 	f := rotated()
 	text, err := f.Marshal()

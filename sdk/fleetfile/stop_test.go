@@ -9,7 +9,7 @@ import (
 )
 
 // One line of the file says how many members can end a run early, and the hash covers it. The error for an invalid
-// value has its location.
+// value states the location in the file.
 func TestStop(t *testing.T) {
 	f := sample()
 	before := f.Fleet.Hash()

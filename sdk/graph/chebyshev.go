@@ -27,8 +27,9 @@ func (g *Graph) Chebyshev() Chebyshev {
 	return Chebyshev{High: high, Low: low, Floor: max(low, high/6)}
 }
 
-// Mixing returns the coefficients of the t-th of n rounds of mixing, from 0. The polynomial of all n lies in 0..1: it
-// is a square, times 1 - lambda/High if n is odd. The method is stable for the same step sizes as without mixing.
+// Mixing returns the coefficients of round t, from 0, of a block of n rounds of mixing. The polynomial of the whole
+// block has values in 0..1: it is a square, times 1 - lambda/High if n is odd. The method is stable for the same step
+// sizes as without mixing.
 func (c Chebyshev) Mixing(t, n int) (carry, weight float64) {
 	if n%2 == 1 {
 		if t == 0 {
@@ -39,10 +40,10 @@ func (c Chebyshev) Mixing(t, n int) (carry, weight float64) {
 	return semi(t%max(1, n/2), c.Floor, c.High)
 }
 
-// Cooldown returns the coefficients of the t-th round of cool-down, from 0.
+// Cooldown returns the coefficients of round t, from 0, of the cool-down.
 func (c Chebyshev) Cooldown(t int) (carry, weight float64) { return semi(t, c.Low, c.High) }
 
-// semi returns the coefficients of the t-th step of a semi-iteration for the eigenvalues low..high.
+// semi returns the coefficients of step t, from 0, of a semi-iteration for the eigenvalues low..high.
 func semi(t int, low, high float64) (carry, weight float64) {
 	const settled = 200 // the coefficients have converged by then at every ratio in use
 	ratio, omega := (high-low)/(high+low), 1.0

@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-// Conductance states how much noise remains in the worst case, after pairwise noise cancels.
+// Conductance states how much noise still hides a node in the worst case, when colluders have subtracted the pairwise
+// noise that they know.
 type Conductance struct {
 	Least   float64 // minimum conductance of a node to ground, at least 1; rounded down, never above the true one
 	Node    int     // node with the minimum, if Exact
@@ -13,12 +14,12 @@ type Conductance struct {
 	Exact   bool    // Least is below the true value by a share of at most 1e-4; otherwise it is only a lower bound
 }
 
-// Limits of Conductance.
+// Limits of the computation of a Conductance.
 const (
 	maxRatio   = 1 << 12
 	maxDense   = 1024 // nodes of a matrix, which then takes 8 MiB
 	exactWork  = 1e9  // numbers that an exact result may read, about a second
-	negligible = 1e-4 // share of a resistance
+	negligible = 1e-4 // largest relative error of a resistance in an exact result
 )
 
 type weakestOf struct {
@@ -55,7 +56,7 @@ func (g *Graph) Conductance(ratio float64, colluders int) (Conductance, error) {
 	return c, nil
 }
 
-// weakest is Conductance for edges of weight w.
+// weakest computes the result of Conductance for edges of conductance w.
 func (g *Graph) weakest(w float64, colluders int) Conductance {
 	n, least := g.N(), 0
 	for i := range n {
@@ -71,7 +72,7 @@ func (g *Graph) weakest(w float64, colluders int) Conductance {
 			Exact: true}
 	}
 	bound := 0.0
-	for at := w; g.choicesWork(colluders) <= exactWork; at /= 16 { // by Rayleigh's law a smaller weight gives a bound
+	for at := w; g.choicesWork(colluders) <= exactWork; at /= 16 { // by Rayleigh's law a smaller w gives a lower bound
 		c := g.exactly(at, colluders)
 		if c.Exact && at == w {
 			return c
@@ -109,10 +110,11 @@ func spectral(m int, w, lambda2 float64) float64 {
 	return k / (1 + (k-1)/(1+float64(w*lambda2))) * (1 - 1e-12)
 }
 
-// surely returns lambda, or slightly less, if no eigenvalue of the Laplacian other than that of the constant vector is
-// below it, and 0 otherwise. The proof is a Cholesky factorization of L - lambda*I plus a multiple of the matrix of
-// ones: a matrix that differs from it by at most the trace times n+2 units in the last place has no negative eigenvalue
-// (Rump, "Verification of positive definiteness", BIT 46, 2006).
+// surely returns a lower bound of all eigenvalues of the Laplacian except that of the constant vector: lambda, or
+// slightly less. If it cannot prove this bound, it returns 0. The proof is a Cholesky factorization of M, which is L -
+// lambda*I plus a multiple of the matrix of ones. If it succeeds, some matrix that differs from M by at most the trace
+// times n+2 units in the last place has no negative eigenvalue (Rump, "Verification of positive definiteness", BIT 46,
+// 2006).
 func (g *Graph) surely(lambda float64) float64 {
 	n := g.N()
 	a := square(n)
@@ -139,7 +141,7 @@ func (g *Graph) surely(lambda float64) float64 {
 	return lambda - float64(trace*float64(n+2)*0x1p-51)
 }
 
-// choicesWork estimates how many numbers the function exactly reads.
+// choicesWork estimates how many numbers the method exactly would read.
 func (g *Graph) choicesWork(colluders int) float64 {
 	n := float64(g.N())
 	if g.N() > maxDense {

@@ -47,7 +47,7 @@ func resistance(g *Graph, w float64, i int, gone []bool) float64 {
 	return 1 / c[i][n]
 }
 
-// rounding is more than the error of resistance on nine nodes.
+// rounding is an upper bound on the relative error of the function resistance for nine nodes.
 const rounding = 1e-13
 
 func reference(g *Graph, ratio float64, colluders int) float64 {
@@ -134,7 +134,7 @@ func TestConductanceOfAllChoices(t *testing.T) {
 	t.Logf("%d of %d are exact, the loosest bound is %.3f of the truth", exact, all, loose)
 }
 
-// graphs returns how many random graphs to test: many with SPADE_LONG, otherwise a quarter.
+// graphs returns how many random graphs to test: many with SPADE_LONG, otherwise a quarter of that.
 func graphs(many int) int {
 	if os.Getenv("SPADE_LONG") == "" {
 		many /= 4
@@ -245,7 +245,7 @@ func TestConductanceOfCompleteGraphs(t *testing.T) {
 	}
 }
 
-// More colluders or less pairwise noise hide less; more edges hide more.
+// More colluders or less pairwise noise leave less noise to hide a node; more edges leave more.
 func TestConductanceIsMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for k := range graphs(40) {
@@ -396,7 +396,7 @@ func BenchmarkConductance(b *testing.B) {
 	}
 }
 
-// described is mustParse, and also accepts random regular graphs.
+// described returns the graph of a spec, like mustParse, but makes a random regular graph as the sum of random rings.
 func described(t testing.TB, spec string, n int) *Graph {
 	t.Helper()
 	degree := 0

@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// MixingTime returns the number of rounds, at least two, in which disagreement falls to a tenth in the long run, for a
-// contraction below 1.
+// MixingTime returns the number of rounds that reduce disagreement to a tenth if, in the long run, each round
+// multiplies it by contraction, in (0, 1). The result is at least 2.
 func MixingTime(contraction float64) int {
 	return int(max(2, math.Ceil(math.Log(10)/-math.Log(contraction))))
 }
@@ -24,8 +24,8 @@ type Schedule struct {
 	Chebyshev *Chebyshev // steps of mixing and cool-down; nil for the method's own steps
 }
 
-// rate returns the coefficients of the t-th round, from 0, of cool-down or of mixing after a round of learning; zeros
-// for the method's own step.
+// rate returns the coefficients of round t, from 0, of the cool-down or, if cooldown is false, of a block of mixing.
+// Both are 0 for the method's own step and for t = -1, the round of learning before the block.
 func (s Schedule) rate(t int, cooldown bool) (carry, weight float64) {
 	switch {
 	case s.Chebyshev == nil || t < 0:
@@ -38,14 +38,16 @@ func (s Schedule) rate(t int, cooldown bool) (carry, weight float64) {
 
 // Decay describes the effect of noise on a network, and how much of it remains after a cool-down.
 type Decay struct {
-	// Step is the standard deviation of a coordinate of the difference between two successive releases, divided by that
-	// of the noise: the geometric mean over the rounds, because code lengths depend on the logarithm.
+	// Step is the standard deviation of the change of a coordinate from one release to the next, divided by the
+	// standard deviation of the local noise. It is the geometric mean over the rounds of learning, because code lengths
+	// depend on the logarithm.
 	Step float64
-	// Mix[j] is Step for the j-th release without noise after a release with noise.
+	// Mix[j] is the same number for the release of mixing round j, from 0, after each round of learning.
 	Mix []float64
-	// Left[c] is the share of the last noise's disagreement that remains after the mixing and c rounds of cool-down.
+	// Left[c] is the disagreement between the models after the last block of mixing and c rounds of cool-down, as a
+	// share of the disagreement right after the last noise.
 	Left   []float64
-	Needed int // rounds after which the share stays below the requested one; -1 if more than were tried
+	Needed int // cool-down rounds after which Left stays below the share passed to Decay; -1 if more than were tried
 }
 
 // decayWork bounds how many numbers Decay reads: a fraction of a second on all but huge networks.
@@ -103,12 +105,12 @@ func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 }
 
 // Decay simulates the network on noise alone, with a = tau*beta*eta*mu: rounds of learning, as many as time allows,
-// then the schedule's cool-down or until disagreement is below a share, whichever is longer. Each release of learning
-// has noise of variance 1 and pairwise noise: x <- x - a*p + noise with p = rho*L*x + dual and dual <- dual +
-// (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper). Rounds of mixing and cool-down
-// are those of the schedule's Chebyshev, if it has one.
+// then rounds of cool-down, as many as the schedule has, or more until disagreement stays below the given share. Each
+// release of learning has noise of variance 1 and pairwise noise: x <- x - a*p + noise with p = rho*L*x + dual and dual
+// <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper). Rounds of mixing and
+// cool-down are those of the schedule's Chebyshev, if it has one.
 func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uint64) Decay {
-	width := 1 + 2000/g.N() // numbers of a model, about two thousand in all: an error of a few percent
+	width := 1 + 2000/g.N() // numbers of a model; about two thousand in all models keep the error at a few percent
 	partners := cmp.Or(schedule.Partners, g)
 	numbers := func() []float64 { return make([]float64, g.N()*width) }
 	n := &noisyNetwork{g: g, partners: partners, width: width, a: a, rho: rho, shared: schedule.Shared,

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// covariance is that of one mode of the Laplacian under the noise, in units of the noise's variance, for the state (x,
-// a*dual): eq. (modal-dynamics) of the paper, computed without random numbers. With g = a*rho*lambda the matrix is
-// [[1-g, -1], [g/2, 1]].
+// covariance is the covariance of one mode of the Laplacian under the noise, in units of the noise's variance, for the
+// state (x, a*dual): eq. (modal-dynamics) of the paper, computed without random numbers. With g = a*rho*lambda the
+// matrix is [[1-g, -1], [g/2, 1]].
 type covariance struct{ xx, xy, yy float64 }
 
 func (s covariance) round(g, noise float64) covariance {
@@ -19,7 +19,8 @@ func (s covariance) round(g, noise float64) covariance {
 	}
 }
 
-// decayOfModes returns the Step and Mix of a Decay, and Left, by the sum over all modes.
+// decayOfModes returns what Decay should measure: steps has Step and then Mix, and left has Left. It adds up the modes
+// exactly instead of drawing noise.
 func decayOfModes(lambdas []float64, a, rho float64, s Schedule) (steps, left []float64) {
 	modes, logs := make([]covariance, len(lambdas)), make([]float64, 1+s.Mixing)
 	learning, last := s.Rounds*(1+s.Mixing), 0.0
@@ -51,7 +52,7 @@ func decayOfModes(lambdas []float64, a, rho float64, s Schedule) (steps, left []
 }
 
 // The predicted effect of noise on a network, of pairwise noise, mixing and a cool-down matches the sum over all modes
-// of graphs with known eigenvalues. The slowest mode of ten nodes has 200 numbers, so it is known to 5 %.
+// of graphs with known eigenvalues. The slowest mode of ten nodes has 200 numbers, so it is accurate to 5 %.
 func TestDecayAgainstModes(t *testing.T) {
 	eigenvalues := map[string][]float64{
 		"complete": {10, 10, 10, 10, 10, 10, 10, 10, 10}, "star": {1, 1, 1, 1, 1, 1, 1, 1, 10},

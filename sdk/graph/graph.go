@@ -31,8 +31,8 @@ type Graph struct {
 	kept    map[weakestOf]Conductance
 }
 
-// recent caches the latest graphs while they are in use. Each check of a fleet builds the fleet's two graphs, of
-// messages and of pairwise noise. With this cache all checks share one copy of each, and so compute its spectrum once.
+// recent caches the latest graphs while they are in use. Each check of a fleet builds two graphs, one of messages and
+// one of pairwise noise. With this cache all checks share one copy of each graph, so its spectrum is computed once.
 var recent struct {
 	sync.Mutex
 	graphs [2]weak.Pointer[Graph]
@@ -59,7 +59,8 @@ func (g *Graph) Edges() [][2]int { return g.edges }
 // be changed.
 func (g *Graph) Neighbors(i int) []int { return g.neighbors[i] }
 
-// build is New with names for edges, such as a line of a file; name returns the name of the k-th edge.
+// build is New with names for the edges in errors: name returns the name of the k-th edge, such as its line in a file.
+// If name is nil, errors name edges by index.
 func build(n int, edges [][2]int, name func(k int) string) (*Graph, error) {
 	if name == nil {
 		name = func(k int) string { return fmt.Sprintf("edge %d", k) }

@@ -6,13 +6,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Limits of the eigenvalue iterations. An eigenvalue's error is of the order of the residual's square over the gap to
-// the next one, far below tolerance unless eigenvalues are crowded.
+// Limits of the eigenvalue iterations. An eigenvalue's error is of the order of the residual's square divided by the
+// gap to the next eigenvalue, far below tolerance unless eigenvalues are crowded.
 const (
-	maxSteps  = 300   // maximum steps of a complete run; minimum of a run without a basis
+	maxSteps  = 300   // maximum steps of a complete run; minimum steps of a run without a basis
 	tolerance = 1e-5  // residual, as a share of the largest eigenvalue, that ends the iteration
 	settled   = 1e-12 // residual below which further steps have no effect
-	runWork   = 1e9   // numbers read in a run, a second or two
+	runWork   = 1e9   // numbers that a run may read, in a second or two
 )
 
 // times stores the product of the Laplacian with x in y. It adds in the order of the neighbors.
@@ -26,10 +26,10 @@ func (g *Graph) times(y, x []float64) {
 	}
 }
 
-// extreme returns the largest (top) or smallest eigenvalue theta, and the norm of L*y - theta*y for its approximate
-// unit eigenvector y: some eigenvalue is within that distance of theta, and by Rayleigh's principle theta is never
-// beyond the extreme one. Both are 0 for a single node. The method is Lanczos's with full reorthogonalization and a
-// random start, run to its end.
+// extreme returns theta, the largest eigenvalue (if top is true) or the smallest, and the residual: the norm of L*y -
+// theta*y for the approximate unit eigenvector y. Some eigenvalue differs from theta by at most the residual. By
+// Rayleigh's principle theta is never above the largest or below the smallest eigenvalue. Both results are 0 for a
+// single node. The method is Lanczos's with full reorthogonalization and a random start, run to its end.
 func (g *Graph) extreme(top bool) (theta, residual float64) {
 	if g.N() == 1 {
 		return 0, 0
@@ -62,8 +62,8 @@ func start(n int) []float64 {
 	return y
 }
 
-// lanczos reduces the Laplacian, in an orthonormal basis, to the tridiagonal matrix with diagonal a and off-diagonal b,
-// which is one shorter. It stops early if the basis spans an invariant space; the matrix's eigenvalues are then
+// lanczos reduces the Laplacian, in an orthonormal basis, to the tridiagonal matrix with diagonal a and off-diagonal b;
+// b is one shorter than a. It stops early if the basis spans an invariant space; the matrix's eigenvalues are then
 // eigenvalues of the Laplacian.
 func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 	negligible := 1e-13 * g.bound()
@@ -92,11 +92,11 @@ func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 	}
 }
 
-// approach is extreme for large graphs: Lanczos's method without reorthogonalization, whose steps take time
-// proportional to the graph. Rounding then only adds copies of eigenvalues, and the residual from the last element of
-// the matrix's eigenvector remains valid (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear Algebra
-// Appl. 34, 1980). It stops after maxSteps or more at a residual of enough times the eigenvalue, at a residual of
-// settled, or at its limit of work.
+// approach does the same as extreme for large graphs, by Lanczos's method without reorthogonalization, whose steps take
+// time proportional to the graph. Rounding then only adds copies of eigenvalues, and the residual from the last element
+// of the matrix's eigenvector remains valid (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear
+// Algebra Appl. 34, 1980). It stops when the residual, as a share of the eigenvalue, is at most enough and maxSteps are
+// done, when this share is at most settled, or at its limit of work.
 func (g *Graph) approach(top bool, enough float64) (theta, residual float64) {
 	bound := g.bound()
 	most := max(maxSteps, int(runWork)/(2*len(g.edges)+8*g.N()))

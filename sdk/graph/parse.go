@@ -16,7 +16,7 @@ import (
 
 const legal = "ring, complete, star, path, grid:RxC, er:P, regular:K or file:F"
 
-const mostEdges = 1 << 30 // bytes of a file of edges
+const mostEdges = 1 << 30 // largest size of a file of edges, in bytes
 
 const erDraws = 100 // attempts to draw a connected random graph
 
@@ -31,8 +31,8 @@ const erDraws = 100 // attempts to draw a connected random graph
 //	regular:K  each node with K others, 2 <= K < n, drawn from seed until connected; K is even if n is odd
 //	file:F     the text file F: one edge "i j" a line, nodes counted from 0, "#" starts a comment
 //
-// On one node, all kinds except a larger grid and regular give that single node. Only er and regular use seed. Errors
-// name the lines of a file.
+// With n = 1, every kind gives the single node, except regular and a grid larger than 1x1. Only er and regular use
+// seed. Errors name the lines of a file.
 func Parse(spec string, n int, seed uint64) (*Graph, error) {
 	g, err := parse(spec, n, seed)
 	if err != nil {
@@ -142,7 +142,7 @@ func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
 			return g, err
 		}
 	}
-	return nil, fmt.Errorf("none of %d draws on %d nodes was connected, wanted a larger P: "+
+	return nil, fmt.Errorf("none of %d random graphs on %d nodes was connected, want a larger P: "+
 		"below ln(n)/n = %.3g most graphs are not connected", erDraws, n, vec.Log(float64(n))/float64(n))
 }
 

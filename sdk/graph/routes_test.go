@@ -55,7 +55,8 @@ func renumbered(t *testing.T, g *Graph, seed uint64) *Graph {
 	return out.graph(t, g.N())
 }
 
-// The closed forms agree with a complete iteration, and graphs that are almost one of the kinds are not taken for it.
+// The closed forms agree with a complete iteration. A graph that differs slightly from such a kind is not mistaken for
+// it.
 func TestKnownSpectra(t *testing.T) {
 	for _, spec := range []string{"ring", "path", "star", "complete", "grid:2x2", "grid:2x9", "grid:9x2", "grid:5x7", "grid:4x4"} {
 		sizes := []int{2, 3, 4, 5, 6, 7, 20, 31}
@@ -198,7 +199,7 @@ func TestSpectrumRoutes(t *testing.T) {
 					values := jacobi(g)
 					top, second = values[g.N()-1], values[1]
 				}
-				rounding := 1e-13 * top // rounding error of those two
+				rounding := 1e-13 * top // rounding error of the iteration and the solver
 				if theta, residual := g.approach(true, tolerance); theta > top+rounding || theta+residual < top-rounding ||
 					theta+residual > top*(1+2*tolerance) {
 					t.Errorf("largest: %.17g and %.3g, want %.17g", theta, residual, top)

@@ -44,8 +44,8 @@ func (g *Graph) Contraction(a, rho float64) float64 {
 // LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. Up to rounding, the result is never
 // too low, so that an error favors stability. For N <= 301 it is too high by a share of less than 1e-9. On larger
 // graphs it is exact for the five kinds that [Graph.Lambda2] names. Otherwise it is too high by a share of at most
-// 1e-5, or a multiple of that if eigenvalues are crowded, and never above the largest sum of degrees over an edge. It
-// is computed once.
+// 1e-5, or a multiple of that if eigenvalues are crowded, and never above the largest sum of the degrees of the two
+// ends of an edge. It is computed once.
 //
 // Up to N = 301 the bits of the result and of [Graph.Gain] are the same in every version, so that one version can
 // continue the run of another. On larger graphs the last digits may change.
@@ -87,9 +87,9 @@ func (g *Graph) second() float64 {
 	return max(theta-max(below*theta, 10*residual), 4/(n*n)) // 4/(N*diameter): Mohar, "The Laplacian spectrum of graphs", 1991
 }
 
-// bound returns an upper bound of the largest eigenvalue, sometimes the eigenvalue itself: the largest sum of degrees
-// over an edge (Anderson and Morley, "Eigenvalues of the Laplacian of a graph", 1985), or the number of nodes if that
-// is less.
+// bound returns an upper bound of the largest eigenvalue, sometimes the eigenvalue itself: the largest sum of the
+// degrees of the two ends of an edge (Anderson and Morley, "Eigenvalues of the Laplacian of a graph", 1985), or the
+// number of nodes if that is less.
 func (g *Graph) bound() float64 {
 	b := 0
 	for _, e := range g.edges {

@@ -8,13 +8,13 @@ import (
 
 // Trend compares the mean losses of this node's own queries in the last rounds with data. It is derived directly from
 // data and stays on the device. No privacy guarantee covers Trend or a decision based on it: starting another run
-// because the loss still falls reveals that it does.
+// because the loss still falls reveals that the loss still falls.
 //
-// Trend divides the rounds into eighths. The loss is Falling if the mean of the last eighth is below that of the
-// previous one by more than Spread and by more than a hundredth of the fall since the first eighth, and the mean of the
-// previous eighth is also below that of its predecessor. A straight line without noise falls by 3.5 spreads between two
-// eighths. Of simulated runs of 48 rounds of pure noise, 1 in 140 counts as falling if rounds are independent, and 1 in
-// 9 if successive rounds have correlation 0.9 (TestTrendOfNoise).
+// Trend divides the rounds into eighths. The loss is Falling if the mean of the last eighth is below the mean of the
+// previous eighth by more than Spread and by more than a hundredth of the fall since the first eighth, and the mean of
+// the previous eighth is also below the mean of the eighth before it. A straight line without noise falls by 3.5
+// spreads between two eighths. Of simulated runs of 48 rounds of pure noise, 1 in 140 counts as falling if rounds are
+// independent, and 1 in 9 if successive rounds have correlation 0.9 (TestTrendOfNoise).
 type Trend struct {
 	Rounds  int     // rounds with data since the process began; at least 24
 	Before  float64 // the mean loss in the second-last eighth
@@ -30,12 +30,12 @@ const (
 	leastFall  = 0.01
 )
 
-// Curve stores the mean losses of rounds in bounded memory: at most 512 means, each of one round, then of two, four and
-// so on. The zero value is ready to use. A Curve is not safe for concurrent use.
+// Curve stores the mean losses of rounds in bounded memory: at most 512 means. Each is the mean of one round at first,
+// later of two, four and more rounds. The zero value is ready to use. A Curve is not safe for concurrent use.
 type Curve struct {
 	means []float64 // means of width rounds each, oldest first
 	width int
-	last  float64 // sum of the means of the latest rounds, fewer than width
+	last  float64 // sum of the means of the latest open rounds, fewer than width
 	open  int
 	sum   float64 // sum of the losses of the round in progress
 	count int
@@ -76,7 +76,7 @@ func (c *Curve) Close() {
 	}
 }
 
-// Trend returns the trend of the rounds so far, or nil if there are fewer than 24.
+// Trend returns the trend of the rounds so far, or nil if there are fewer than 24 rounds.
 func (c *Curve) Trend() *Trend {
 	n := len(c.means) / eighths
 	if n*eighths < leastTrend {

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// curveOf is the curve of a run whose round k has mean loss f(k).
+// curveOf returns the curve of a run whose round k has mean loss f(k).
 func curveOf(rounds int, f func(k int) float64) *Curve {
 	c := new(Curve)
 	for k := range rounds {

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// A program reads the metrics of a node from its page.
+// A program serves the page of a node and then reads the node's metrics from it.
 func Example() {
 	fleet := &sdk.Fleet{
 		Run: "solo", Dim: 2, Members: []string{"me"},

@@ -19,7 +19,7 @@ type Group struct {
 	with []compared
 }
 
-// compared is a reference for the accuracy of the nodes.
+// compared is a reference line in the chart of the nodes' accuracy.
 type compared struct {
 	Name     string `json:"name"`
 	Accuracy Value  `json:"accuracy"` // share in [0, 1]
@@ -31,7 +31,7 @@ type groupReply struct {
 	NonPrivate bool        `json:"non_private"`
 	Edges      [][2]string `json:"edges"` // never null
 	Nodes      []Status    `json:"nodes"`
-	Scored     string      `json:"scored_on"` // the data on which the group's history measures loss and accuracy
+	Scored     string      `json:"scored_on"` // samples on which loss and accuracy in the history are measured
 	Compared   []compared  `json:"compared"`  // never null
 }
 
@@ -41,8 +41,8 @@ func NewGroup(fleet *sdk.Fleet, scored string, nodes ...*Monitor) *Group {
 	return &Group{fleet: fleet, nodes: slices.Clone(nodes), data: scored}
 }
 
-// Add records the state of the network after a round; rounds come in ascending order. It ignores releases that
-// mixing rounds follow.
+// Add records the state of the network after a round; rounds come in ascending order. It ignores a release that is
+// followed by mixing rounds of the same learning round.
 func (g *Group) Add(p Point) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -51,15 +51,16 @@ func (g *Group) Add(p Point) {
 	}
 }
 
-// Compare adds a line to the chart for an accuracy in [0, 1], such as that of nodes trained alone. name labels it.
+// Compare adds a horizontal line to the chart of the accuracy, for comparison, such as the accuracy in [0, 1] of nodes
+// that are trained alone. name labels the line.
 func (g *Group) Compare(name string, accuracy float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.with = append(g.with, compared{name, Value(accuracy)})
 }
 
-// Handler serves the state of the group's monitors, as [Monitor.Handler] does; /healthz and /readyz answer 200 if
-// those of all nodes do. The metrics of the nodes differ in their label node.
+// Handler serves the state of the group's monitors, as [Monitor.Handler] does; /healthz and /readyz answer 200 if they
+// would do so for each node. The metrics of the nodes differ in their label node.
 func (g *Group) Handler() http.Handler { return handler(g) }
 
 func (g *Group) statuses() []Status {

@@ -6,33 +6,33 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// Point is the record of one round. A value that was not measured is unknown, null in JSON.
+// Point is the record of one round. A value that was not measured is [Unknown], which is null in JSON.
 type Point struct {
 	Round          int     `json:"round"`
-	Seconds        float64 `json:"seconds"` // time since New
-	Epsilon        Value   `json:"epsilon"` // spent up to this round
+	Seconds        float64 `json:"seconds"` // time since the monitor was created
+	Epsilon        Value   `json:"epsilon"` // epsilon spent up to this round
 	ConsensusError Value   `json:"consensus_error"`
-	Loss           Value   `json:"loss"`     // not covered by the guarantee of a private run
-	Accuracy       Value   `json:"accuracy"` // share in [0, 1]; not covered by the guarantee either
+	Loss           Value   `json:"loss"`     // not covered by the privacy guarantee
+	Accuracy       Value   `json:"accuracy"` // share in [0, 1]; not covered by the privacy guarantee
 }
 
 const maxPoints = 512
 
 // history is the content of /history: the points of a run in bounded memory. When it is full, it drops every second
-// round.
+// round and doubles Stride.
 type history struct {
-	Stride int     `json:"stride"` // it keeps every Stride-th round, and the last one
+	Stride int     `json:"stride"` // the history has every Stride-th round, and the last round
 	Points []Point `json:"points"` // by round, ascending; never null in a snapshot
 }
 
-// add adds a round that is newer than all others.
+// add appends the point of a round, which must be newer than all rounds so far.
 func (h *history) add(p Point) {
 	h.Stride = max(h.Stride, 1)
 	if n := len(h.Points); n > 0 {
 		if p.Round <= h.Points[n-1].Round {
 			return
 		}
-		if h.Points[n-1].Round%h.Stride != 0 { // it was there only as the newest round
+		if h.Points[n-1].Round%h.Stride != 0 { // the last point was kept only because it was the newest
 			h.Points = h.Points[:n-1]
 		}
 	}
@@ -43,7 +43,7 @@ func (h *history) add(p Point) {
 	h.Points = append(h.Points, p)
 }
 
-// set changes the point of a round, unless the history has dropped it.
+// set calls change for the point of a round, unless the history does not have the round any more.
 func (h *history) set(round int, change func(p *Point)) {
 	at, found := slices.BinarySearchFunc(h.Points, round, func(p Point, round int) int { return p.Round - round })
 	if found {
@@ -55,7 +55,8 @@ func (h *history) snapshot() history {
 	return history{max(h.Stride, 1), append([]Point{}, h.Points...)}
 }
 
-// mixed reports whether a release is the last of its mixing rounds or belongs to the cool-down.
+// mixed reports whether no mixing round follows the release with this number in its learning round: it is the last of
+// the learning round, or belongs to the cool-down.
 func mixed(f *sdk.Fleet, release int) bool {
 	return release > f.Method.Learning() || release%(1+f.Method.Mixing) == 0
 }

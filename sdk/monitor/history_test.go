@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// A long history keeps its shape in bounded memory.
+// The history of a long run has bounded length, and its points are evenly spaced over the run.
 func TestHistory(t *testing.T) {
 	var h history
 	const rounds = 100_003
@@ -45,15 +45,15 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// With rounds of mixing, charts, scores and the consensus error only show mixed vectors, never a release whose noise
-// is yet to be mixed away. Status and history agree.
+// With rounds of mixing, charts, scores and the consensus error only show mixed vectors, never a release that mixing
+// rounds follow, whose noise is not yet averaged out. Status and history agree.
 func TestMixing(t *testing.T) {
 	f := pair(func(f *sdk.Fleet) { f.Method.Mixing, f.Method.Cooldown = 2, 1 })
 	scored := map[float32]bool{}
 	var w *world
 	w = newWorld(t, f, func(c *Config) {
 		c.Score = func(x []float32) (float64, float64) {
-			scored[x[0]] = true // in one goroutine
+			scored[x[0]] = true // no lock needed: Score is called by one goroutine only
 			return 0.5, 0.75
 		}
 	}, func(context.Context) error { // in the middle of the run

@@ -10,11 +10,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// sampler takes one sample of a metric, with further labels as alternating names and values; it ignores an unknown
-// value. A metric whose name ends in "_total" is a counter, any other a gauge.
+// sampler takes one sample of a metric, with further labels as alternating names and values; it ignores the sample if
+// v is unknown. A metric whose name ends in "_total" is a counter; all others are gauges.
 type sampler func(name, help string, v Value, labels ...string)
 
-// samples passes the samples of a status to put, metric by metric.
+// samples calls put for each sample of the metrics of a status.
 func (s *Status) samples(put sampler) {
 	put("info", "Always 1; the label private says whether the run is private.", 1, "private", strconv.FormatBool(!s.NonPrivate))
 	put("ready", "1 if the node takes part in its run, as /readyz says, else 0.", truth(s.Ready))
@@ -26,7 +26,7 @@ func (s *Status) samples(put sampler) {
 			Value(s.Seconds))
 	}
 	stalled := Value(s.Stalled)
-	if !s.NonPrivate { // whole tens are too coarse to reveal the duration of a query
+	if !s.NonPrivate { // whole tens of seconds are too coarse to reveal how long a query takes
 		stalled = Value(10 * math.Floor(s.Stalled/10))
 	}
 	put("stalled_seconds", "Time without progress while no neighbor's message is missing; rounded down to tens in a private run.", stalled)
@@ -67,7 +67,7 @@ func (s *Status) samples(put sampler) {
 	}
 }
 
-// samples passes the samples of a neighbor to put, with names without "neighbor_".
+// samples calls put for each sample about a neighbor. The names lack the prefix "neighbor_", which put must add.
 func (n *Neighbor) samples(put sampler) {
 	put("round", "The neighbor's last release that has arrived.", Value(n.Round))
 	put("behind_rounds", "Rounds that the neighbor is behind this node; -1 if it is one ahead.", Value(n.Behind))
@@ -95,10 +95,10 @@ func (n *Neighbor) samples(put sampler) {
 	}
 }
 
-// samples passes each figure to put, with its adversary.
+// samples calls put for each figure of the privacy budget, with the adversary as a label.
 func (p *Privacy) samples(put sampler) {
 	of := func(unit sdk.Unit, labels ...string) sampler {
-		if unit == sdk.UnitRecord { // client-level figures have no label unit
+		if unit == sdk.UnitRecord { // figures of client-level privacy have no label "unit"
 			labels = append(labels, "unit", unit.String())
 		}
 		return func(name, help string, v Value, _ ...string) { put(name, help, v, labels...) }

@@ -9,7 +9,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the golden test finds into its file")
 
-// The complete text of the metrics of a private node and a non-private one, with names that need escaping.
+// The metrics of a private and a non-private node, whose names need escaping, have exactly the expected text.
 func TestMetricsGolden(t *testing.T) {
 	private := Status{
 		Version: 1, Run: "ward \"study\"\\\n1", Name: "a", Running: true, Ready: true, Phase: Waiting, Seconds: 12.5,

@@ -20,22 +20,23 @@ type Config struct {
 	Name  string     // the member that the node runs
 
 	// Score, if not nil, returns a model's mean loss on the device's data and the share of samples in [0, 1] that it
-	// gets right, or NaN for an unknown value. Score owns x. The monitor's goroutine calls it for the
-	// newest release, for at most a tenth of the time: it does not score every release.
+	// gets right, or NaN for an unknown value. Score owns x. The monitor's goroutine calls it for the newest release,
+	// for at most a tenth of the time, so some releases are not scored.
 	Score func(x []float32) (loss, accuracy float64)
 
 	// Majority is the accuracy in [0, 1] of always predicting the most frequent class of Score's samples; 0 if
 	// unknown.
 	Majority float64
 
-	// Asked, if not nil, replaces Score where only losses are known: it returns the mean loss of the queries since its
-	// last call, NaN if there were none. The monitor calls it at each release; its duration must not depend on the
-	// losses.
+	// Asked, if not nil, is used instead of Score if only losses are available. It returns the mean loss of the
+	// queries since the last call of Asked, or NaN if there were none. The monitor calls it at each release; how long
+	// a call takes must not depend on the losses.
 	Asked func() float64
 	// Failure, if not nil, returns why the latest failed query has no loss; nil if none failed.
 	Failure func() error
 
-	// Links, if not nil, returns the state of the connections. Several goroutines call it, often.
+	// Links, if not nil, returns the state of the connections. Several goroutines call it, up to several times a
+	// second.
 	Links func() []Link
 
 	// Ledger, if not nil, has the cost of all runs on the data. The monitor reads it once a round.
@@ -61,12 +62,12 @@ type Monitor struct {
 	since      time.Time // start of phase
 	progressed time.Time // when the node last made progress or had to wait for others
 	hist       history
-	compared   int   // the last round after mixing whose consensus error is known
+	compared   int   // the last round (after its mixing rounds) whose consensus error is known
 	consensus  Value // consensus error of round compared
 	local      Local // values of the newest scored release
-	asked      Value // the mean of the answers since the last point of hist
+	asked      Value // mean of the losses since the last point of hist
 	lifetime   *dpmech.Lifetime
-	ledgerAt   int // the round of the last ledger read, plus 1
+	ledgerAt   int // the round at which the ledger was last read, plus 1; 0 if it was never read
 }
 
 type scored struct {
@@ -93,7 +94,7 @@ func New(cfg Config) (*Monitor, error) {
 	return m, nil
 }
 
-// Observer returns the observer for the node's configuration. It also passes everything to next.
+// Observer returns the observer for the node's configuration. The observer also passes all events on to next.
 func (m *Monitor) Observer(next sdk.Observer) sdk.Observer {
 	return sdk.Observer{
 		Released: func(round int, x []float32) {
@@ -125,8 +126,8 @@ func (m *Monitor) Begin(node *sdk.Node) {
 	}
 }
 
-// End reports that the node's Run has returned err; a canceled run has not failed. From then on the monitor shows the
-// node's last state.
+// End reports that the node's Run has returned err; a run that was canceled does not count as failed. From then on the
+// monitor shows the node's last state.
 func (m *Monitor) End(err error) {
 	links := m.askLinks()
 	m.mu.Lock()
@@ -149,8 +150,8 @@ func (m *Monitor) End(err error) {
 	m.wg.Wait()
 }
 
-// sample reads the node's state twice a second, to time phases. While the phase stays the same it slows down to every
-// eight seconds, so that the processor of a waiting node can sleep.
+// sample reads the node's state twice a second, to measure how long phases last. As long as the phase stays the same,
+// the interval doubles, up to eight seconds, so that the processor of a waiting node can sleep.
 func (m *Monitor) sample() {
 	const often, seldom = time.Second / 2, 8 * time.Second
 	wait := often
@@ -176,7 +177,7 @@ func (m *Monitor) refresh() {
 		return
 	}
 	st := m.node.Status()
-	if st.Compared > m.compared && mixed(m.cfg.Fleet, st.Compared) { // it becomes known after the round
+	if st.Compared > m.compared && mixed(m.cfg.Fleet, st.Compared) { // known only after the round
 		m.compared, m.consensus = st.Compared, Value(st.ConsensusError)
 		m.hist.set(st.Compared, func(p *Point) { p.ConsensusError = m.consensus })
 	}
@@ -212,7 +213,7 @@ func (m *Monitor) released(round int, x []float32) {
 		}
 	}
 	defer m.refresh()
-	if !mixed(m.cfg.Fleet, round) { // mixing rounds follow this noisy release: neither draw nor score it
+	if !mixed(m.cfg.Fleet, round) { // mixing rounds follow this noisy release: it is neither drawn nor scored
 		return
 	}
 	m.hist.add(Point{
@@ -238,7 +239,8 @@ func (m *Monitor) epsilon(rho float64) Value {
 	return Value(p.Accounting.Epsilon(rho, p.Delta))
 }
 
-// score scores the newest release, and always the last one. After each it rests nine times as long as it worked.
+// score scores the newest release that is pending; the last release of a run is always scored. After each release it
+// rests nine times as long as the scoring took.
 func (m *Monitor) score() {
 	for s := range m.pending {
 		began := time.Now()
@@ -329,10 +331,11 @@ func (m *Monitor) Status() Status {
 	return out
 }
 
-// privacy returns the privacy budget spent. The caller holds m.mu.
+// privacy returns the spent and planned privacy budget of the run, nil if the run is not private. The caller holds
+// m.mu.
 func (m *Monitor) privacy() *Privacy {
 	var spent dpmech.Total
-	var levels []dpmech.Level // slow to compute; the node keeps them
+	var levels []dpmech.Level // slow to compute, so the node's stored ones are used
 	if m.node != nil {
 		spent, levels = m.node.Spend(), m.node.Levels()
 	}
@@ -350,8 +353,9 @@ func (m *Monitor) history() history {
 	return m.hist.snapshot()
 }
 
-// obstacle returns what keeps the node from taking part: its run has not begun or is over, or all its neighbors are
-// known to be disconnected. It returns "" if nothing does. The caller holds m.mu.
+// obstacle returns what keeps the node from taking part: its run has not begun or is over, or it has neighbors but, as
+// far as connections are known, is connected to none of them. It returns "" if there is no obstacle. The caller holds
+// m.mu.
 func (m *Monitor) obstacle(neighbors []Neighbor) string {
 	connected := func(n Neighbor) bool { return n.Link != nil && n.Link.Connected }
 	switch {
@@ -367,7 +371,8 @@ func (m *Monitor) obstacle(neighbors []Neighbor) string {
 	return ""
 }
 
-// Handler serves the monitor's data, see the package comment. [Guard] protects it.
+// Handler returns a handler for the monitor's data, see the package comment. The handler refuses the requests that
+// [Guard] refuses.
 func (m *Monitor) Handler() http.Handler { return handler(m) }
 
 func (m *Monitor) statuses() []Status { return []Status{m.Status()} }

@@ -30,17 +30,17 @@ func pair(change func(f *sdk.Fleet)) *sdk.Fleet {
 	return f
 }
 
-// world has the two nodes of a fleet, in memory; a is watched.
+// world has the two nodes, a and b, of a fleet in one process, and the monitor of a.
 type world struct {
 	fleet *sdk.Fleet
 	nodes [2]*sdk.Node
 	mon   *Monitor
 
-	waiting chan struct{} // receives an element when a has waited for a while
+	waiting chan struct{} // receives an element after a has waited for its neighbor for a while
 }
 
-// newWorld makes the nodes. change may alter the monitor's configuration; oracle, if not nil, runs before every answer
-// of a.
+// newWorld makes the nodes. change may alter the monitor's configuration; oracle, if not nil, is called before every
+// answer of a's oracle.
 func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ctx context.Context) error) *world {
 	t.Helper()
 	w := &world{fleet: f, waiting: make(chan struct{}, 100)}
@@ -170,7 +170,8 @@ func TestNotPrivate(t *testing.T) {
 	}
 }
 
-// Waiting for an absent neighbor is not a stall; an oracle that does not answer is.
+// Time spent waiting for an absent neighbor does not count as a stall. Time spent waiting for an oracle that does not
+// answer does.
 func TestWaitingIsNoStall(t *testing.T) {
 	now := time.Unix(1000, 0)
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -183,7 +184,7 @@ func TestWaitingIsNoStall(t *testing.T) {
 		}
 		return nil
 	})
-	w.mon.now = func() time.Time { return now } // before anything runs
+	w.mon.now = func() time.Time { return now } // set before anything runs that reads it
 	w.mon.since, w.mon.progressed, w.mon.started = now, now, now
 	w.mon.Begin(w.nodes[0])
 	ctx, cancel := context.WithCancel(t.Context())
@@ -216,7 +217,8 @@ func TestWaitingIsNoStall(t *testing.T) {
 	}
 }
 
-// The mean loss of a program's answers is shown for each round, but only on this device: metrics do not have it.
+// The mean of the losses that a program returned is shown for each round, but only on this device: metrics do not have
+// it.
 func TestQueriedLossesStayHere(t *testing.T) {
 	calls := 0.0
 	w := newWorld(t, pair(nil), func(c *Config) {
@@ -244,7 +246,8 @@ func TestQueriedLossesStayHere(t *testing.T) {
 	}
 }
 
-// Failed queries are counted only for this device: its status on loopback marks them, and metrics do not have them.
+// Failed queries are shown only on this device: the status on loopback has their number, marked as not covered by the
+// guarantee, and metrics do not.
 func TestFailedQueriesStayHere(t *testing.T) {
 	asked := 0
 	w := newWorld(t, pair(nil), nil, func(context.Context) error {
@@ -268,7 +271,7 @@ func TestFailedQueriesStayHere(t *testing.T) {
 	}
 }
 
-// A failed run has its error; a Score that panics yields an unknown score.
+// The status of a failed run has its error. If Score panics, loss and accuracy are unknown.
 func TestFailure(t *testing.T) {
 	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil,
 		func(context.Context) error { return errors.New("no scale") })
@@ -296,7 +299,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// Evidence against a neighbor is reported once, and is not an error of the node that holds it.
+// Evidence against a neighbor is reported once, and the node that holds it does not count as failed.
 func TestEvidence(t *testing.T) {
 	w := newWorld(t, pair(nil), nil, nil)
 	w.mon.last.Evidence = []signed.Evidence{{Member: "b", Round: 3, First: signed.Statement{Round: 3}}, {Member: "b", Round: 3},
@@ -318,7 +321,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// A suspicious neighbor is reported if the fleet bounds influence, and is not an error of the node.
+// A suspicious neighbor is reported if the fleet bounds influence, and the node does not count as failed.
 func TestSuspicion(t *testing.T) {
 	for q, want := range map[float64]string{0: `"link":null,"refused_frames":3}]`, 2: `"link":null,"influence":{"clipped":4,` +
 		`"clipped_round":9,"distance":2.5,"bound":0.5,"set_aside":true,"outside_round":0,` +
@@ -356,7 +359,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// A status says whether the node's loss still falls, and what more rounds cost.
+// The status says whether the node's loss still falls, and what further rounds would cost.
 func TestTrend(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		w := newWorld(t, pair(func(f *sdk.Fleet) {
@@ -394,7 +397,7 @@ func TestTrend(t *testing.T) {
 	}
 }
 
-// Each adversary has a bar from the first to the last release.
+// From the first to the last release, the status has a bar for each adversary.
 func TestBarsOfStatus(t *testing.T) {
 	f := &sdk.Fleet{Run: "r", Dim: 2, Members: []string{"a", "b", "c", "d"},
 		Edges:   [][2]string{{"a", "b"}, {"a", "c"}, {"a", "d"}, {"b", "c"}, {"b", "d"}, {"c", "d"}},

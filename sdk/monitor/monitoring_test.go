@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Every metric that the dashboard and the alert rules of examples/monitoring name exists, and promtool accepts the
-// rules, if it is installed.
+// Every metric that the dashboard and the alert rules of examples/monitoring use exists. If promtool is installed, it
+// accepts the rules.
 func TestMonitoringExamples(t *testing.T) {
 	known := map[string]bool{}
 	text, err := os.ReadFile("testdata/metrics.txt")

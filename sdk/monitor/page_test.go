@@ -22,7 +22,7 @@ func request(h http.Handler, path string, change func(r *http.Request)) *httptes
 	return w
 }
 
-// Allowed and refused requests get the expected answers.
+// Each request, allowed or refused, gets the expected status and answer.
 func TestHandler(t *testing.T) {
 	w := newWorld(t, pair(nil), func(c *Config) {
 		c.Score = func(x []float32) (float64, float64) { return 0.5, 0.75 }
@@ -105,7 +105,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// The page's policy names its script and style, and no other source.
+// The page's content security policy allows the page's own script and style, and no other source.
 func TestPage(t *testing.T) {
 	var parts [3]string
 	for i, name := range []string{"page.html", "page.css", "page.js"} {

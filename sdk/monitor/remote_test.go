@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A collector that sends the token gets metrics, and nothing else of the node.
+// A collector that sends the token gets the node's metrics, but no other page.
 func TestRemoteToken(t *testing.T) {
 	m := newWorld(t, pair(nil), nil, nil).mon
 	h := m.Remote("0123456789abcdef")
@@ -48,7 +48,7 @@ func TestRemoteToken(t *testing.T) {
 	}
 }
 
-// issue makes a certificate signed by parent, or self-signed.
+// issue returns a new certificate that is signed by parent or, if parent is nil, by itself.
 func issue(t *testing.T, parent *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	public, key, err := ed25519.GenerateKey(rand.Reader)
@@ -74,7 +74,7 @@ func issue(t *testing.T, parent *tls.Certificate) *tls.Certificate {
 	return &tls.Certificate{Certificate: [][]byte{text}, PrivateKey: key, Leaf: leaf}
 }
 
-// Over TLS only a collector with a certificate of the right authority is served.
+// Over TLS, a collector is served only if its certificate comes from the configured authority.
 func TestRemoteTLS(t *testing.T) {
 	authority, stranger := issue(t, nil), issue(t, nil)
 	trusted := x509.NewCertPool()

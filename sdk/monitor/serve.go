@@ -14,29 +14,29 @@ import (
 	"time"
 )
 
-// Limits of connections. Few are needed: a page sends one request a second, and a collector fewer.
+// Limits of connections. A few connections suffice: a page sends one request a second, and a collector even fewer.
 const (
-	maxConns    = 32               // open connections; a further one closes the oldest
-	maxRequest  = 16 << 10         // bytes of a request's header, and of its body
-	requestTime = 10 * time.Second // to receive the header, and again to receive the body
-	answerTime  = time.Minute      // to send the answer, counted from the end of the header
+	maxConns    = 32               // number of open connections; when another one opens, the oldest is closed
+	maxRequest  = 16 << 10         // maximum length in bytes of a request's header, and of its body
+	requestTime = 10 * time.Second // for the header, and then again for the body
+	answerTime  = time.Minute      // for sending the answer, from the end of the header on
 )
 
 // Serve answers requests until ctx ends or the listener is closed. When ctx ends, it closes the listener and every
 // connection; when the listener is closed, open connections may finish. Serve returns when all connections are closed.
-// A connection has one request, of bounded length and duration.
+// Each connection serves a single request, of bounded length and duration.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 	var open conns
 	server := newServer(h, open.changed)
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	_ = server.Serve(l) // until the listener or the server is closed
+	_ = server.Serve(l) // returns when the listener or the server is closed
 	open.wait.Wait()
 }
 
 func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Server {
 	s := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.ContentLength != 0 { // without a body there is no deadline, which would cancel the request's context
+			if r.ContentLength != 0 { // a deadline without a body would cancel the request's context
 				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(requestTime))
 				r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
 			}
@@ -53,8 +53,8 @@ func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Ser
 	return s
 }
 
-// conns are the open connections, oldest first. Their number is bounded, so that clients that do not read cannot
-// block others.
+// conns has the open connections, oldest first. Their number is bounded by closing the oldest, so that clients that do
+// not read their answers cannot block other clients.
 type conns struct {
 	wait sync.WaitGroup
 	mu   sync.Mutex
@@ -104,7 +104,7 @@ func Listen(addr string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
 	}
-	// A name such as localhost may resolve to any address.
+	// A name such as localhost may resolve to any address, so the address itself is checked.
 	if tcp, ok := l.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		return nil, errors.Join(fmt.Errorf("monitor: %q resolves to %v, want a loopback address", addr, l.Addr()), l.Close())
 	}
@@ -112,8 +112,9 @@ func Listen(addr string) (net.Listener, error) {
 }
 
 // Guard passes on only requests from this machine: from a loopback address, not forwarded by a proxy, with "localhost"
-// or a loopback address as Host (which excludes web pages whose name resolves to 127.0.0.1). It answers others with
-// 403 and the reason. Its headers keep browsers from guessing types, from framing the answer, and from storing it.
+// or a loopback address as Host (which excludes web pages whose name resolves to 127.0.0.1). It answers all other
+// requests with 403 and the reason. The headers of every answer keep browsers from guessing its type, showing it in a
+// frame, and storing it.
 func Guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()

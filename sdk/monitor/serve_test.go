@@ -69,13 +69,13 @@ func answerOf(t *testing.T, address, text string) (resp *http.Response, body, re
 	return resp, string(all), string(more)
 }
 
-// Each connection has one answer, and closes after it, even if it has more requests.
+// Each connection gets one answer and is then closed, even if the client has sent further requests.
 func TestServeOnce(t *testing.T) {
 	address, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/status":
 			w.WriteHeader(http.StatusTeapot)
-			w.WriteHeader(http.StatusOK) // too late
+			w.WriteHeader(http.StatusOK) // too late: the status is already sent
 		case "/length":
 			w.Header().Set("Content-Length", "4")
 		case "/body":
@@ -133,8 +133,8 @@ func TestServeOnce(t *testing.T) {
 	}
 }
 
-// A client that connects and leaves, or never sends a complete request, gets no answer. A handler that panics loses
-// its connection, and the next one is answered.
+// A client that connects and leaves, or never sends a complete request, gets no answer. If a handler panics, its
+// connection is closed, and the next connection gets an answer.
 func TestServeNothing(t *testing.T) {
 	address, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/panic" {
@@ -155,11 +155,12 @@ func TestServeNothing(t *testing.T) {
 	}
 }
 
-// A client that sends or reads slowly cannot hold a connection. The test checks the deadlines without waiting for them.
+// A client that sends or reads slowly cannot keep its connection beyond the deadlines. The test checks the deadlines
+// without waiting for them.
 func TestServeDeadlines(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
-		fail       string // the deadline that passes
+		fail       string // which deadline passes
 		want       string
 	}{
 		{"says nothing", "", "read", ""},
@@ -186,13 +187,14 @@ func TestServeDeadlines(t *testing.T) {
 	}
 }
 
-// slowConn is a connection in which one deadline passes instead of a wait for the other end.
+// slowConn is a connection on which a read or write that would wait for the other end fails at once, as if its
+// deadline had passed.
 type slowConn struct {
 	net.Conn
 	in          io.Reader
 	out         strings.Builder
 	fail        string
-	read, write time.Duration // until the deadlines, as first set
+	read, write time.Duration // time until each deadline, as it was first set
 	closed      bool
 }
 
@@ -233,8 +235,8 @@ func (c *slowConn) Close() error {
 	return nil
 }
 
-// One connection more than the maximum is accepted at once, and closes the oldest. When the context ends, all are
-// closed, and new ones are refused.
+// A connection beyond the maximum is accepted at once, and the oldest is closed. When the context ends, all
+// connections are closed, and new ones are refused.
 func TestServeBound(t *testing.T) {
 	stays := make(chan struct{})
 	address, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -253,12 +255,12 @@ func TestServeBound(t *testing.T) {
 	if got, err := io.ReadAll(dial(t, address, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")); err != nil || !strings.HasSuffix(string(got), "here") {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, _ := io.ReadAll(conns[0]); strings.HasSuffix(string(got), "here") { // only the oldest ends
+	if got, _ := io.ReadAll(conns[0]); strings.HasSuffix(string(got), "here") { // only the oldest is closed
 		t.Errorf("the oldest connection has %q", got)
 	}
 	stop()
 	for _, c := range conns[1:] {
-		got, err := io.ReadAll(c) // the others have a head and no body
+		got, err := io.ReadAll(c) // the other connections got a header and no body
 		if !strings.HasPrefix(string(got), "HTTP/1.1 200 OK\r\n") || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -268,7 +270,8 @@ func TestServeBound(t *testing.T) {
 	}
 }
 
-// A listener that fails temporarily is retried; one that is closed is not, and open connections finish.
+// Serve retries a listener that fails temporarily. When the listener is closed, Serve stops accepting, and open
+// connections may finish.
 func TestServeListener(t *testing.T) {
 	far, near := net.Pipe()
 	defer far.Close()

@@ -9,14 +9,15 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// The cost of a fleet with pairwise noise is reported against both adversaries; other fleets have one figure.
+// The cost of a fleet with pairwise noise is reported against both adversaries; without pairwise noise there is one
+// figure.
 func TestPrivacyAgainstAll(t *testing.T) {
 	f := &sdk.Fleet{
 		Method: sdk.Method{Rounds: 10, Mixing: 3, Cooldown: 5},
 		Privacy: sdk.Privacy{Clip: 1, Sigma: 8, PairSigma: 16, EffectiveSigma: 12, Colluders: 1, Delta: 1e-5, EpsilonLimit: 6,
 			LimitAll: 9},
 	}
-	const outsiders = "whoever sees all releases and is no member" // of another run
+	const outsiders = "whoever sees all releases and is no member" // adversary of another run in the ledger
 	st := NewStatus(f, "a")
 	st.Privacy = NewPrivacy(f, f.Total(4), nil, &dpmech.Lifetime{
 		Limit: &dpmech.Limit{Epsilon: 12, Delta: 1e-5, EpsilonAll: 14},
@@ -64,7 +65,7 @@ func TestPrivacyAgainstAll(t *testing.T) {
 	}
 }
 
-// Progress counts releases and rounds of learning.
+// In a run with mixing rounds, Progress has the number of releases and the number of learning rounds.
 func TestProgress(t *testing.T) {
 	mixed := Status{Rounds: 200, Mixing: 3, Cooldown: 30}
 	for round, want := range map[int]string{

@@ -18,7 +18,7 @@ func TestSlowClients(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan struct{})
-	long := make([]byte, 16<<20) // longer than the buffers of the system
+	long := make([]byte, 16<<20) // longer than the system's socket buffers
 	go func() {
 		defer close(over)
 		Serve(ctx, l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,10 +19,10 @@ type Phase string
 // The phases of a running node.
 const (
 	Starting Phase = "starting" // its run has not begun
-	Querying Phase = "querying" // it queries its oracle, and makes its release
-	Waiting  Phase = "waiting"  // a neighbor's message is missing
+	Querying Phase = "querying" // it queries its oracle and makes its release
+	Waiting  Phase = "waiting"  // it waits for a neighbor's message
 	Cooling  Phase = "cooling"  // in the cool-down, which touches no data and spends nothing
-	Serving  Phase = "serving"  // its model is final; it waits until its neighbors have what they need
+	Serving  Phase = "serving"  // its model is final; it stays until its neighbors have all messages that they need
 	Ended    Phase = "ended"    // its run is over
 	Failed   Phase = "failed"   // its run ended with an error
 )
@@ -30,8 +30,8 @@ const (
 // The phases of a node that is not running, read from disk.
 const (
 	Fresh    Phase = "fresh"    // it has made no release
-	Stopped  Phase = "stopped"  // it can continue
-	Finished Phase = "finished" // its last release is made
+	Stopped  Phase = "stopped"  // it has made releases, and can continue
+	Finished Phase = "finished" // it has made its last release
 	Damaged  Phase = "damaged"  // it would refuse to continue, see Status.Fault
 )
 
@@ -54,7 +54,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (v *Value) UnmarshalJSON(text []byte) error {
-	*v = Unknown() // package json ignores null
+	*v = Unknown() // encoding/json leaves a number unchanged for null
 	return json.Unmarshal(text, (*float64)(v))
 }
 
@@ -65,14 +65,14 @@ type Status struct {
 	Name       string `json:"name"`
 	NonPrivate bool   `json:"non_private"`
 
-	Running bool    `json:"running"` // the rest comes from the node, not from disk
-	Ready   bool    `json:"ready"`   // as in /readyz
+	Running bool    `json:"running"` // true if the status comes from the running node, false if it was read from disk
+	Ready   bool    `json:"ready"`   // whether /readyz answers 200
 	Phase   Phase   `json:"phase"`
 	Seconds float64 `json:"phase_seconds"` // time in this phase; 0 if unknown
 	// Stalled is the time without progress while no neighbor's message is missing: the oracle does not answer, or the
-	// disk does not store a release. It is 0 while the node waits for a neighbor or is not running.
+	// disk does not finish storing a release. It is 0 while the node waits for a neighbor or is not running.
 	Stalled float64  `json:"stalled_seconds"`
-	Uptime  float64  `json:"uptime_seconds"`  // time since New
+	Uptime  float64  `json:"uptime_seconds"`  // time since the monitor was created
 	Waiting []string `json:"waiting_for"`     // neighbors whose messages the round waits for; never null
 	Fault   string   `json:"fault,omitempty"` // why the run failed, or how the state is damaged
 
@@ -81,12 +81,13 @@ type Status struct {
 	Cooldown int `json:"cooldown"`         // C, additional rounds
 	Mixing   int `json:"mixing,omitempty"` // rounds of pure consensus after each round of learning
 
-	Queries       int64 `json:"queries"`          // losses requested: a multiple of the samples, so it must stay on this device
+	Queries       int64 `json:"queries"`          // losses requested; reveals the number of samples: keep on this device
 	FrameBytes    int64 `json:"frame_bytes_sent"` // bytes of encoded frames handed to the transport since the process began
 	RefusedFrames int64 `json:"refused_frames"`   // invalid frames that neighbors sent
 
 	// ConsensusError is the mean, over the neighbors, of the squared distance between the neighbor's release and this
-	// node's, in round Compared, the last one after mixing; unknown if the payload is "message", see [sdk.Status].
+	// node's, in round Compared, the latest one that is not followed by mixing rounds; unknown if the payload is
+	// "message", see [sdk.Status].
 	ConsensusError Value `json:"consensus_error"`
 	Compared       int   `json:"consensus_error_round"`
 
@@ -95,9 +96,9 @@ type Status struct {
 	Local     *Local     `json:"local"`              // null if unknown
 	Trend     *Trend     `json:"trend,omitempty"`    // nil before 24 rounds with data, and if the node does not run
 	Stop      *Stop      `json:"stop,omitempty"`     // nil until a member requests an early stop
-	Evidence  []Evidence `json:"evidence,omitempty"` // against members; not an error of the node
+	Evidence  []Evidence `json:"evidence,omitempty"` // against members; evidence does not mean that this node failed
 
-	obstacle string // why it is not ready, or empty
+	obstacle string // why the node is not ready; empty if it is
 }
 
 // NewStatus returns the status of a member that is not running and has no files.
@@ -123,8 +124,8 @@ func (s *Status) Progress() string {
 	return text
 }
 
-// Evidence says that a member's key signed two different releases of one round (equivocation). The node keeps the
-// releases, see [signed.Evidence].
+// Evidence says that a member's key signed two different releases of one round (equivocation). The node stores both
+// releases as proof, see [signed.Evidence].
 type Evidence struct {
 	Member string `json:"member"`
 	Round  int    `json:"round"`
@@ -133,7 +134,7 @@ type Evidence struct {
 // String says what the evidence proves.
 func (e Evidence) String() string { return signed.Evidence{Member: e.Member, Round: e.Round}.String() }
 
-// NewEvidence returns the status form of evidence, with each member and round once.
+// NewEvidence returns the evidence in the form of [Status]. It has each pair of member and round once.
 func NewEvidence(list []signed.Evidence) []Evidence {
 	var out []Evidence
 	for i := range list {
@@ -147,31 +148,31 @@ func NewEvidence(list []signed.Evidence) []Evidence {
 // Neighbor is the state of a neighbor as this node sees it.
 type Neighbor struct {
 	Name    string `json:"name"`
-	Round   int    `json:"round"`   // its last release that has arrived; 0 for none
-	Behind  int    `json:"behind"`  // rounds behind this node; -1 if the neighbor is one ahead
-	Missing bool   `json:"missing"` // the round waits for its message
+	Round   int    `json:"round"`   // the neighbor's last release that has arrived; 0 for none
+	Behind  int    `json:"behind"`  // number of rounds behind this node; -1 if the neighbor is one round ahead
+	Missing bool   `json:"missing"` // this node waits for the neighbor's message
 	Link    *Link  `json:"link"`    // null if the connection is unknown
 
 	Influence  *Influence  `json:"influence,omitempty"`      // nil without Method.Robust
-	Refused    int64       `json:"refused_frames,omitempty"` // its invalid frames, since the process began
+	Refused    int64       `json:"refused_frames,omitempty"` // invalid frames from the neighbor since the process began
 	Quarantine *Quarantine `json:"quarantine,omitempty"`     // nil unless the node excluded it
 }
 
 // Quarantine says since when, and why, the node has excluded a neighbor.
 type Quarantine struct {
-	Release int    `json:"release"` // the node's first one without the neighbor
+	Release int    `json:"release"` // the node's first release without the neighbor
 	Reason  string `json:"reason"`
 }
 
-// Influence is how far a neighbor moves this node, and how much of that was clipped, since the process began; see
-// [admm.Influence]. Lengths are in the units of the model.
+// Influence describes how strongly a neighbor's releases influence this node, and how often that influence was clipped
+// since the process began; see [admm.Influence]. Lengths are in the units of the model.
 type Influence struct {
-	Clipped   int     `json:"clipped"`             // rounds in which its influence was clipped
-	Last      int     `json:"clipped_round"`       // the last of them; 0 for none
-	Distance  float64 `json:"distance"`            // distance from the median of the neighbors, in the last round
+	Clipped   int     `json:"clipped"`             // number of rounds in which its influence was clipped
+	Last      int     `json:"clipped_round"`       // the last round in which it was clipped; 0 for none
+	Distance  float64 `json:"distance"`            // of its release from the median of the neighbors' releases, in the last round
 	Bound     float64 `json:"bound"`               // the maximum Distance that is not clipped
-	Aside     bool    `json:"set_aside"`           // excluded: it violates the method
-	Outside   int     `json:"outside_round"`       // round of a release that no member's noise explains; 0 for none
+	Aside     bool    `json:"set_aside"`           // the neighbor is excluded, because it violates the method
+	Outside   int     `json:"outside_round"`       // round of a release too far off for a member's noise; 0 for none
 	Suspicion string  `json:"suspicion,omitempty"` // why the neighbor is suspicious, for people
 }
 
@@ -179,36 +180,36 @@ type Influence struct {
 type Link struct {
 	Name      string  `json:"-"`
 	Connected bool    `json:"connected"`
-	Seconds   float64 `json:"seconds"`           // since Connected last changed, or since the start
+	Seconds   float64 `json:"seconds"`           // time since Connected last changed, or else since the start
 	Sent      int64   `json:"bytes_sent"`        // sent over all connections since the start, with all overhead
 	Received  int64   `json:"bytes_received"`    // received over all connections since the start, with all overhead
 	Fault     string  `json:"fault,omitempty"`   // why the last connection ended or failed, see [InWords]
 	Refusal   string  `json:"refusal,omitempty"` // why one end permanently refuses the other
-	How       string  `json:"how,omitempty"`     // if connected: "dialed" by this node, or "accepted"; unknown with a broker
+	How       string  `json:"how,omitempty"`     // if connected: "dialed" by this node, or "accepted"; empty with a broker
 	Address   string  `json:"address,omitempty"` // address of the other end or of the broker, if connected
 	Proxy     string  `json:"proxy,omitempty"`   // proxy through which this node dialed
-	Lost      int     `json:"lost"`              // connections that ended since the start
-	LostBy    string  `json:"lost_by,omitempty"` // why the last of them ended
+	Lost      int     `json:"lost"`              // number of connections that ended since the start
+	LostBy    string  `json:"lost_by,omitempty"` // why the last of these connections ended
 }
 
-// Privacy is the privacy budget that a run has spent and may spend, against the adversary that the fleet names, and,
-// with pairwise noise, against all other members together.
+// Privacy is the privacy budget that a run has spent and that it may spend. The figures of the embedded Against are
+// for the adversary that the fleet names; with pairwise noise, AgainstAll has those for all other members together.
 type Privacy struct {
 	Adversary string   `json:"adversary"`        // adversary of the figures in Against
 	Unit      sdk.Unit `json:"unit,omitzero"`    // what is protected: record, or omitted for client
-	Places    int      `json:"places,omitempty"` // number of rows of a person, if the record is a person
+	Places    int      `json:"places,omitempty"` // number of rows that count for each person, if a record is a person
 	Against
 	Delta      float64   `json:"delta"`
 	Accounting string    `json:"accounting"`
 	Lifetime   *Lifetime `json:"lifetime"`              // null without a ledger
 	AgainstAll *Against  `json:"against_all,omitempty"` // against all other members together; nil without pairwise noise
 
-	Bars        []Bar  `json:"bars"`         // cost against each adversary, the weakest first; one without pairwise noise
-	Text        string `json:"text"`         // what is spent, for people
+	Bars        []Bar  `json:"bars"`         // cost against each adversary, weakest first; one bar without pairwise noise
+	Text        string `json:"text"`         // what is spent, as text for people
 	TextPlanned string `json:"text_planned"` // what all rounds cost
 }
 
-// Bar is the cost of a run against one adversary, for people.
+// Bar is the cost of a run against one adversary, for display.
 type Bar struct {
 	dpmech.Bar
 	Planned Value `json:"epsilon_planned"` // what all rounds cost
@@ -218,12 +219,12 @@ type Bar struct {
 type Against struct {
 	Rho     float64 `json:"rho"`             // privacy loss in zCDP
 	Epsilon Value   `json:"epsilon"`         // epsilon of the releases made, at Delta, as Accounting defines
-	Limit   Value   `json:"epsilon_limit"`   // the budget of this run; unknown if only its rounds limit it
-	Planned Value   `json:"epsilon_planned"` // what all its rounds cost
+	Limit   Value   `json:"epsilon_limit"`   // the budget of this run; unknown if it has only a number of rounds
+	Planned Value   `json:"epsilon_planned"` // what all planned rounds of the run cost
 }
 
-// Lifetime is the total cost of all runs on the data set. Its adversary is the weakest that these runs name, which may
-// differ from that of the current run.
+// Lifetime is the total cost of all runs on the data set. Its adversary is the weakest of those that these runs name,
+// which may differ from the adversary of the current run.
 type Lifetime struct {
 	Dataset   string   `json:"dataset"`
 	Unit      sdk.Unit `json:"unit,omitzero"` // what Epsilon protects: record if any run protects only records
@@ -231,17 +232,17 @@ type Lifetime struct {
 	Adversary string   `json:"adversary"` // adversary of Epsilon
 	LifetimeAgainst
 	AgainstAll *LifetimeAgainst `json:"against_all,omitempty"` // against all other members together; nil without pairwise noise
-	Text       string           `json:"text"`                  // both figures, for people
+	Text       string           `json:"text"`                  // both figures, as text for people
 }
 
 // LifetimeAgainst is what all runs have spent against one adversary; see [Lifetime].
 type LifetimeAgainst struct {
 	Epsilon Value `json:"epsilon"`       // epsilon at Privacy.Delta, as Privacy.Accounting defines
-	Limit   Value `json:"epsilon_limit"` // limit with its own delta and accounting; unknown without one
+	Limit   Value `json:"epsilon_limit"` // limit, which has its own delta and accounting; unknown without a limit
 }
 
-// NewPrivacy returns what a run of a private fleet has spent. levels are those of [sdk.Fleet.Levels]; life is the
-// content of the ledger, or nil.
+// NewPrivacy returns what a run of a private fleet has spent. levels is the result of [sdk.Fleet.Levels]; life is the
+// content of the ledger, or nil without a ledger.
 func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *dpmech.Lifetime) *Privacy {
 	p := f.Privacy
 	epsilon := func(rho float64) Value { return Value(p.Accounting.Epsilon(rho, p.Delta)) }
@@ -258,7 +259,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 	planned, curve := total.Figures(), p.Curve(spent, levels)
 	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Delta: p.Delta,
 		Accounting: p.Accounting.String(), Text: curve.Text(), TextPlanned: p.Curve(total, levels).Text(), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
-	for i, bar := range p.Curve(total, levels).Bars() { // before the first release the curve has one point
+	for i, bar := range p.Curve(total, levels).Bars() { // before the first release the spend's curve has one point
 		now := curve.Points[min(i, len(curve.Points)-1)]
 		bar.Guess = dpmech.Guess(now.Rho)
 		planned := Value(bar.Epsilon)
@@ -285,28 +286,29 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 	return out
 }
 
-// Local comes directly from the device's data: no privacy guarantee covers it. It is for loopback only; the [Metrics]
-// of a private run, which leave the device, do not contain it.
+// Local has results that come directly from the device's data: no privacy guarantee covers them. They are for loopback
+// only; the [Metrics] of a private run, which leave the device, do not contain them.
 type Local struct {
 	Covered       bool   `json:"covered_by_privacy"` // false
 	Round         int    `json:"round"`              // round of the release that Loss and Accuracy describe; 0 for none yet
 	Loss          Value  `json:"loss"`
 	Accuracy      Value  `json:"accuracy"`               // share in [0, 1]
 	Majority      Value  `json:"majority"`               // the accuracy of always predicting the most frequent class
-	OfQueries     bool   `json:"of_queries"`             // Loss is the mean of a program's answers up to the release
-	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses a public constant instead
+	OfQueries     bool   `json:"of_queries"`             // Loss is the mean of a program's answers before the release
+	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses public constants instead
 	LastFailure   string `json:"last_failure,omitempty"` // why the latest failed query has no loss, in the program's words
 }
 
 // Stop has the early-stop requests of members.
 type Stop struct {
-	Asked   []sdk.Wish `json:"asked"`   // by round, the earliest first
+	Asked   []sdk.Wish `json:"asked"`   // sorted by requested round, the earliest first
 	Members int        `json:"members"` // number of requests needed
-	Round   int        `json:"round"`   // the last with data, counted from 1 and without mixing; 0 until there are enough requests
+	Round   int        `json:"round"`   // the last learning round with data, from 1; 0 until there are enough requests
 	Text    string     `json:"text"`    // a summary for people
 }
 
-// EndEarly adds early-stop requests to a status. end is the last round with data, 0 if the run continues as planned.
+// EndEarly adds early-stop requests to a status. end is the last round with data, or 0 if the run continues as
+// planned.
 func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 	if f.Stop == nil || len(asked) == 0 && end == 0 {
 		return
@@ -325,7 +327,7 @@ func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 		s.Stop.Text = fmt.Sprintf("requested by %s: %d of %d required requests", names, len(asked), f.Stop.Members)
 	case s.Round >= s.Rounds:
 		s.Stop.Text = fmt.Sprintf("requested too late by %s", names)
-	default: // the node will notice soon
+	default: // there are enough requests, and the node will act on them soon
 		s.Stop.Text = fmt.Sprintf("after round %d of %d, requested by %s", asked[f.Stop.Members-1].Last, f.Method.Rounds, names)
 	}
 }

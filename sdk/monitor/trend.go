@@ -5,22 +5,23 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/losses"
 )
 
-// Trend says whether the losses of the node's queries still fall, and what further rounds would cost. It is for
-// loopback only, like [Local]. The costs are public: they follow from the fleet.
+// Trend says whether the losses of the node's queries still fall, and what further rounds would cost. Like [Local], it
+// is for loopback only, because the losses come from the data. The costs alone are public: they follow from the fleet.
 type Trend struct {
-	Covered bool    `json:"covered_by_privacy"` // false: neither the losses nor a decision based on them
+	Covered bool    `json:"covered_by_privacy"` // false: neither the losses nor a decision based on them are covered
 	Rounds  int     `json:"rounds"`             // this field and the next four are those of [losses.Trend]
 	Falling bool    `json:"falling"`
 	Before  float64 `json:"loss_before"`
 	Last    float64 `json:"loss"`
 	Spread  float64 `json:"spread"`
 
-	More    int   `json:"more_rounds"`       // half of the run's rounds
+	More    int   `json:"more_rounds"`       // number of additional rounds considered: half of the run's rounds
 	Planned Value `json:"epsilon_planned"`   // epsilon of all rounds of the run; unknown without privacy
-	Longer  Value `json:"epsilon_with_more"` // epsilon of these rounds and More, at the same noise; unknown without privacy
+	Longer  Value `json:"epsilon_with_more"` // epsilon of these and More further rounds, at the same noise; else unknown
 }
 
-// NewTrend returns the status form of a trend; nil for nil. f.Method includes an early end of the run.
+// NewTrend returns a trend in the form of [Status]; nil if t is nil. f.Method must include an early end of the run, if
+// any.
 func NewTrend(f *sdk.Fleet, t *losses.Trend) *Trend {
 	if t == nil {
 		return nil

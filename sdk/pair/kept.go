@@ -28,7 +28,8 @@ func (k *Kept) Offer() signed.Statement {
 	return signed.Statement{Epoch: k.Epoch, Kind: signed.Offer, Round: k.From, Value: k.Public}
 }
 
-// Secret returns the secret for the noise of a release, if both key pairs apply to that release. k may be nil.
+// Secret returns the secret that is shared with a neighbor for the noise of a release. ok is false if one of the two
+// keys starts after that release or is missing. k may be nil.
 func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 	if k == nil || k.Private == nil {
 		return s, false
@@ -42,8 +43,8 @@ func (k *Kept) Secret(neighbor string, release int) (s Secret, ok bool) {
 	return s, false
 }
 
-// Add stores another member's offer. It replaces offers that start at the same release or later, and keeps the two
-// latest, because a replacement device starts up to three releases ahead.
+// Add stores another member's offer. It replaces offers that start at the same release or later, and keeps the last two
+// offers, because a replacement device's offer starts up to three releases ahead.
 func (k *Kept) Add(neighbor string, o signed.Statement) {
 	list := slices.DeleteFunc(slices.Clone(k.Peers[neighbor]),
 		func(old signed.Statement) bool { return old.Round >= o.Round || old.Epoch == o.Epoch })

@@ -89,7 +89,7 @@ func TestLowOrderIsRefused(t *testing.T) {
 	}
 }
 
-// The latest offers that start at or before a release determine its secret, on both sides.
+// Of the offers that start at or before a release, the latest determines the secret of the release, on both sides.
 func TestOfferThatCounts(t *testing.T) {
 	k := &Kept{Member: "a", From: 4, Private: private(t, 1)}
 	first, second, third := private(t, 2), private(t, 3), private(t, 4)

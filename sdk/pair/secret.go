@@ -29,8 +29,8 @@ func (s Secret) Key(fleet [32]byte, release int) (key [32]byte) {
 	return key
 }
 
-// Simulated returns the secret of an edge in a simulation. The order of i and j has no effect. The secret protects
-// nobody.
+// Simulated returns the secret of members i and j, in any order, in a simulation. It protects nobody, because anyone
+// can compute it.
 func Simulated(seed uint64, i, j int) Secret {
 	b := []byte("spade-edge simulated secret 1\n")
 	for _, x := range []uint64{seed, uint64(min(i, j)), uint64(max(i, j))} {
@@ -42,9 +42,9 @@ func Simulated(seed uint64, i, j int) Secret {
 // NewPrivate returns a fresh private key.
 func NewPrivate() (*ecdh.PrivateKey, error) { return ecdh.X25519().GenerateKey(rand.Reader) }
 
-// Agree returns the secret of an edge, the same at both ends. own is the private key of the member called name, and
-// public is the neighbor's public key. The secret is bound to the fleet's hash, which covers the run, to both names and
-// to both public keys. A public key of low order is an error.
+// Agree returns the secret of two members, the same at both ends. own is the private key of the member called name, and
+// public is the public key of the other member, called neighbor. The secret is bound to the fleet's hash, which covers
+// the run, to both names and to both public keys. A public key of low order is an error.
 func Agree(own *ecdh.PrivateKey, name string, public [32]byte, neighbor string, fleet [32]byte) (s Secret, err error) {
 	theirs, err := ecdh.X25519().NewPublicKey(public[:])
 	if err != nil {

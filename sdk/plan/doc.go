@@ -9,8 +9,8 @@
 //	...
 //	outlook, err := plan.Forecast(fleet, samples[0])
 //
-// Each member then calls [Preflight] on its device with its own [sdk.Config]. It reports what would stop the node, and
-// asks the oracle for a few losses.
+// Each member then calls [Preflight] on its device with its own [sdk.Config]. Preflight reports what would stop the
+// node, and asks the oracle for a few losses.
 //
 // A node does not need this package: link it where fleets are made or checked. sdk/DEFAULTS.md has the measurements
 // behind each choice.

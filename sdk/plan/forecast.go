@@ -9,18 +9,18 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// Outlook forecasts the value of a private run from public numbers. A gain of 0 is a model that always gives the most
-// frequent answer, and 1 is the same run without noise.
+// Outlook forecasts the value of a private run from public numbers. A model that always gives the most frequent answer
+// has gain 0, and the model of the same run without noise has gain 1.
 type Outlook struct {
-	Signal float64 `json:"signal"` // learned signal, as a multiple of the noise in the members' mean
-	Gain   float64 `json:"gain"`   // median gain of such runs
-	// Nine of ten such runs gained from Low to High. A gain below 0 is worse than the most frequent answer.
+	Signal float64 `json:"signal"` // how far the updates move the members' mean model, as a multiple of the noise in it
+	Gain   float64 `json:"gain"`   // median gain of runs with this signal
+	// Nine of ten runs with this signal gained from Low to High. A gain below 0 is worse than the most frequent answer.
 	Low  float64 `json:"gain_low"`
 	High float64 `json:"gain_high"`
 
 	// Changes that would raise the gain to [Enough], all else equal: this number of members, this epsilon, or pairwise
-	// noise with [MostColluders] and the settings of [Suggest]. All are zero if the gain is enough; Share is false with
-	// pairwise noise.
+	// noise with [MostColluders] and the settings of [Suggest]. All are zero if the gain is enough. Share is also false if
+	// the run already has pairwise noise.
 	Members int     `json:"members_for_enough,omitempty"`
 	Epsilon float64 `json:"epsilon_for_enough,omitempty"`
 	Share   bool    `json:"sharing_for_enough,omitempty"`
@@ -36,18 +36,20 @@ const (
 	Enough = 0.8
 	// hopeless is the gain below which a run spends a privacy budget for almost nothing.
 	hopeless = 0.25
-	// reach bounds the useful movement of a model: with unit features, scores further out are certain enough.
+	// reach is the largest useful movement of a model. With features of mean square 1, a model that has moved farther
+	// hardly changes its answers.
 	reach = 2.25
-	// manyParameters is the minimum number at which leaving out columns is an option.
+	// manyParameters is the minimum number of parameters at which [Forecast] considers a model with half of them.
 	manyParameters = 16
-	// mostShare bounds the noise that [MostColluders] accepts, relative to one colluder.
+	// mostShare is the largest noise that [MostColluders] accepts, as a multiple of the noise with one colluder.
 	mostShare = 1.1
 	// aim is the number of queries per parameter and round at which a member's update is half signal, half noise.
 	aim = 10.0
 )
 
-// gains lists the 5 % quantile, the median and the 95 % quantile of the gains of runs by signal, as printed by
-// `forecast.py fit` in .ci/validate. Interpolate linearly in the signal's logarithm.
+// gains lists, for rising signals, the 5 % quantile, the median and the 95 % quantile of the gains of runs with that
+// signal, as printed by `forecast.py fit` in .ci/validate. Between two signals, interpolate linearly in the signal's
+// logarithm.
 type gains []struct{ signal, low, gain, high float64 }
 
 var (
@@ -90,7 +92,7 @@ func (g gains) at(signal float64) (low, gain, high float64) {
 	return a.low + t*(b.low-a.low), a.gain + t*(b.gain-a.gain), a.high + t*(b.high-a.high)
 }
 
-// signal returns the least signal in the table's range with a median gain of at least gain.
+// signal returns the least signal in the table's range at which the median gain is at least gain.
 func (g gains) signal(gain float64) float64 {
 	k := 1
 	for k < len(g)-1 && g[k].gain < gain {
@@ -107,8 +109,8 @@ func gainsOf(u sdk.Unit) gains {
 	return clientGains
 }
 
-// Forecast forecasts the value of a fleet's private run for members with samples each; 0 means more than enough. It
-// fails if the fleet is invalid or not private.
+// Forecast forecasts the value of a fleet's private run. samples is the number of samples of each member; 0 means so
+// many that their number does not limit the signal. Forecast fails if the fleet is invalid or not private.
 func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 	g, err := f.Graph()
 	if err != nil {
@@ -150,7 +152,7 @@ func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 	if pr.Unit == sdk.UnitClient && samples > 0 {
 		each := *f
 		each.Privacy.Unit, each.Records = sdk.UnitRecord, []int{samples}
-		each.Privacy.Clip, each.Privacy.Sigma = 1, math.Sqrt(2*float64(f.Method.Rounds)/rho) // the same epsilon
+		each.Privacy.Clip, each.Privacy.Sigma = 1, math.Sqrt(2*float64(f.Method.Rounds)/rho) // costs the same epsilon
 		_, gain, _ := recordGains.at(signalOf(&each, samples))
 		r.Records = gain > max(r.Gain, hopeless)
 	}
@@ -173,7 +175,8 @@ func Hopeless(f *sdk.Fleet) error {
 	return nil
 }
 
-// signalOf returns how far all clipped updates in a row move the members' mean, as a multiple of the local noise in it.
+// signalOf returns how far all clipped updates, if they have one direction, move the members' mean, as a multiple of
+// the local noise in that mean.
 func signalOf(f *sdk.Fleet, samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
 	if p := f.Privacy; p.Unit == sdk.UnitRecord {

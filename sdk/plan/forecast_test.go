@@ -51,7 +51,7 @@ func TestForecastIntervals(t *testing.T) {
 	for _, line := range fresh {
 		value := map[string]float64{}
 		for i, name := range lines[0] {
-			value[name], _ = strconv.ParseFloat(line[i], 64) // words are 0
+			value[name], _ = strconv.ParseFloat(line[i], 64) // a field that is no number becomes 0
 		}
 		unit := line[slices.Index(lines[0], "unit")]
 		low, _, high := plan.GainAt(units[unit], value["signal"])

@@ -11,14 +11,15 @@ import (
 // Numbers of partners that [Suggest] chooses.
 const (
 	everybody  = 128 // largest fleet in which each member shares noise with all others
-	spare      = 12  // partners beyond twice the number that may collude or be absent
-	nearlyAll  = 0.7 // if partners are this share of all others, choose all others
-	worthwhile = 0.9 // largest acceptable noise with partners, relative to that without
+	spare      = 12  // number of partners in addition to twice the colluders and absent members
+	nearlyAll  = 0.7 // above this share of all other members, choose all of them as partners
+	worthwhile = 0.9 // choose partners if their noise is below this share of the noise without partners
 )
 
 // pairUp chooses which members share noise. If most neighbors of a member may collude, little pairwise noise protects
-// it on the communication graph. A random graph whose nodes have a few more than twice as many edges as may be lost
-// keeps nearly all of that noise, and its proven bound is tight; see sdk/DEFAULTS.md.
+// this member on the communication graph. A random graph keeps nearly all pairwise noise if each node has a few more
+// than twice as many edges as colluders and absent members may take away. The proven bound on such a graph is tight;
+// see sdk/DEFAULTS.md.
 func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	if k.Graph == nil {
 		return nil
@@ -51,7 +52,8 @@ func (k *Known) mayPair() bool {
 		k.Graph.N() > 3 && k.Graph.N() <= settings.MaxPartnered
 }
 
-// unit returns the local noise of members whose effective sigma is 1.
+// unit returns the local sigma that members need for an effective sigma of 1, with the ratio of pairwise noise that
+// share chooses.
 func (k *Known) unit(p sdk.Privacy) (float64, error) {
 	noise, err := p.NoiseGraph(k.Graph, k.Method.Seed)
 	if err == nil {
@@ -62,9 +64,9 @@ func (k *Known) unit(p sdk.Privacy) (float64, error) {
 }
 
 // MostColluders returns the largest number of colluders that costs little: for the same guarantee, the noise in the
-// members' mean is at most a tenth above that for one colluder, and every member shares noise with at least one more
-// than may collude or be absent. The result depends on Graph, Method.Seed, and Absent and Partners of Privacy. It fails
-// if one colluder is too many.
+// members' mean is at most a tenth above the noise for one colluder, and every member shares noise with at least one
+// member more than may collude or be absent. The result depends on Graph, Method.Seed, and Absent and Partners of
+// Privacy. MostColluders fails if even one colluder is too many.
 func MostColluders(k Known) (int, error) {
 	p := sdk.Privacy{Absent: k.Privacy.Absent, Partners: k.Privacy.Partners, Colluders: 1}
 	one, err := k.unit(p)

@@ -48,7 +48,7 @@ func TestPreflightOracle(t *testing.T) {
 	}
 }
 
-// With record-level privacy, a record without a loss does not stop a node if one of the first 16 has one.
+// With record-level privacy, a record without a loss does not stop a node if one of the first 16 records has a loss.
 func TestPreflightRecords(t *testing.T) {
 	f := clique(2, func(f *sdk.Fleet) { f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{40, 40} })
 	for first, sound := range map[int]bool{0: true, 15: true, 16: false} {

@@ -10,13 +10,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Record-level privacy. The signal of all updates in a row, relative to the noise, depends on the records, the members
-// and the budget, but not on the number of rounds or the step: see recordSignal. So few rounds with many queries of
-// each record work best. sdk/DEFAULTS.md lists what was tried.
+// Record-level privacy. The signal of all updates, if they have one direction, relative to the noise depends on the
+// records, the members and the budget, but not on the number of rounds or the step: see recordSignal. So few rounds
+// with many queries of each record work best. sdk/DEFAULTS.md lists what was tried.
 
 // suggestRecords is [Suggest] for record-level privacy, once estimator, Rho, Gain and Delta are chosen.
 func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Privacy, error) {
-	if k.Open && m.Estimator == sdk.EstimatorPaper { // the paper's table does not fit, and fresh slopes are too noisy
+	if k.Open && m.Estimator == sdk.EstimatorPaper { // tracking's table does not fit, and the paper's slopes are too noisy
 		m.Estimator = sdk.EstimatorCentered
 	}
 	def(&m.Tau, RecordTau(k.Dim))
@@ -27,7 +27,7 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 		m.Rounds = int(min(k.Queries/(int64(slices.Max(k.Samples))*int64(m.Tau)), math.MaxInt32))
 	}
 	free := m.Rounds == 0
-	def(&m.Rounds, RecordRounds) // temporary, until the signal is known, which does not depend on the rounds
+	def(&m.Rounds, RecordRounds) // temporary, until the signal is known; the signal does not depend on the rounds
 	err := setting.Rounds.Check("plan: suggest", "method.rounds", float64(m.Rounds))
 	if len(m.Mu) == 0 {
 		m.Mu = admm.Schedule{round3(recordMu(k.Dim, k.Hidden))}
@@ -37,7 +37,7 @@ func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Priv
 		def(&p.EpsilonLimit, 8)
 	}
 	if k.Columns {
-		choose(k, "method.shrink", &m.Shrink, 0.5) // costs dense models less than 0.75, 1 and 1.5: DEFAULTS.md
+		choose(k, "method.shrink", &m.Shrink, 0.5) // costs dense models less than shrinking by 0.75, 1 or 1.5: DEFAULTS.md
 	}
 	mean, radius := admm.NewRecords(k.Samples, 1).Mean/float64(max(1, p.Places)), recordRadius(m.Mu[0], k.Dim)
 	if len(m.Eta) == 0 && err == nil {
@@ -87,15 +87,17 @@ func recordMu(dim int, hidden bool) float64 {
 // records are clipped and count equally.
 func recordRadius(mu float64, dim int) float64 { return mu * math.Sqrt(float64(dim)) / 15 }
 
-// recordSignal returns the sum of all members' clipped records over all rounds if they agree, as a multiple of the
-// noise in the members' mean. mean is the mean number of records of a member, and ratio the radius of one record's
-// share of a release (R_s) over the standard deviation of a member's local noise.
+// recordSignal returns how far the clipped slopes of all records move the members' mean over all rounds if all slopes
+// have one direction, as a multiple of the noise in that mean. mean is the mean number of records of a member, and
+// ratio the radius of one record's share of a release (R_s) over the standard deviation of a member's local noise.
 func recordSignal(mean float64, members, dim, rounds int, ratio float64) float64 {
 	return mean * math.Sqrt(float64(rounds)*float64(members)/float64(dim)) * ratio
 }
 
-// recordFar returns how far all clipped updates in a row should move the model for a recordSignal, from 2 to 50.
+// recordFar returns how far all clipped updates, if they have one direction, should move the model, given its
+// recordSignal: 2 to 50.
 func recordFar(signal float64) float64 { return min(max(2, signal*signal/40), 50) }
 
-// agree is the agreement of the records of real data sets at the start, as a share of the sum if all agreed.
+// agree is the length of the sum of the records' slopes at the start of real data sets, as a share of its length if all
+// slopes had one direction.
 const agree = 0.1

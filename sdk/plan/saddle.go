@@ -40,8 +40,8 @@ type saddleProbe struct {
 	ctx    context.Context
 	oracle sdk.Oracle
 	x      []float32 // all zeros between two calls of matters
-	at     []float32 // value of a moved parameter
-	first  []float64 // losses at zero, NaN for a sample without one
+	at     []float32 // value to which matters moves each parameter
+	first  []float64 // losses at zero, NaN for a sample without a loss
 	random *rand.Rand
 	failed bool // the oracle failed
 }
@@ -54,8 +54,9 @@ func (p *saddleProbe) loss(sample int) float64 {
 	return loss[0]
 }
 
-// search halves sets of parameters that matter until one parameter is left, which matters alone and is excluded from
-// the next search, or until neither half matters.
+// search halves a set of parameters that matters until neither half matters, or until one parameter is left. This
+// parameter matters alone, and the next search excludes it. search returns the size of a set of which neither half
+// matters, or 0.
 func (p *saddleProbe) search(samples int) int {
 	var all []int
 	for j := range p.at {
@@ -93,7 +94,7 @@ func (p *saddleProbe) search(samples int) int {
 	return 0
 }
 
-// matters reports whether moving a set of parameters changes a loss.
+// matters reports whether moving a set of parameters from zero to p.at changes a loss.
 func (p *saddleProbe) matters(set []int) bool {
 	for _, j := range set {
 		p.x[j] = p.at[j]

@@ -18,17 +18,18 @@ import (
 // Known is the input of [Suggest]: public numbers and fixed settings. Settings at zero are open.
 type Known struct {
 	Dim     int   // d, at least 1
+	Moved   int64 // parameters that a query moves, by Mu each: Spec.Moved of package adapter; 0 for Dim
 	Samples []int // m_i of each member, at least 1 each
-	Hidden  bool  // the model has a hidden layer and a random start: it needs longer queries and larger steps
+	Hidden  bool  // the model has a hidden layer and a random start: it needs a larger Mu and larger steps
 	Columns bool  // each parameter is the weight of a table column, and many columns may be irrelevant
 	Uneven  bool  // features are pixels or principal components: few directions have most of the variance
 
-	// Either field sets Rounds and, with Tau open, selects the paper's non-private schedule (eq.
+	// Steps or Queries, if set, determines Rounds and, with Tau open, selects the paper's non-private schedule (eq.
 	// (nonprivate-schedule)).
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // maximum number of oracle queries of a member
 
-	Neighbors int // minimum over the members; 0 if unknown
+	Neighbors int // least number of neighbors of a member; 0 if unknown
 
 	Method  sdk.Method
 	Privacy sdk.Privacy // EpsilonLimit is the budget that determines Sigma
@@ -42,8 +43,9 @@ type Known struct {
 	noise *graph.Graph // which members share noise
 }
 
-// robust returns the default of Method.Robust, which costs an honest run at most 0.3 points (sdk/ROBUST.md); 0 for
-// none. Without client-level noise, members with few neighbors and few classes exclude each other.
+// robust returns the default of Method.Robust, which costs an honest run at most 0.3 points (sdk/ROBUST.md), or 0 for
+// none. Without client-level noise the default needs more neighbors: honest members with few neighbors and few classes
+// of samples would exclude each other.
 func (k Known) robust() float64 {
 	n, p := len(k.Samples), k.Privacy
 	switch {
@@ -66,13 +68,13 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //   - Estimator, if Open: tracking with Walsh directions, or the paper's if its memory would exceed DefaultMemoryLimit.
 //   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0.
 //   - Consensus: Chebyshev with noise, without Robust.
-//   - Robust: without pairwise noise and with five Neighbors or more, 1.5 with eight members or more and client-level
-//     noise, else 2 if each member has eight Neighbors or all others, else 0.
-//   - Mu, Eta and Clip follow from Dim and the queries of a step, to three digits. In a schedule of T steps tau is
+//   - Robust: 0 with pairwise noise, with Chebyshev, or below five Neighbors. Otherwise 1.5 with client-level noise and
+//     at least eight members, else 2 if each member has at least eight neighbors or all others, else 0.
+//   - Mu, Eta and Clip follow from Dim, Moved and the queries of a step, to three digits. In a schedule of T steps tau is
 //     T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
-//   - Sigma: the least noise within EpsilonLimit, or within 8. Shrink: 0.5 with Columns and record-level privacy, else 0.
+//   - Sigma: the least noise within EpsilonLimit (default 8). Shrink: 0.5 with Columns and record-level privacy, else 0.
 //   - With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks
-//     on the graph, and Clip from signal against noise. Partners: 0, unless that takes a tenth more noise.
+//     on the graph, and Clip from signal against noise. Partners: 0, unless neighbors alone take a tenth more noise.
 //
 // sdk/DEFAULTS.md lists what was tried.
 func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
@@ -89,8 +91,8 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 		k.Method = m
 	}
 	def(&m.Rho, 1)
-	// With this share the fastest mode of disagreement vanishes after two rounds, and all others shrink by sqrt(1-g/2)
-	// a round, g = a*rho*lambda. Any other share is worse for one of them.
+	// With this gain the fastest mode of disagreement vanishes after two rounds, and every other mode shrinks by
+	// sqrt(1-g/2) a round, with g = a*rho*lambda. Any other gain slows down the fastest mode or the others.
 	def(&m.Gain, 0.75)
 	choose(k, "method.robust", &m.Robust, k.robust())
 	if !p.NonPrivate {
@@ -120,22 +122,23 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if scheduled {
 		fall = math.Pow(float64(steps), 1.0/6)
 	}
-	// Mu is reach/sqrt(d). share relates the noise of eta's steps, about eta*sqrt(steps/queries), to mu. All clipped
-	// updates in a row move the model by further*mu*sqrt(d). If features have mean square 1, a query moves a score by
-	// about mu*sqrt(d), and a sigmoid is about linear up to 1.5. DEFAULTS.md has the measurements.
+	// Mu is reach/sqrt(d), or reach/sqrt(Moved) if that is smaller. share relates the noise of eta's steps, about
+	// eta*sqrt(steps/queries), to mu. All clipped updates, if they have one direction, move the model by further*mu*sqrt(d).
+	// If features have mean square 1, a query moves a score by about mu*sqrt(d), and a sigmoid is about linear up to 1.5.
+	// DEFAULTS.md has the measurements.
 	reach, share, further := 1.5, 0.4, 1.5
 	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
 	}
 	switch tracking := m.Estimator == sdk.EstimatorTracking; {
-	case tracking && k.lopsided(p): // far in directions of little variance
+	case tracking && k.lopsided(p): // the run must move far in directions of little variance
 		share = 9
-	case tracking && p.NonPrivate: // less noise
+	case tracking && p.NonPrivate: // less noise allows larger steps
 		share = 3
 	}
 	root := math.Sqrt(float64(k.Dim))
 	if len(m.Mu) == 0 {
-		m.Mu = admm.Schedule{round3(reach / root / fall)}
+		m.Mu = admm.Schedule{round3(reach / math.Sqrt(k.moved()) / fall)}
 	}
 	mu := m.Mu[0]
 	if len(m.Eta) == 0 {
@@ -149,20 +152,22 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	return m, p, err
 }
 
+func (k Known) moved() float64 { return float64(max(int64(k.Dim), k.Moved)) }
+
 // lopsided reports whether a run moves far in directions of little variance: without noise, or with noise that cancels.
 func (k Known) lopsided(p sdk.Privacy) bool {
 	return k.Uneven && (p.NonPrivate || k.Graph != nil && !k.Hidden)
 }
 
-// protect sets clip, noise and mixing. far is the target movement of all clipped updates in a row.
+// protect sets clip, noise and mixing. far is how far all clipped updates, if they have one direction, should move the
+// model.
 func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 	rounds := float64(m.Rounds)
 	if p.Sigma == 0 {
 		def(&p.EpsilonLimit, 8)
 	}
 	if p.Clip == 0 && p.Sigma == 0 && k.Graph != nil && !k.Hidden {
-		// Noise in the final model moves a score by far/signal; a linear model works equally well near and far from its
-		// start.
+		// Noise in the final model moves a score by far/signal. A linear model works as well far from its start as near it.
 		one := *p
 		one.Clip = 1
 		if err = spend(&one, m.Rounds, k.noise); err != nil {
@@ -187,7 +192,7 @@ func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 	return err
 }
 
-// spend sets the noise that the budget requires; with a graph, neighbors share it.
+// spend sets the noise that the budget requires. With a graph, its neighbors share part of the noise.
 func spend(p *sdk.Privacy, rounds int, g *graph.Graph) (err error) {
 	p.Sigma, err = dpmech.SigmaFor(p.Clip, rounds, p.EpsilonLimit, p.Delta, p.Accounting)
 	if err == nil && g != nil {
@@ -216,15 +221,15 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 	return nil
 }
 
-// settle chooses the number of rounds in which pairwise noise cancels. After each release these are as many of the
-// method's own steps as disagreement takes to fall to a tenth, at most nine, or fewer Chebyshev steps. At the end they
-// go on until disagreement is a tenth of the mean's noise.
+// settle chooses Mixing and Cooldown, the numbers of rounds in which pairwise noise cancels. Mixing is how many of the
+// method's own steps disagreement takes to fall to a tenth, at most nine, or a smaller number of Chebyshev steps, which
+// long increases. Cooldown is at least 30, and enough for disagreement to fall to a tenth of the mean's noise.
 func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 	g := k.Graph
 	if g.N() == 1 {
 		return
 	}
-	// apart is the members' disagreement, relative to a tenth of the mean's noise.
+	// apart is the members' disagreement right after a release, as a multiple of a tenth of the noise in their mean.
 	apart := max(1, 10*math.Sqrt(2*float64(len(k.noise.Edges())))*p.PairSigma/p.Sigma)
 	if m.Consensus == sdk.ConsensusChebyshev {
 		c := g.Chebyshev()

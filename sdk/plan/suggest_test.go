@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Suggest returns the same settings in every version.
+// The settings that Suggest returns are pinned.
 func TestSuggest(t *testing.T) {
 	equal := func(members, samples int) []int { return slices.Repeat([]int{samples}, members) }
 	for name, c := range map[string]struct {
@@ -33,6 +33,9 @@ func TestSuggest(t *testing.T) {
 			50, 0, 3, 8.48, 0.612, 0, 0, 0, 0},
 		"tracking, private": {plan.Known{Dim: 6, Samples: equal(50, 64), Open: true, Uneven: true},
 			50, 30, 3, 1.13, 0.612, 0.045, 0.381984, 1e-5, 8},
+		"adapter": {plan.Known{Dim: 6, Moved: 600, Samples: equal(50, 64), Open: true, Privacy: sdk.Privacy{NonPrivate: true}},
+			50, 30, 3, 0.848, 0.0612, 0, 0, 0, 0},
+		"adapter, private": {plan.Known{Dim: 6, Moved: 600, Samples: equal(50, 64)}, 50, 30, 2, 0.138, 0.0612, 0.0045, 0.0381984, 1e-5, 8},
 		"budget in zcdp": {plan.Known{Dim: 785, Samples: equal(20, 300), Method: sdk.Method{Batch: 32},
 			Privacy: sdk.Privacy{EpsilonLimit: 2, Delta: 1e-6, Accounting: dpmech.ZCDP}},
 			50, 30, 2, 0.0541, 0.0535, 0.045, 1.51564, 1e-6, 2},
@@ -68,8 +71,8 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// With MostColluders colluders, the mean has at most a tenth more noise than with one. With a further colluder it has
-// more noise than that, or a member could be alone among colluders.
+// With as many colluders as MostColluders returns, the mean has at most a tenth more noise than with one colluder. With
+// one more colluder the mean has more noise than that, or all members that a member shares noise with could collude.
 func TestMostColluders(t *testing.T) {
 	for kind, want := range map[string]int{"complete": 6, "ring": 6, "er:0.3": 6} {
 		g, err := graph.Parse(kind, 31, 1)
@@ -205,8 +208,9 @@ func TestSuggestShared(t *testing.T) {
 	}
 }
 
-// Members that are not neighbors share noise if that saves at least a tenth of it, or if no noise would be left
-// otherwise: on a ring, on a star, or with as many colluders as neighbors. A dense random graph needs no partners.
+// Members that are not neighbors share noise if that saves at least a tenth of the noise, or if no pairwise noise would
+// remain otherwise: on a ring, on a star, or with as many colluders as neighbors. A dense random graph needs no
+// partners.
 func TestSuggestPartners(t *testing.T) {
 	for _, c := range []struct {
 		kind                                string

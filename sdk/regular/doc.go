@@ -1,8 +1,8 @@
-// Package regular opens files that others may have placed. If a file is a pipe, a device or too long, it returns an
-// error at once. It neither blocks nor fills the memory.
+// Package regular opens files that others may have placed. If a file is a pipe, a device or too long, [Open] and
+// [Read] return an error at once: they neither block nor fill the memory.
 //
 //	text, err := regular.Read("ledger.json.neighbors", 1<<30)
 //
-// [Open] checks type and size before and after opening, and opens with O_NONBLOCK, so a pipe that replaces the file in
-// between does not block either.
+// [Open] checks type and size before and after opening, and opens with O_NONBLOCK, so it does not block even if a pipe
+// replaces the file between the check and the opening.
 package regular

@@ -2,4 +2,4 @@
 
 package regular
 
-const nonblock = 0 // on this system a pipe has no path in a folder
+const nonblock = 0 // on this system a pipe is not a file in a folder

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// Open opens a file like [os.OpenFile]. It accepts only a regular file, or a link to one, of at most limit bytes. The
-// error is an [fs.PathError].
+// Open opens a file like [os.OpenFile]. It accepts only a regular file, or a link to one, of at most limit bytes. Its
+// errors are of type [*fs.PathError].
 func Open(path string, flag int, perm fs.FileMode, limit int64) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil { // before opening, because opening some devices has effects
 		if err := check(path, info, limit); err != nil {
@@ -37,7 +37,7 @@ func Read(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // the file may grow
+	data, err := io.ReadAll(io.LimitReader(f, limit+1)) // the file may have grown since it was opened
 	if err == nil && int64(len(data)) > limit {
 		err = refused(path, "is a file of more than %d bytes, want at most %[1]d", limit)
 	}

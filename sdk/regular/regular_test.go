@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A file that is not regular, or is too long, is refused at once, directly and behind a link.
+// A file that is not regular, or is too long, is refused at once, also through a symbolic link.
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// The benchmark measures a query without the work of a program: the program, this test binary, only reads and adds
-// 1,000 parameters.
+// BenchmarkStream measures what a query costs besides the computation of a loss: the program, which is this test
+// binary, only reads 1,000 parameters and adds them.
 func BenchmarkStream(b *testing.B) {
 	for _, format := range []scorer.Format{scorer.CBOR, scorer.JSON} {
 		for _, size := range []int{1, 16, 64} {

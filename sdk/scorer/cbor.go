@@ -17,7 +17,7 @@ var cborFrames = codec{
 	wantAnswer: "an answer, a map of the keys 1 (id) and 2 (loss) or 3 (error)",
 }
 
-// strict refuses anything that cannot be in a hello or an answer.
+// strict is a decoder that refuses every CBOR item that cannot occur in a hello or an answer.
 var strict = func() cbor.DecMode {
 	mode, err := cbor.DecOptions{
 		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, MaxNestedLevels: 4,
@@ -29,10 +29,10 @@ var strict = func() cbor.DecMode {
 	return mode
 }()
 
-// queryHead is the size of a query without its parameters.
+// queryHead is the size in bytes of an encoded query without its parameters.
 const queryHead = 29
 
-// appendFrame encodes a query by hand: every field has a fixed offset.
+// appendFrame appends an encoded query. It does not use the CBOR library, because every field has a fixed offset.
 func appendFrame(dst []byte, id uint64, sample int, x []float32) []byte {
 	size := 4 * len(x)
 	dst = binary.LittleEndian.AppendUint32(dst, uint32(queryHead+size))
@@ -59,7 +59,7 @@ func nextFrame(r *bufio.Reader) ([]byte, int, error) {
 	if err != nil {
 		return nil, len(frame), err
 	}
-	_, _ = r.Discard(len(frame)) // the frame is in the buffer
+	_, _ = r.Discard(len(frame)) // cannot fail: the whole frame is in the buffer
 	return frame[4:], 0, nil
 }
 
@@ -74,7 +74,7 @@ func unmarshalFrame(frame []byte, v any) error {
 
 // UnmarshalCBOR implements cbor.Unmarshaler.
 func (l *loss) UnmarshalCBOR(item []byte) error {
-	if item[0] == 0xf6 || item[0] == 0xf7 { // null and undefined
+	if item[0] == 0xf6 || item[0] == 0xf7 { // CBOR null and undefined
 		return l.parse("null")
 	}
 	l.given = true

@@ -18,7 +18,7 @@ import (
 type said struct {
 	id   uint64
 	loss float64
-	why  error // nil if there is a loss
+	why  error // why there is no loss; nil if there is one
 }
 
 func read(c *codec, message []byte) (said, error) {
@@ -106,7 +106,8 @@ func TestDocumentedFrames(t *testing.T) {
 	}
 }
 
-// A JSON reader that parses only float64 gets numbers that round to the exact float32. They have the shortest form.
+// The parameters of a JSON query have the shortest form that identifies the float32. A reader that parses them as
+// float64 and rounds to float32 gets the exact value.
 func TestJSONQuery(t *testing.T) {
 	x := []float32{0.1, -2.5e-7, math.MaxFloat32, math.SmallestNonzeroFloat32, 0, 1}
 	const want = `{"id":7,"sample":12,"x":[0.1,-2.5e-07,3.4028235e+38,1e-45,0,1]}` + "\n"
@@ -131,7 +132,7 @@ func TestJSONQuery(t *testing.T) {
 	}
 }
 
-// An answer is read whatever CBOR encoding a library chooses.
+// An answer is understood in every CBOR encoding that a library may choose for it.
 func TestCBORAnswers(t *testing.T) {
 	for _, loss := range []any{0, 1, -3, 0.5, 0.1, -2.25, float32(0.75), 1e-300, uint64(1 << 60)} {
 		for _, mode := range []cbor.EncOptions{{}, cbor.CanonicalEncOptions(), cbor.CTAP2EncOptions()} {
@@ -222,7 +223,7 @@ func TestJSONAnswers(t *testing.T) {
 	}
 }
 
-// A JSON answer is read exactly as the standard library reads it, if it is valid JSON.
+// If an answer is valid JSON, the package reads the same values from it as encoding/json.
 func FuzzJSONAnswer(f *testing.F) {
 	for _, line := range []string{`{"id":1,"loss":0.5}`, `{"loss":-1e-7,"id":12}`, `{"id":1,"error":"why \" not"}`, `{"id":1,"loss":NaN}`, `{"hello":1,"dim":3,"samples":20}`,
 		`{"hello":1,"dim":3,"samples":20,"adapter":{"form":"random"}}`,
@@ -256,7 +257,7 @@ func FuzzJSONAnswer(f *testing.F) {
 	})
 }
 
-// A CBOR answer is read exactly as a library reads it.
+// The package reads the same values from a CBOR answer as a CBOR library.
 func FuzzCBORAnswer(f *testing.F) {
 	for _, m := range []any{map[int]any{1: 7, 2: 0.5}, map[int]any{1: 7, 3: "why not"}, map[int]any{1: 7, 2: nil}, map[int]any{1: 1, 2: 3, 3: 20}, 7, "text"} {
 		frame, err := cbor.Marshal(m)
@@ -292,7 +293,7 @@ func FuzzCBORAnswer(f *testing.F) {
 	})
 }
 
-// A reader cuts a byte stream into messages, none longer than allowed, and loses no byte.
+// For each format, next splits a byte stream into messages of at most the maximum length and loses no byte.
 func FuzzNext(f *testing.F) {
 	f.Add([]byte("{}\n\n{\n"))
 	f.Add([]byte("\x01\x00\x00\x00\xa0\x02\x00\x00\x00\xa1"))

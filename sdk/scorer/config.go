@@ -38,9 +38,9 @@ type Program struct {
 	Timeout time.Duration
 	// Backoff is the longest pause before a program that fails repeatedly is restarted; 0 means 30 s.
 	Backoff time.Duration
-	// Apart is for runs that protect each record. A process that fails after its hello then does not count towards a
-	// broken program, and only a query that it held alone gets no loss. A program that fails at every query then takes
-	// one time limit for each query.
+	// Apart is for runs that protect each record. If it is set, a process that fails after its hello does not count as
+	// a failure of the program, and a query gets no loss only if the failed process had no other query. A program that
+	// fails at every query then costs up to one time limit for each query.
 	Apart bool
 }
 
@@ -96,7 +96,7 @@ func notNegative(name string, d time.Duration) error {
 	return nil
 }
 
-// ready fills in the defaults and replaces the program's name by its path.
+// ready returns p with defaults filled in and with the program's name replaced by its path.
 func (p Program) ready() (Program, error) {
 	p.Workers = cmp.Or(p.Workers, 1)
 	p.Timeout = cmp.Or(p.Timeout, 30*time.Second)
@@ -118,7 +118,8 @@ func (p Program) ready() (Program, error) {
 // markName is the variable that marks the processes of an oracle, and their children.
 const markName = "SPADE_EDGE_SCORER"
 
-// passed lists the variables that every program gets. Others, such as a proxy's credentials, must be named.
+// passed lists the environment variables that every program gets. All others, such as a proxy's credentials, must be
+// named in [Program].Environment.
 var passed = []string{
 	"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "USERPROFILE",
 }

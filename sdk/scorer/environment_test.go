@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 )
 
-// A program gets the standard variables and the named ones, and nothing else of the node's environment.
+// Of the node's environment, a program gets only the standard variables and those that the configuration names.
 func TestEnvironment(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a shell's")
@@ -42,13 +42,14 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// A daemon that a program started outside its process group, and that init adopted, ends with the program.
+// If a program started a daemon outside its process group, which init then adopted, the daemon is killed when the
+// program ends.
 func TestDaemonOfProgram(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("only Linux tells whom a process belongs to")
 	}
 	written := filepath.Join(t.TempDir(), "pid")
-	// Before the daemon leaves the group, it would end with the group.
+	// The daemon reports its process ID only after it has left the group: before that it would end with the group.
 	daemon := fmt.Sprintf(`(setsid sh -c 'echo $$ > %[1]s; exec sleep 1000' < /dev/null > /dev/null 2>&1 &)
 		until [ -s %[1]s ]; do sleep 0.01; done`, written)
 	pid := func() string {

@@ -32,15 +32,15 @@ func TestMain(m *testing.M) {
 		scoring(os.Args[2:])
 		return
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // of the programs; under the race detector each would otherwise take a second to end
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // for the programs, which else take a second to end under -race
 	flag.Parse()
 	if p := flag.Lookup("test.parallel").Value; p.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
-		_ = p.Set(strconv.Itoa(8 * runtime.GOMAXPROCS(0))) // most tests wait for a time limit
+		_ = p.Set(strconv.Itoa(8 * runtime.GOMAXPROCS(0))) // most tests only wait for a time limit
 	}
 	before := runtime.NumGoroutine()
 	code := m.Run()
 	if fuzzing := flag.Lookup("test.fuzz").Value.String() + flag.Lookup("test.fuzzworker").Value.String(); fuzzing != "false" {
-		os.Exit(code) // the fuzzer has goroutines of its own
+		os.Exit(code) // without the check for leaked goroutines, because the fuzzer has its own
 	}
 	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -82,7 +82,7 @@ func lossOf(x []float32, sample int) float64 {
 	return sum
 }
 
-// question and reply are the messages of a stream, for all formats.
+// question and reply are the query and the answer of a stream, for both formats.
 type question struct {
 	ID     uint64    `json:"id"`
 	Sample int       `json:"sample"`
@@ -150,7 +150,8 @@ func (p *program) receive() (q question, ok bool) {
 	return q, true
 }
 
-// decode parses parameters as float64, as any JSON reader would, and insists on the digits of a float32.
+// decode parses parameters as float64, as any JSON reader would, and panics unless each has the shortest digits that
+// identify a float32.
 func decode(line []byte, q *question) error {
 	var wide struct {
 		ID     uint64    `json:"id"`
@@ -210,7 +211,7 @@ func scoring(args []string) {
 	case "samples 0":
 		m = 0
 	case "other samples":
-		// The second process differs from all others.
+		// The second process sends a different hello from all others.
 		if _, err := os.Stat(path); err == nil {
 			m++
 			os.Remove(path)

@@ -18,11 +18,11 @@ var jsonLines = codec{
 	wantHello: `a hello such as {"hello":1,"dim":3,"samples":20}`, wantAnswer: `an answer such as {"id":1,"loss":0.5}`,
 }
 
-// twice is the only float32 (with its negative) that double rounding, first to float64 and then to float32, does not
-// recover from its fewest digits. An exhaustive search over all float32 found no other.
+// twice has the bits of the only float32 (besides its negative) whose shortest decimal form gives another float32 if a
+// reader rounds it first to float64 and then to float32. An exhaustive search over all float32 found no other.
 const twice = 0x15ae43fd
 
-// appendLine writes a query, each parameter with the fewest digits that give the same float32.
+// appendLine appends an encoded query, with each parameter in the fewest digits that identify the float32.
 func appendLine(dst []byte, id uint64, sample int, x []float32) []byte {
 	dst = strconv.AppendUint(append(slices.Grow(dst, 64+12*len(x)), `{"id":`...), id, 10)
 	dst = strconv.AppendInt(append(dst, `,"sample":`...), int64(sample), 10)
@@ -51,7 +51,8 @@ func nextLine(r *bufio.Reader) ([]byte, int, error) {
 	return line[:len(line)-1], 0, nil
 }
 
-// bare finds the words that some languages print in place of a number and that JSON does not allow.
+// bare matches a loss that is one of the words, such as NaN, that some languages print in place of a number and that
+// JSON does not allow.
 var bare = regexp.MustCompile(`("loss"\s*:\s*)([-+]?(?i:nan|inf|infinity))(\s*[,}])`)
 
 func unmarshalLine(line []byte, v any) error {
@@ -62,7 +63,7 @@ func unmarshalLine(line []byte, v any) error {
 	return err
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It also accepts a string with a word that parse reads.
+// UnmarshalJSON implements json.Unmarshaler. Besides a number it accepts a string that loss.parse accepts.
 func (l *loss) UnmarshalJSON(text []byte) error {
 	var word string
 	if text[0] == '"' && json.Unmarshal(text, &word) == nil && l.parse(word) == nil && l.word != "" {

@@ -19,8 +19,8 @@ type codec struct {
 	// call. With io.EOF, rest is the length of an incomplete message.
 	next      func(r *bufio.Reader) (message []byte, rest int, err error)
 	unmarshal func(message []byte, v any) error
-	show      func(message []byte) string // a readable form
-	// The expected messages, for people.
+	show      func(message []byte) string // returns a readable form for errors
+	// The expected hello and answer, as examples for errors.
 	wantHello, wantAnswer string
 }
 
@@ -34,7 +34,8 @@ type hello struct {
 	Adapter object `json:"adapter" cbor:"4,keyasint"`
 }
 
-// object is a JSON object: a line contains it verbatim, a frame as text.
+// object is the text of a JSON object. In the JSON format it is part of the line; in the CBOR format it is a text
+// string.
 type object string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -43,14 +44,14 @@ func (o *object) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// answer is the answer of a process to a query: a loss, or the reason why it has no loss.
+// answer is the answer of a process to a query: a loss, or the reason why there is none.
 type answer struct {
 	ID    *uint64 `json:"id" cbor:"1,keyasint"`
 	Loss  loss    `json:"loss" cbor:"2,keyasint"`
 	Error *string `json:"error" cbor:"3,keyasint"`
 }
 
-// loss is a number, or the word that a program writes in its place.
+// loss is the number in an answer, or the word that the program wrote in place of a number.
 type loss struct {
 	value float64
 	given bool
@@ -88,7 +89,8 @@ func (c *codec) readAnswer(message []byte) (answer, error) {
 	return a, fmt.Errorf("wrote %s, want %s: %w", c.show(message), c.wantAnswer, err)
 }
 
-// Said is the program's text on why it has no loss for a query, such as a traceback of several lines. Error quotes it.
+// Said is the error if a program answers a query with a reason instead of a loss. Text is that reason, such as a
+// traceback of several lines.
 type Said struct{ Text string }
 
 func (s Said) Error() string { return fmt.Sprintf("has no loss: %q", s.Text) }
@@ -111,7 +113,8 @@ func (l *loss) why() error {
 	return nil
 }
 
-// parse reads a decimal number, or a word that some languages print in its place.
+// parse sets l to the decimal number in text, or to one of the words, such as nan, that some languages print in place
+// of a number.
 func (l *loss) parse(text string) (err error) {
 	l.given = true
 	switch strings.ToLower(strings.TrimLeft(text, "+-")) {

@@ -17,7 +17,7 @@ type Meter struct {
 	count int
 }
 
-// Loss queries the other oracle.
+// Loss passes the query on to the other oracle and counts the loss.
 func (m *Meter) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
 	loss, err := m.BatchOracle.Loss(ctx, x, sample)
 	if err == nil {
@@ -26,7 +26,7 @@ func (m *Meter) Loss(ctx context.Context, x []float32, sample int) (float64, err
 	return loss, err
 }
 
-// Losses queries the other oracle.
+// Losses passes the queries on to the other oracle and counts their losses.
 func (m *Meter) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	err := m.BatchOracle.Losses(ctx, queries, losses)
 	if err == nil {
@@ -46,7 +46,7 @@ func (m *Meter) add(losses ...float64) {
 	}
 }
 
-// Mean returns the mean of the losses since its last call, NaN if there were none.
+// Mean returns the mean of the losses since the last call of Mean, or NaN if there were none.
 func (m *Meter) Mean() float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()

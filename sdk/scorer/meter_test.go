@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// byPoint answers with the first parameter, and has no loss for sample 1.
+// byPoint is an oracle whose loss is the first parameter; for sample 1 it has no loss.
 type byPoint struct{}
 
 func (byPoint) Loss(_ context.Context, x []float32, sample int) (float64, error) {
@@ -29,7 +29,7 @@ func (o byPoint) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 	return nil
 }
 
-// A meter forwards all queries, and averages the answers since the last call of Mean.
+// A Meter passes all queries on, and Mean averages the losses since the last call of Mean.
 func TestMeter(t *testing.T) {
 	m := &Meter{BatchOracle: byPoint{}}
 	at := func(x float32, sample int) zoest.Query { return zoest.Query{Point: []float32{x}, Sample: sample} }

@@ -42,14 +42,14 @@ func TestOneQueryKillsTheProgram(t *testing.T) {
 	}
 }
 
-// A query that always kills the program costs other queries their losses once the program counts as broken, but not if
-// queries are kept apart.
+// If one query always kills the program, the program soon counts as broken, and other queries then have no loss
+// either. With Program.Apart other queries keep their losses.
 func TestQueriesAreKeptApart(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []bool{false, true} {
 		cfg := config(t, scorer.CBOR, "exits")
 		cfg.Apart = apart
-		cfg.Backoff = time.Second // the queries of Ask come before the next retry
+		cfg.Backoff = time.Second // so long that Ask sends its queries before the next retry
 		s := open(t, cfg)
 		queries := mixed(40)
 		for range 12 {
@@ -70,7 +70,7 @@ func TestQueriesAreKeptApart(t *testing.T) {
 	}
 }
 
-// Each kind of misbehavior of a program has its error.
+// Each kind of misbehavior of a program leads to its own error.
 func TestMisbehavior(t *testing.T) {
 	t.Parallel()
 	both := []scorer.Format{scorer.JSON, scorer.CBOR}
@@ -145,7 +145,7 @@ func TestLateMisbehavior(t *testing.T) {
 			t.Parallel()
 			s := open(t, config(t, scorer.JSON, how))
 			_, _ = s.Loss(t.Context(), []float32{trigger, 0, 0},
-				2) // answered, unless the second answer was faster than the first
+				2) // has a loss unless the second answer was read before the loss was returned
 			works(t, s)
 			awaitFailure(t, s, want)
 		})
@@ -214,7 +214,7 @@ func TestOtherSamplesAfterRestart(t *testing.T) {
 	if _, err := s.Loss(t.Context(), []float32{trigger, 0, 0}, 0); err == nil {
 		t.Fatal("no error")
 	}
-	works(t, s) // by the third process
+	works(t, s) // the third process answers
 	want := "sent a hello with dim 3 and samples 6, want dim 3 and samples 5 as in the first hello"
 	awaitFailure(t, s, want)
 }

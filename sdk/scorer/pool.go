@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	maxDepth = 64        // maximum number of open queries of a process
-	maxGroup = 256 << 10 // maximum of their parameters in total, unless a single query has more
+	maxDepth = 64        // maximum number of queries that a process has at once
+	maxGroup = 256 << 10 // maximum number of parameters in these queries, unless a single query has more
 )
 
 var errClosed = errors.New("scorer: the oracle is closed")
@@ -27,24 +27,24 @@ type Oracle struct {
 	cfg          StreamConfig // the configuration with defaults filled in
 	name         string       // name of the program, as configured
 	codec        *codec
-	mark         string // prefix of the environment variable that marks its processes
+	mark         string // prefix of the environment variable that marks the oracle's processes
 	dim, samples int
-	ids          atomic.Uint64 // number of the latest query
+	ids          atomic.Uint64 // id of the latest query
 	opened       chan error    // the result of each worker's first start
 
 	tasks   chan *task
-	ctx     context.Context // ends with Close
+	ctx     context.Context // canceled by Close
 	end     context.CancelFunc
 	workers sync.WaitGroup
 	close   func()
 
 	mu       sync.Mutex // guards the fields below
-	first    hello      // hello of the first process, which all others must repeat
+	first    hello      // hello of the first process; the hellos of all others must equal it
 	serving  int        // running processes that have sent their hello
 	failures int        // processes that failed since the last answer
-	last     error      // the latest of these failures
+	last     error      // error of the latest of these failed processes
 	retry    time.Time  // time to try a broken program again
-	newest   error      // the latest failure, or why the latest failed query has no loss
+	newest   error      // what LastFailure returns
 }
 
 func newOracle(cfg StreamConfig) (_ *Oracle, err error) {
@@ -89,7 +89,7 @@ func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []flo
 	if len(queries) != len(losses) {
 		return fmt.Errorf("scorer: %d queries, but room for %d losses", len(queries), len(losses))
 	}
-	either, cancel := context.WithCancel(ctx) // ends with the caller's context or the oracle
+	either, cancel := context.WithCancel(ctx) // ends with the caller's context or with Close
 	defer cancel()
 	defer context.AfterFunc(o.ctx, cancel)()
 	all := make([]query, len(queries))
@@ -155,7 +155,7 @@ func (o *Oracle) check(q zoest.Query) error {
 	return nil
 }
 
-// add encodes a query of a task. It does not read the point, which the caller owns, afterwards.
+// add appends an encoded query to a task. After it returns, nothing reads the query's point, which the caller owns.
 func (o *Oracle) add(t *task, q *query) {
 	q.id, q.start = o.ids.Add(1), len(t.messages)
 	t.messages = o.codec.appendQuery(t.messages, q.id, q.Sample, q.Point)
@@ -163,7 +163,7 @@ func (o *Oracle) add(t *task, q *query) {
 	t.left = append(t.left, q)
 }
 
-// share returns how many of n queries a process gets at once, so that all processes have work.
+// share returns the number of queries, out of n, that go to one process at once: so few that all processes have work.
 func (o *Oracle) share(n int) int {
 	if w := o.cfg.Workers; w > 1 {
 		n = (n + 2*w - 1) / (2 * w)
@@ -192,7 +192,8 @@ func (o *Oracle) failed(err error) {
 	o.last, o.newest, o.retry = err, err, time.Now().Add(o.pause(o.failures))
 }
 
-// answered records that the program works. err, if not nil, is the program's reason for not having a loss.
+// answered records that the program has answered a query, so that it no longer counts as broken. err, if not nil, is
+// the reason that the answer gives for having no loss.
 func (o *Oracle) answered(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -201,10 +202,12 @@ func (o *Oracle) answered(err error) {
 	}
 }
 
-// patience is the number of failures in a row after which a program counts as broken. One fatal query causes fewer.
+// patience is the number of failures in a row after which a program counts as broken. A single query that kills the
+// program causes fewer failures.
 const patience = 8
 
-// broken returns the error of a query while the program counts as broken and it is not time to retry; nil otherwise.
+// broken returns the error with which queries fail while the program counts as broken. It returns nil if the program
+// is not broken or if it is time to retry.
 func (o *Oracle) broken() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -224,17 +227,17 @@ func (o *Oracle) pause(failures int) time.Duration {
 
 // task is a group of queries for one process. Losses creates it; then a worker owns it.
 type task struct {
-	ctx      context.Context // ends with the caller's context or the oracle
+	ctx      context.Context // ends with the caller's context or with Close
 	messages []byte          // the encoded queries
 	left     []*query        // the queries without an answer
-	alone    bool            // a process failed; to find the cause, each query is asked alone
+	alone    bool            // a process failed: to find the query that caused it, queries are sent one at a time
 	done     chan struct{}   // closed when left is empty
 }
 
 type query struct {
 	zoest.Query
-	id         uint64 // number of the query in messages
-	start, end int    // bounds of its encoded message
+	id         uint64 // id of the query in the encoded message
+	start, end int    // bounds of the encoded query in task.messages
 	loss       float64
 	err        error
 }

@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// Time limits of a process for steps that normally take no time.
+// Time limits for steps in the end of a process that normally take almost no time.
 const (
-	grace = time.Second            // to end when asked to, or after it closed its output
-	drain = 500 * time.Millisecond // until its pipes are read to the end, after it ended
-	limbo = 5 * time.Second        // to disappear after it was killed
+	grace = time.Second            // for the process to end after it was asked to, or after it closed its output
+	drain = 500 * time.Millisecond // for reading the pipes to their ends, after the process ended
+	limbo = 5 * time.Second        // for the process to disappear after it was killed
 )
 
 // process is a running program in its own process group.
@@ -32,13 +32,13 @@ type process struct {
 	exited chan struct{} // closed when the process has ended
 	killed chan struct{} // closed when this package killed the process
 	over   chan struct{} // closed when the process and its goroutines are gone
-	mark   string        // variable in its environment and in that of its children
+	mark   string        // variable in the environment of the process and its children
 
 	unfinished int // bytes of an incomplete message; known when read is closed
 
-	once sync.Once  // closes killed
+	once sync.Once  // for closing killed
 	mu   sync.Mutex // guards gone
-	gone bool       // the process ID may belong to another process by now
+	gone bool       // the process has been waited for, so its ID may now belong to another process
 }
 
 // start starts a program with a ready configuration. A dedicated thread starts it and waits for its end, because Linux
@@ -72,8 +72,8 @@ func start(p Program, mark string) (*process, error) {
 	return out, nil
 }
 
-// wait waits for the end of the process. A child that outlives the process may hold the pipes open, so wait closes this
-// side of them.
+// wait waits for the end of the process. A child that outlives the process may hold the pipes open, so wait closes
+// this process's ends of the pipes.
 func (p *process) wait() {
 	heard := make(chan struct{})
 	go func() {
@@ -83,7 +83,7 @@ func (p *process) wait() {
 	p.cmd.ProcessState, _ = p.cmd.Process.Wait() // Cmd.Wait would close the pipes before they are read
 	p.mu.Lock()
 	p.gone = true
-	signalGroup(p.cmd.Process.Pid, syscall.SIGKILL) // processes that it left in its group
+	signalGroup(p.cmd.Process.Pid, syscall.SIGKILL) // kills what the process left in its group
 	p.mu.Unlock()
 	close(p.exited)
 	enough, cancel := context.WithTimeout(context.Background(), drain)
@@ -113,7 +113,7 @@ func (p *process) signal(signal syscall.Signal) {
 // kill kills the process and its group. It may be called again.
 func (p *process) kill() {
 	p.signal(syscall.SIGKILL)
-	_ = p.cmd.Process.Kill() // for systems without process groups
+	_ = p.cmd.Process.Kill() // needed on systems without process groups
 	p.once.Do(func() { close(p.killed) })
 	p.in.Close()
 }
@@ -147,7 +147,7 @@ func (p *process) left() bool {
 	case <-p.killed:
 	}
 	select {
-	case <-p.over: // it has exited
+	case <-p.over: // the process and its goroutines are gone
 	case <-time.After(limbo):
 		select {
 		case <-p.exited:
@@ -158,7 +158,8 @@ func (p *process) left() bool {
 	return true
 }
 
-// lost returns why a process no longer reads or writes. what is the reason if the process is still running.
+// lost returns an error that says why a process no longer reads or writes. It says how the process ended or, if the
+// process is still running, the reason what.
 func (p *process) lost(what string) error {
 	if p.exits(grace) {
 		return fmt.Errorf("has ended: %v", p.cmd.ProcessState)

@@ -15,14 +15,15 @@ func ownGroup() *syscall.SysProcAttr {
 
 func signalGroup(pid int, signal syscall.Signal) { _ = syscall.Kill(-pid, signal) }
 
-// sweep kills every process with a variable in its environment that begins with mark. It does not find a process that
-// removed the variable or belongs to another user.
+// sweep kills every process whose environment has a variable (as NAME=VALUE) that begins with mark. It does not find a
+// process that removed the variable or belongs to another user.
 func sweep(mark string) {
 	marked := func(environ string) bool {
 		env, err := os.ReadFile(environ) // empty for a process that has ended
 		return err == nil && (bytes.HasPrefix(env, []byte(mark)) || bytes.Contains(env, []byte("\x00"+mark)))
 	}
-	// A process may start others before it is killed, and stays visible for a moment.
+	// Several passes are needed: a process may start others before it is killed, and a killed process stays visible
+	// for a moment.
 	for range 10 {
 		found := false
 		all, _ := os.ReadDir("/proc")
@@ -32,7 +33,7 @@ func sweep(mark string) {
 			if err != nil || pid == os.Getpid() || !marked(environ) {
 				continue
 			}
-			p, err := os.FindProcess(pid) // from here on the process ID cannot be reused
+			p, err := os.FindProcess(pid) // p refers to this process even if its ID is reused later
 			if err == nil && marked(environ) {
 				found = true
 				_ = p.Kill()

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// node makes a node that is a fleet by itself, with an oracle whose program has just died permanently.
+// node returns the only node of a fleet. The program of its oracle has just died and cannot be restarted.
 func node(t *testing.T, privacy sdk.Privacy) *sdk.Node {
 	t.Helper()
 	s := open(t, config(t, scorer.JSON, "dies for good", filepath.Join(t.TempDir(), "flag")))

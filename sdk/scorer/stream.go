@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// OpenStream starts the program's processes and waits for their hellos; ctx only bounds that wait. After an error
-// no process is left running. [Oracle.Close] closes the processes' standard input, sends them SIGTERM after a second,
-// and kills them after another.
+// OpenStream starts the program's processes and waits for their hellos; ctx only bounds that wait. After an error no
+// process is left running. [Oracle.Close] closes the processes' standard input, sends them SIGTERM after one second,
+// and kills them after another second.
 func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	return o, nil
 }
 
-// tell reports the first result of a worker to OpenStream. It drops later ones.
+// tell reports the result of a worker's first start to OpenStream. It drops later results.
 func (o *Oracle) tell(err error) {
 	select {
 	case o.opened <- err:
@@ -55,7 +55,7 @@ type worker struct {
 	fails  int   // processes that failed since the last answer
 	task   *task // current task, or nil
 	served bool  // the process that failed last had sent its hello
-	asked  int   // number of the task's first open queries that the process has
+	asked  int   // number of the task's open queries, from the first, that the process has
 }
 
 type message struct {
@@ -86,7 +86,7 @@ func (w *worker) work() {
 	}
 }
 
-// bury decides which queries of a failed process fail; the others are asked again.
+// bury decides which open queries of a failed process fail with err. The others are asked again, one at a time.
 func (w *worker) bury(err error) {
 	if w.task == nil {
 		return
@@ -98,7 +98,7 @@ func (w *worker) bury(err error) {
 	switch broken := w.broken(); {
 	case broken != nil:
 		w.task.fail(broken)
-	case w.fails >= patience || w.task.ctx.Err() != nil: // the program works for other workers, or no caller waits
+	case w.fails >= patience || w.task.ctx.Err() != nil: // the program works, but not here, or no caller waits
 		w.task.fail(err)
 	}
 	if len(w.task.left) == 0 {
@@ -106,7 +106,8 @@ func (w *worker) bury(err error) {
 	}
 }
 
-// rest waits before the next process. If the worker has no task, it fails new tasks while the program is broken.
+// rest waits for the pause before the next process. Meanwhile, if the program counts as broken and the worker has no
+// task, rest makes new tasks fail.
 func (w *worker) rest() {
 	over := time.After(w.pause(w.fails))
 	for {
@@ -138,7 +139,7 @@ func (w *worker) live() error {
 		return fmt.Errorf("scorer: worker %d (%s): %w", w.number, w.name, err)
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
-	stop := context.AfterFunc(w.ctx, p.end) // gives the process time to end by itself
+	stop := context.AfterFunc(w.ctx, p.end) // asks the process to end before it is killed
 	heard := make(chan message, maxDepth)
 	var writing sync.WaitGroup
 	go p.listen(ctx, w.codec, heard)
@@ -151,7 +152,7 @@ func (w *worker) live() error {
 	if p.left() && p.unfinished > 0 {
 		rest = fmt.Sprintf("; it wrote %d bytes of an unfinished message", p.unfinished)
 	}
-	sweep(p.mark + "\x00") // children in other sessions or groups
+	sweep(p.mark + "\x00") // kills children in other sessions or groups
 	writing.Wait()
 	return fmt.Errorf("scorer: worker %d (%s, pid %d): %w%s%s", w.number, w.name, p.cmd.Process.Pid, err, rest, p.lastWords())
 }
@@ -177,7 +178,7 @@ func (p *process) listen(ctx context.Context, c *codec, to chan<- message) {
 		case <-ctx.Done():
 		}
 	}
-	_, _ = io.Copy(io.Discard, r) // a process that is about to end must not wait for a reader
+	_, _ = io.Copy(io.Discard, r) // reads on, so that a process that is about to end is not blocked by a full pipe
 }
 
 // serve waits for the hello and then gives the process one task after another until something fails.
@@ -244,7 +245,7 @@ func (w *worker) leave() {
 	w.serving--
 }
 
-// ask sends the process the open queries of the task, or only the first one if they are asked alone, and waits for
+// ask sends the process the open queries of the task, or only the first of them if task.alone is set, and waits for
 // the answers.
 func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing *sync.WaitGroup) error {
 	t := w.task

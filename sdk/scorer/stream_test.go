@@ -82,7 +82,7 @@ func TestStreamIsAnOracle(t *testing.T) {
 	}
 }
 
-// mixed returns questions, some of which make the program misbehave.
+// mixed returns n queries; the query at index trigger makes the program misbehave.
 func mixed(n int) []zoest.Query {
 	var queries []zoest.Query
 	for i := range n {
@@ -95,8 +95,8 @@ func mixed(n int) []zoest.Query {
 	return queries
 }
 
-// If a program exits but leaves a child that holds the pipes open, the query fails and the next one starts a new
-// program.
+// If a program exits but leaves a child that holds the pipes open, the query fails, and the next query starts the
+// program again.
 func TestChildrenLeft(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks into /proc")
@@ -120,7 +120,7 @@ func TestChildrenLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if how == "leaves a child elsewhere" { // it has its own session, out of reach
+			if how == "leaves a child elsewhere" { // in case the oracle does not find a child with its own session
 				killProcess(pid)
 			}
 			gone(t, pid)
@@ -142,7 +142,7 @@ func gone(t *testing.T, pid int) {
 	}
 }
 
-// TestMain finds processes that Close failed to end.
+// TestCloseIsFirm closes programs that try not to end. TestMain then looks for processes that are left.
 func TestCloseIsFirm(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.JSON, "ignores SIGTERM"))
@@ -177,7 +177,7 @@ func TestCloseFailsWhatWaits(t *testing.T) {
 	}
 }
 
-// The caller owns the points again as soon as a call returns. A late answer has no effect.
+// As soon as a call returns, the caller may change the points. A late answer has no effect.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.CBOR, "hangs"))
@@ -189,7 +189,7 @@ func TestContext(t *testing.T) {
 		cancel()
 		err := <-done
 		for _, q := range queries {
-			clear(q.Point) // a race if anything still reads it
+			clear(q.Point) // the race detector reports it if anything still reads the point
 		}
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestContext(t *testing.T) {
 	works(t, s)
 }
 
-// A node that is killed takes its programs with it, even those that ignore the end of their input.
+// If a node is killed, its programs end, too, even those that ignore the end of their input.
 func TestDiesWithTheNode(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux promises that")
@@ -263,17 +263,18 @@ func TestBadQueries(t *testing.T) {
 	}
 }
 
-// A program that dies repeatedly counts as broken. Queries then fail at once, except an occasional retry.
+// A program that dies repeatedly counts as broken. Queries then fail at once, except for an occasional query that is
+// tried.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")
 	cfg := config(t, scorer.JSON, "dies for good", flag)
-	cfg.Backoff = time.Second // the second query below comes before the next retry
+	cfg.Backoff = time.Second // so long that the second query below comes before the next retry
 	s := open(t, cfg)
 	works(t, s)
 	losses := make([]float64, 40)
 	err := s.Losses(t.Context(), mixed(40), losses)
-	if err == nil { // some queries were answered before the fatal one
+	if err == nil { // some queries were answered before the one that kills the program
 		err = s.Losses(t.Context(), mixed(5), losses[:5])
 	}
 	if err == nil || !strings.Contains(err.Error(), "scorer: the program is broken: 8 failed processes and no answer since; the last: scorer: worker 1 (") ||
@@ -286,7 +287,7 @@ func TestBroken(t *testing.T) {
 	if err := os.Remove(flag); err != nil {
 		t.Fatal(err)
 	}
-	for { // until the next retry
+	for { // repeat until the next retry
 		if _, err = s.Loss(t.Context(), make([]float32, dim), 0); err == nil {
 			break
 		}

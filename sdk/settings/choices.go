@@ -6,7 +6,7 @@ import "github.com/spade-dfl/spade-edge/zoest/setting"
 type Consensus int
 
 const (
-	ADMM      Consensus = iota // steps of the method, without an update
+	ADMM      Consensus = iota // steps of the method itself, without an update from data
 	Chebyshev                  // graph.Chebyshev: far fewer rounds
 )
 
@@ -21,11 +21,11 @@ func (c Consensus) MarshalText() ([]byte, error) { return consensuses.Text(int(c
 // UnmarshalText parses a name.
 func (c *Consensus) UnmarshalText(name []byte) error { return consensuses.Parse((*int)(c), name) }
 
-// Payload selects what members transmit. The models have the same bits.
+// Payload selects what members transmit. The models have the same bits with every payload.
 type Payload int
 
 const (
-	Auto    Payload = iota // Release in a private run and with Chebyshev, else Message
+	Auto    Payload = iota // Release in a private run, with Chebyshev or with Robust; else Message
 	Message                // m_ij of eq. (message), one for each neighbor
 	Release                // the released state itself, the same for all neighbors
 )

@@ -15,10 +15,10 @@ import (
 // Setting describes one setting of an sdk.Fleet, for all code that reads, checks, documents or completes it.
 type Setting struct {
 	Name    string        // path in a fleet file: "method.gain"
-	Flag    string        // name on a command line; empty if it follows from others
+	Flag    string        // name on a command line; empty if the value follows from other settings
 	Range   setting.Range // range of a number
-	Names   []string      // names of the values, if it is a choice
-	Default string        // what plan.Suggest chooses; "chosen" if that follows from others
+	Names   []string      // names of the values, if the setting is a choice
+	Default string        // what plan.Suggest chooses; "chosen" if its choice depends on other settings
 	Words   string        // purpose; the word in back quotes stands for its value, as in package flag
 }
 
@@ -42,7 +42,7 @@ func (s Setting) In(fleet any) any {
 // noise exists.
 const MaxPartnered = 1024
 
-// Ranges of privacy settings. Package dpmech bounds sigma by the clip.
+// Ranges of privacy settings. Package dpmech also bounds sigma, by the clip.
 var (
 	noise   = setting.Range{Max: math.MaxFloat32, OpenMin: true}
 	unset   = setting.Range{Max: math.MaxFloat32, OpenMin: true, Zero: "no noise is shared"}

@@ -70,8 +70,8 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	return e, err
 }
 
-// Spent returns the cost of the data according to a checkpoint, excluding the run whose scope is but; zero for a
-// release.
+// Spent returns the cost of all runs on the data and the limit of the ledger, both according to a checkpoint. If the
+// checkpoint was signed in the scope but, the cost excludes the run of this scope. For a release the cost is zero.
 func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
 	c, err := dpmech.ParseCheckpoint(e.Text)
 	switch {
@@ -83,7 +83,7 @@ func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
 	return c.Whole(), c.Limit
 }
 
-// LedgerID returns the ledger's id in the form of [dpmech.Head], or "" if the statement names none.
+// LedgerID returns the ledger's id in the form of [dpmech.Head], or "" if the statement names no ledger.
 func (e *Earlier) LedgerID() string {
 	if e.Ledger == (Head{}) {
 		return ""
@@ -108,7 +108,7 @@ func (r *Relayed) Append(dst []byte) []byte {
 // MarshalText returns the output of [Relayed.Append] in hexadecimal digits.
 func (r Relayed) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, r.Append(nil)), nil }
 
-// UnmarshalText parses the output of MarshalText for a [Stop].
+// UnmarshalText parses the output of MarshalText for a statement of kind [Stop]. It refuses other kinds.
 func (r *Relayed) UnmarshalText(text []byte) (err error) {
 	*r, err = fromHex(text, func(b []byte) (Relayed, error) { return ParseRelayed(b, Stop) })
 	return err

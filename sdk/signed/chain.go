@@ -6,7 +6,8 @@ import (
 	"fmt"
 )
 
-// Chain holds a member's last signed releases, the newest last: two of its device and two of a lost device.
+// Chain holds a member's last signed releases, in the order of epochs and rounds. Its length is at most four, enough
+// for two releases of the present device and two of the device that it replaced.
 type Chain []Statement
 
 const maxChain = 4
@@ -23,12 +24,14 @@ func (c Chain) newest(matches func(r *Statement) bool) *Statement {
 	return nil
 }
 
-// Of returns the newest release of a round, or nil. A replacement device signs one round again.
+// Of returns the newest release of a round, or nil. There may be two, because a replacement device signs a round that
+// the lost device has signed.
 func (c Chain) Of(round int) *Statement {
 	return c.newest(func(r *Statement) bool { return r.Round == round })
 }
 
-// Proving returns the newest release of round or later, or else the newest of all.
+// Proving returns the newest release whose number is at least round. If there is none, it returns the newest release of
+// all.
 func (c Chain) Proving(round int) *Statement {
 	if r := c.newest(func(r *Statement) bool { return r.Round >= round }); r != nil {
 		return r
@@ -36,7 +39,8 @@ func (c Chain) Proving(round int) *Statement {
 	return c.Last()
 }
 
-// Add inserts a release, or replaces the one of the same round and epoch, and drops the oldest above the limit.
+// Add inserts a release, or replaces the release of the same round and epoch, and drops the oldest one if there are
+// more than four. It may modify c.
 func (c Chain) Add(r Statement) Chain {
 	c = append(c, r)
 	for i := len(c) - 1; i > 0; i-- {
@@ -67,7 +71,7 @@ func NewEvidence(member string, first, second *Statement) Evidence {
 	return Evidence{member, first.Round, *first, *second}
 }
 
-// String describes the evidence.
+// String returns a sentence that names the member and the round.
 func (e Evidence) String() string {
 	return fmt.Sprintf("%q has signed two different releases of round %d: its device was copied or rolled back",
 		e.Member, e.Round)

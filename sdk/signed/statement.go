@@ -36,8 +36,8 @@ type Head struct {
 type Kind uint8
 
 const (
-	// Release: Value is its [Digest], Prev the [Statement.ID] of the previous release, zero if there is no signed one.
-	// A replacement device signs, in its own epoch, the release after which it takes over.
+	// Release: Value is its [Digest], and Prev is the [Statement.ID] of the previous release, or zero if no earlier
+	// release is signed. A replacement device signs, in its own epoch, the release after which it takes over.
 	Release    Kind = 1 + iota
 	Offer           // Value is a public key of X25519 (RFC 7748), Round the first release whose noise uses it
 	Stop            // early-stop request: Round is the last round that uses data
@@ -52,11 +52,11 @@ func (k Kind) String() string { return cmp.Or(kindNames[k], fmt.Sprintf("kind %d
 
 // Statement is what a member signs. All kinds have one layout.
 type Statement struct {
-	Epoch     uint16 // number of devices of this name that were lost before
+	Epoch     uint16 // number of devices of this name that were lost before this one
 	Kind      Kind
-	Round     int      // a release or a round, by kind; 0..MaxInt32
-	Prev      [32]byte // of a release, else zero
-	Value     [32]byte // by kind
+	Round     int      // number of a release or a round, see [Kind]; 0..MaxInt32
+	Prev      [32]byte // of a release: the ID of the previous release; else zero
+	Value     [32]byte // see [Kind]
 	Ledger    Head     // of a release: the ledger after the charge; of a checkpoint: its ledger; else zero
 	Signature [ed25519.SignatureSize]byte
 }
@@ -75,7 +75,7 @@ const (
 
 const incarnationBits = 48
 
-// MaxIncarnation is the highest incarnation.
+// MaxIncarnation is the largest number that [NewIncarnation] returns.
 const MaxIncarnation = 1<<incarnationBits - 1
 
 // NewIncarnation returns a random 48-bit number that identifies one process of a member.
@@ -95,8 +95,8 @@ func UnpackDevice(device uint64) (epoch uint16, incarnation uint64) {
 	return uint16(device >> incarnationBits), device & MaxIncarnation
 }
 
-// appendBody appends all but the signature, in the order of the fields, integers big-endian: epoch (2 bytes), kind (1),
-// round (4), prev, value, then the ledger's id, lines (8) and hash.
+// appendBody appends all fields but the signature in their order, integers big-endian: epoch (2 bytes), kind (1), round
+// (4), prev, value, then the ledger's ID, Seq (8) and Hash.
 func (r *Statement) appendBody(dst []byte) []byte {
 	dst = append(binary.BigEndian.AppendUint16(dst, r.Epoch), byte(r.Kind))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(r.Round))
@@ -158,7 +158,7 @@ func Parse(b []byte, kinds ...Kind) (Statement, error) {
 	return r, nil
 }
 
-// Prefixes of the signed bytes, by kind.
+// Prefixes of the bytes that a member signs: of a statement, and of a countersignature.
 const (
 	statementTag = "spade-edge statement 1\n"
 	heldTag      = "spade-edge held 1\n"
@@ -195,21 +195,22 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 // ID returns the hash that the next release stores as Prev. It does not depend on the key, which may change.
 func (r *Statement) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
-// Contradicts reports whether r and o, both verified in one scope, are different statements of one release and epoch.
-// Signatures may differ, because a member signs again with a new key.
+// Contradicts reports whether r and o, both verified in one scope, are different releases of one round and epoch. It
+// does not compare their signatures, because a member signs its releases again with a new key.
 func (r *Statement) Contradicts(o *Statement) bool {
 	a, b := *r, *o
 	a.Signature, b.Signature = [ed25519.SignatureSize]byte{}, [ed25519.SignatureSize]byte{}
 	return a.Kind == Release && b.Kind == Release && a.Epoch == b.Epoch && a.Round == b.Round && a.Round > 0 && a != b
 }
 
-// Countersign returns a neighbor's signature, which confirms that the neighbor holds the release and all earlier ones
-// in the chain. key is the neighbor's private key, and s is the scope of the member that made the release.
+// Countersign returns a neighbor's signature, which confirms that the neighbor holds the release and all its
+// predecessors. key is the neighbor's private key, and s is the scope of the member that made the release.
 func (r *Statement) Countersign(key ed25519.PrivateKey, s Scope) []byte {
 	return ed25519.Sign(key, r.held(s))
 }
 
-// VerifyHeld checks that one of a neighbor's keys made a countersignature. The error wraps [ErrSignature].
+// VerifyHeld checks that one of keys, the public keys of a neighbor, made a countersignature. s is the scope of the
+// member that made the release. The error wraps [ErrSignature].
 func (r *Statement) VerifyHeld(s Scope, keys []ed25519.PublicKey, signature []byte) error {
 	return verify(keys, r.held(s), signature, "countersignature of release %d", r.Round)
 }
@@ -219,8 +220,9 @@ func (r *Statement) held(s Scope) []byte {
 	return append([]byte(heldTag), id[:]...)
 }
 
-// Digest returns the digest of a release: SHA-256 over a tag and, little-endian, its change on the grid as int32 or,
-// without one, x as float32. If each neighbor gets its own message, x is the released model.
+// Digest returns the digest of a release. It is SHA-256 over a tag and, little-endian, the change of the release on the
+// grid as int32. If change is empty, x as float32 takes its place. x is the released model, even if each neighbor gets
+// its own message.
 func Digest(x []float32, change []int32) [32]byte {
 	tag, numbers := "vector\n", any(x)
 	if len(change) > 0 {

@@ -208,7 +208,8 @@ func TestContradicts(t *testing.T) {
 	}
 }
 
-// Digest equals a plain loop at lengths around the block size, and the two forms never have equal digests.
+// Digest equals the hash that a plain loop computes, at lengths around the block size. A vector and a change on the
+// grid never have the same digest.
 func TestDigests(t *testing.T) {
 	for _, n := range []int{0, 1, 3, 1021, 1022, 1023, 1024, 5000} {
 		x, g := make([]float32, n), make([]int32, n)

@@ -32,13 +32,13 @@ type FaultSchedule func(from, to, seq int) []int
 // transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its fields before
 // Run.
 //
-// Without Faults, Asleep and Seed receivers read a release from its sender's memory, one tick later. The allocations of
-// a tick then do not depend on the number of clients and messages.
+// If Faults, Asleep, Seed and Forge are not set, receivers read a release from its sender's memory, one tick later. The
+// allocations of a tick then do not depend on the number of clients and messages.
 type Sim struct {
 	// OnSend, if not nil, sees every sent message, including lost ones. The vectors are valid during the call.
 	OnSend func(admm.Message)
-	// OnRelease, if not nil, sees a client's machine right after each of its releases. The goroutines of a tick call
-	// it.
+	// OnRelease, if not nil, sees a client's machine right after each of its releases. Several goroutines call it, each
+	// for other clients.
 	OnRelease func(client int, m *admm.Machine)
 	// Meter, if not nil, makes a function for each goroutine of a tick. The function measures a sent message, for
 	// example by the bytes of its frame; lost messages count too. [Sim.Weight] returns the sum. A release to all
@@ -57,8 +57,8 @@ type Sim struct {
 
 	members    []*member
 	workers    []*worker
-	direct     bool                   // in this tick every client reads what all its neighbors posted in the last one
-	transit    map[int][]admm.Message // other sent messages, by tick of arrival
+	direct     bool                   // in this tick every client reads what all its neighbors posted in the previous tick
+	transit    map[int][]admm.Message // sent messages that are not read directly, by tick of arrival
 	tick       int                    // tick in progress
 	idle       int                    // ticks since the last release
 	last       int
@@ -72,7 +72,7 @@ const (
 	shuffle   = 8      // separates the draws of Seed from those of the fault schedules in package tinytest
 )
 
-var onTime = []int{0} // fate of every message without faults
+var onTime = []int{0} // delays of every message without faults
 
 // New returns a simulation at the start of round 0. It rejects clients that disagree on the number of rounds or on
 // which clients are neighbors.

@@ -26,15 +26,15 @@ type member struct {
 	asleep    bool
 	released  int       // round of the release made in this tick, or 0
 	model     []float32 // model of that release; before the release, reusable storage
-	fresh     int       // released if the client sends only that release, once to each neighbor, and out is empty; else 0
-	posted    int       // fresh in the previous tick
+	fresh     int       // released if the client sends only its release, once per neighbor, and out is empty; else 0
+	posted    int       // value of fresh in the previous tick
 	err       error
 }
 
 // worker is the scratch memory of one goroutine of a tick.
 type worker struct {
 	losses []float64      // storage for the answers to one window of queries
-	room   []admm.Message // lent to the active machine
+	room   []admm.Message // storage for messages, lent to the active machine
 	weigh  func(*admm.Message) (int, error)
 	weight int64
 }
@@ -158,8 +158,8 @@ func (s *Sim) awake(ctx context.Context, number int, c *member, w *worker) {
 
 func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
 	if s.direct {
-		// The posts of concurrently running neighbors do not change in this tick: a client makes at most one release in
-		// a tick, which replaces an earlier post.
+		// A neighbor that runs concurrently does not change the post that is read here: it makes at most one release in a
+		// tick, which replaces an older post.
 		for i, j := range c.neighbors {
 			from := s.members[j]
 			if err := c.machine.Receive(from.machine.Posted(int(c.place[i]), from.posted)); err != nil {
@@ -221,7 +221,7 @@ func (s *Sim) drive(ctx context.Context, c *member, w *worker) error {
 	}
 }
 
-// posts reports whether messages carry a release, one to each neighbor in their order.
+// posts reports whether the messages are one release for each neighbor, in the order of the neighbors.
 func (c *member) posts(send []admm.Message, round int) bool {
 	if len(send) != len(c.neighbors) {
 		return false
@@ -285,7 +285,7 @@ func (s *Sim) send(c *member, msg admm.Message) {
 	}
 }
 
-// standstill returns an error that names the slowest client and those that it waits for.
+// standstill returns an error that names the slowest client and the clients that it waits for.
 func (s *Sim) standstill() error {
 	behind := slices.MinFunc(s.members, func(a, b *member) int {
 		return cmp.Compare(a.machine.Status().Round, b.machine.Status().Round)

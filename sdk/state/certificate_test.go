@@ -10,7 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// certify certifies made rounds of a run that has reserved rounds in the ledger, after three rounds of another run.
+// certify returns the certificate of a run with the given number of releases, and its ledger. The ledger has the given
+// number of reservations for the run, and before them three rounds of another run.
 func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
 	t.Helper()
 	l, _ := newLedger(t, limitOf(40, 1e-6, dpmech.ZCDP))
@@ -83,7 +84,7 @@ func TestCertificateAgainstLedger(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		}
 	}
-	// A ledger that was rolled back together with its mark is older than the certificate.
+	// A ledger that was rolled back together with its mark contradicts the certificate, which is newer.
 	file, err := os.ReadFile(l.path)
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +103,8 @@ func TestCertificateAgainstLedger(t *testing.T) {
 	}
 }
 
-// If the ledger continued with this run, the error states by how many releases; other runs may continue.
+// If the ledger has later releases of the certificate's run, the error states how many. Later releases of other runs
+// are no error.
 func TestCertificateOlderThanRun(t *testing.T) {
 	c, l := certify(t, 4, 4)
 	reserve(t, l, "another", 1, 2)
@@ -115,8 +117,8 @@ func TestCertificateOlderThanRun(t *testing.T) {
 	}
 }
 
-// A certificate that understates the spend, with its lifetime rewritten to agree, does not agree with the ledger.
-// Verify also detects one that contradicts its own lifetime.
+// Ledger.Verify detects a certificate that understates the spend even if its lifetime was rewritten to agree with it.
+// It also detects a certificate that contradicts its own lifetime.
 func TestRewrittenCertificate(t *testing.T) {
 	good, l := certify(t, 10, 10)
 	few := []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: 800}}

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// An interrupted first save leaves a fresh store, however often and in whichever slot.
+// If the first save is interrupted, even several times and in either slot, the store still counts as fresh.
 func TestFirstSaveCutShort(t *testing.T) {
 	d := newSimDisk(nil)
 	for round := 1; round <= 4; round++ {
@@ -34,8 +34,9 @@ func TestFirstSaveCutShort(t *testing.T) {
 	survives(t, d.files, 0)
 }
 
-// A killed process leaves everything that it wrote before some byte and nothing after it. The test tries every such
-// byte from an empty directory to round 4, except that it skips most of the zeros of new slots.
+// The files of a killed process contain everything that it wrote up to some byte, and nothing that it would have
+// written after that byte. The test tries every such byte from an empty directory to round 4, except that it skips
+// most of the zeros of new slots.
 func TestKilledAtEveryByte(t *testing.T) {
 	h := record(t, nil, 4)
 	files := map[string][]byte{}
@@ -55,7 +56,8 @@ func TestKilledAtEveryByte(t *testing.T) {
 		s.on(files)
 		survives(t, files, h.promised(i+1))
 	}
-	// A whole slot whose line is not yet in the log is newer than promised.
+	// If a slot is whole but its line is not yet in the log, the loaded state is newer than the last one that Save
+	// confirmed.
 	if cuts < 1000 || ahead < 400 {
 		t.Errorf("%d cuts, %d of them with a state that Save had not returned from", cuts, ahead)
 	}
@@ -84,7 +86,7 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// hasReleases checks that a log does not look like that of a store without releases.
+// hasReleases checks that the log is not empty: an empty log means a store without releases.
 func hasReleases(t *testing.T, files map[string][]byte) {
 	t.Helper()
 	if log := readLog(files[logName]); len(log.releases) == 0 {
@@ -92,8 +94,8 @@ func hasReleases(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// The power may fail again during recovery from the first power cut. What was loaded must survive, because the node has
-// sent it.
+// The power may fail again during recovery from the first power cut. The state that was loaded after the first cut
+// must survive the second, because the node may have sent it.
 func TestPowerCutTwice(t *testing.T) {
 	coin := rng.New(2, rng.Address{Purpose: rng.Fault})
 	h := record(t, nil, 3)
@@ -112,7 +114,7 @@ func TestPowerCutTwice(t *testing.T) {
 }
 
 // A process that is killed between write and sync leaves a slot that the next process can read although it is not on
-// the disk. What that process loads must survive a power cut.
+// the disk. The state that the next process loads must survive a power cut.
 func TestLoadedIsDurable(t *testing.T) {
 	h := record(t, nil, 3)
 	for n := range h.steps {
@@ -135,9 +137,9 @@ func TestLoadedIsDurable(t *testing.T) {
 	}
 }
 
-// A disk that reports syncs without doing them can roll back the store. If all of it is rolled back, it is an older
-// valid store, which only the neighbors can detect. If the log is intact, slots of any earlier times are not taken for
-// the newest.
+// A disk that reports syncs without doing them can roll back the store. If all files are rolled back together, the
+// store is valid but old, which only the neighbors can detect. If the log is intact, Open does not accept slots from
+// earlier times as the newest.
 func TestLyingSync(t *testing.T) {
 	h := record(t, nil, 5)
 	n := len(h.steps)
@@ -172,9 +174,9 @@ func TestLyingSync(t *testing.T) {
 	}
 }
 
-// Each call to the disk fails once, in every way. Save returns the error and then accepts nothing. The next process
-// finds the previous state, or the new one if only its log line failed. A state whose sync failed does not come back
-// while the machine runs.
+// The test makes each call to the disk fail once, in every possible way. Save returns the error, and all later saves
+// fail. The next process finds the previous state, or the new state if only its log line failed. A state whose sync
+// failed is not found again.
 func TestEveryStepFails(t *testing.T) {
 	h := record(t, nil, 3)
 	before := h.after(len(h.steps))
@@ -263,8 +265,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// One corrupt byte in the older slot costs that slot, in the newer slot it is detected, and in the log it never changes
-// what is loaded.
+// One corrupt byte in the older slot makes that slot unusable. In the newer slot it makes Open fail. In the log it
+// never changes which states are loaded.
 func TestEveryByteRots(t *testing.T) {
 	h := record(t, nil, 4)
 	files := h.after(len(h.steps))
@@ -295,7 +297,7 @@ func TestEveryByteRots(t *testing.T) {
 						t.Errorf("older slot, byte %d: no remark", at)
 					}
 				case name == logName && err != nil:
-					continue // a digit of a round or a digest
+					continue // the byte is a digit of a round or a digest
 				}
 				if err != nil {
 					t.Fatalf("%s, byte %d: %v", name, at, err)
@@ -308,7 +310,7 @@ func TestEveryByteRots(t *testing.T) {
 	}
 }
 
-// An unreadable sector is damage like any other.
+// An unreadable sector of the disk is reported like a corrupt file.
 func TestUnreadableSector(t *testing.T) {
 	d := newSimDisk(nil)
 	s := simOpen(t, d)

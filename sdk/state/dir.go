@@ -17,8 +17,8 @@ import (
 //	releases.log     a line of JSON for every save, only ever added to
 //	lock             held while the store is open, against a second process
 //
-// Keep adds journal.jsonl and secrets.json. Reserve detects a full disk early; a save then writes in place (except on
-// copy-on-write file systems such as btrfs and ZFS).
+// Keep adds journal.jsonl and secrets.json. Reserve detects a full disk early; later saves overwrite the allocated
+// blocks in place (except on copy-on-write file systems such as btrfs and ZFS).
 type Dir struct {
 	dir    string
 	lock   io.Closer
@@ -80,7 +80,7 @@ func openOn(on disk, dir string) (*Dir, error) {
 	return d, nil
 }
 
-// prepare makes the files ready for Save, the slots first, because the existence of a log shows that a store is
+// prepare makes the files ready for Save, the slots before the log, because a log that exists means that the store is
 // complete.
 func (d *Dir) prepare(s *scan) error {
 	var err error
@@ -90,7 +90,8 @@ func (d *Dir) prepare(s *scan) error {
 		}
 		err = allocate(d.slots[i], slotOverhead)
 		if err == nil && d.newest < 0 && s.slots[i].torn() {
-			// The next first save may go to the other slot and be torn too, and Open rejects two damaged slots.
+			// The next attempt at a first save may use the other slot and may be torn, too. Open rejects two damaged
+			// slots, so this one is cleared.
 			err = writeSync(d.slots[i], make([]byte, slotHeader), 0)
 		}
 		if err != nil {
@@ -126,7 +127,7 @@ func (d *Dir) prepare(s *scan) error {
 }
 
 // Reserve allocates slots for states of size bytes, so that a full disk fails now: sdk.New calls it. Slots never
-// shrink, and a longer state still makes its slot grow. On error the slots keep their length.
+// shrink. A state longer than size is still accepted and makes its slot grow. On error the slots keep their length.
 func (d *Dir) Reserve(size int) error {
 	if d.err != nil {
 		return d.err
@@ -165,7 +166,7 @@ func (d *Dir) String() string { return d.dir }
 // Remarks returns one sentence for each unexpected but harmless finding of [Open], for the node's log.
 func (d *Dir) Remarks() []string { return d.remarks }
 
-// Load implements [Store]. Each state has its own buffer.
+// Load implements [Store]. The states share no memory.
 func (d *Dir) Load() ([]Record, error) {
 	if d.err != nil {
 		return nil, d.err
@@ -227,7 +228,8 @@ func (d *Dir) save(r Record) error {
 	}
 	if err != nil {
 		// After a failed sync the system may treat the pages as written: the next process would read a whole slot that
-		// is not on the disk. Without its digest the slot reads as torn. Nothing more can be done if this write fails.
+		// is not on the disk. Without its digest the slot counts as torn. Nothing more can be done if this write
+		// fails.
 		f.WriteAt(make([]byte, len(digest)), slotHeader+int64(len(r.State)+len(r.Note)))
 		return named(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// savedRound returns the state of a round in tests: every byte depends on the round, and the length varies.
+// savedRound returns the record of a round for tests: every byte of its state depends on the round.
 func savedRound(round, length int) Record {
 	b := make([]byte, length+round%3)
 	for i := range b {
@@ -77,7 +77,8 @@ func loaded(t *testing.T, d *Dir) []int {
 	return rounds(t, kept)
 }
 
-// A store holds no state, then one, then two, and from then on the last two, in this process and the next.
+// A store has no state at first, one after the first save, and the last two after that. The next process finds the
+// same states.
 func TestDirStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "on the way")
 	for r := 0; r <= 6; r++ {
@@ -130,7 +131,7 @@ func TestDirStore(t *testing.T) {
 	}
 }
 
-// A store that grows keeps its states; one opened for less keeps its size.
+// Reserving a larger size keeps a store's states; reserving a smaller size keeps the length of its slots.
 func TestDirStoreGrows(t *testing.T) {
 	dir := filled(t, 3)
 	big := savedRound(4, 100_000)
@@ -151,7 +152,7 @@ func TestDirStoreGrows(t *testing.T) {
 	}
 }
 
-// The format promises these bytes to later builds.
+// A slot has exactly these bytes, because later builds must be able to read it.
 func TestSlotLayout(t *testing.T) {
 	var b writerAt
 	digest, err := writeSlot(&b, Record{Round: 0x0102, State: []byte("state"), Note: "{}"})
@@ -203,7 +204,8 @@ func TestSaveRefuses(t *testing.T) {
 	}
 }
 
-// A note may span several lines; the log stores it on one line. The longest note fits a slot that is otherwise full.
+// A note may span several lines; the log stores it on one line. A note of the maximum length fits even a slot with a
+// state of the reserved size.
 func TestNotes(t *testing.T) {
 	dir := t.TempDir()
 	d := mustOpen(t, dir)
@@ -284,7 +286,7 @@ func TestSystemRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if f, err := os.Create(filepath.Join(locked, "x")); err == nil {
-		f.Close() // this user, or this system, may write anywhere
+		f.Close() // this user (such as root) or this system ignores the file mode
 	} else if _, err := sized(Open(locked))(testLimit); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("a directory without the right to write: %v", err)
 	}
@@ -303,7 +305,7 @@ func logLines(t *testing.T, dir string) []string {
 	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 }
 
-// readSlot accepts only the output of writeSlot, and allocates no more than the length of the file, for any file.
+// For any file, readSlot accepts only what writeSlot writes, and allocates no more memory than the length of the file.
 func FuzzSlot(f *testing.F) {
 	for _, s := range []Record{{}, savedRound(1, 3), savedRound(2, 40), {Round: 1 << 30, Note: `"x"`}} {
 		var b writerAt
@@ -335,7 +337,8 @@ func FuzzSlot(f *testing.F) {
 	})
 }
 
-// What readLog keeps of an arbitrary log ends with a line and parses to the same result again.
+// The part of an arbitrary log that readLog keeps ends with a complete line, and parsing that part gives the same
+// result.
 func FuzzReleaseLog(f *testing.F) {
 	line, err := releaseLine(savedRound(3, 3), sha256.Sum256(nil))
 	if err != nil {

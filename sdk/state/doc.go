@@ -9,7 +9,7 @@
 //
 // # Three syncs a round
 //
-//	written, in place                  after its sync                      if the power fails before that
+//	written, in place                  after its sync                      if the power fails before the sync
 //	line of round k, over zeros        k is paid for and may be drawn      torn: it is cut off, k was never drawn
 //	slot of k, over that of k-2        the bytes of k can be sent again    torn: slot k-1 counts, k is drawn anew
 //	line of releases.log               none: slots restore it              lines are missing

@@ -11,7 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// A process saves three rounds and exits. The next one continues from there; anyone may read the state meanwhile.
+// A process saves three rounds and exits. The next process continues with the third state. ReadSnapshot and Inspect
+// may read the directory meanwhile.
 func ExampleOpen() {
 	tmp, err := os.MkdirTemp("", "spade")
 	if err != nil {
@@ -61,7 +62,7 @@ func ExampleOpen() {
 	// the newest is of round 3
 }
 
-// Two runs on one data set: the second one's certificate has the sum.
+// Two runs use one data set: the lifetime in the second run's certificate has the cost of both.
 func ExampleLedger() {
 	dir, err := os.MkdirTemp("", "ledger")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// disk is a directory for a Dir; tests inject faults here.
+// disk is the directory that holds the files of a Dir. Tests replace it to inject faults.
 type disk interface {
 	// open opens a file with the flags of os.OpenFile. Without O_CREATE a missing file is fs.ErrNotExist.
 	open(name string, flag int) (file, error)
@@ -34,7 +34,8 @@ type file interface {
 	sync() error
 }
 
-// Limits in bytes: of a file that is read as a whole, and of a state or a log, whose lengths have further checks.
+// Limits in bytes: for a file that is read as a whole, and for a state or a log, whose length is checked again
+// elsewhere.
 const (
 	mostKept  = 1 << 30
 	mostState = 1 << 40
@@ -65,7 +66,7 @@ func (f osFile) size() (int64, error) {
 func (f osFile) truncate(size int64) error { return f.Truncate(size) }
 func (f osFile) sync() error               { return syncFile(f.File) }
 
-// errLocked is lockFile's error if another process holds the file.
+// errLocked is the error of lockFile if another process holds the lock.
 var errLocked = errors.New("in use by another process")
 
 // writeSync writes b at an offset of a file, durably.
@@ -110,12 +111,12 @@ func makeDir(dir string) error {
 // replaceFile is [Replace] for a file that only its owner may read.
 func replaceFile(path string, content []byte) error { return Replace(path, content, 0o600) }
 
-// Replace gives a file new content, durably: after a crash it has the old or the new content. A new file gets mode less
-// the umask. An existing file gets exactly mode and keeps its owner, because root may edit the files of another user's
-// node.
+// Replace gives a file new content, durably: after a crash it has the old or the new content. A new file gets mode
+// without the bits of the umask. An existing file gets exactly mode and keeps its owner, because root may edit the
+// files of another user's node.
 func Replace(path string, content []byte, mode fs.FileMode) error {
 	temp := path + ".tmp"
-	if info, err := os.Lstat(temp); err == nil && !info.IsDir() { // left by a crash
+	if info, err := os.Lstat(temp); err == nil && !info.IsDir() { // a temporary file left by a crash
 		_ = os.Remove(temp)
 	}
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -141,8 +142,9 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 	return syncDir(filepath.Dir(path))
 }
 
-// WriteCertificate writes a certificate to a file, durably. It keeps a file with the same release and more
-// countersignatures: a node that serves a finished run again may collect fewer, because neighbors do not sign twice.
+// WriteCertificate writes a certificate to a file, durably. If the file already has a certificate of the same release
+// with more countersignatures, WriteCertificate keeps it: a node that serves a finished run again may collect fewer
+// countersignatures, because neighbors do not sign twice.
 func WriteCertificate(path string, c *dpmech.Certificate) error {
 	if text, err := regular.Read(path, mostKept); err == nil && c.Head != "" {
 		old, err := dpmech.ParseCertificate(text)
@@ -174,7 +176,7 @@ func named(err error) error {
 	return fmt.Errorf("state: %w", err)
 }
 
-// exactJSON parses one JSON object that must be byte for byte the output of package json.
+// exactJSON parses one JSON object into v. line must be byte for byte what encoding/json writes for v.
 func exactJSON(line []byte, v any) error {
 	if err := dpmech.ReadJSON(line, v); err != nil {
 		return err

@@ -43,7 +43,7 @@ func flip(name string, at int) harm {
 	return edit(name, func(b []byte) []byte { b[at] ^= 1; return b })
 }
 
-// from replaces files with those of another store of n rounds.
+// from returns the harm that replaces the named files with those of another store, which has n rounds.
 func from(n int, names ...string) harm {
 	return func(t *testing.T, dir string) {
 		other := filled(t, n)
@@ -65,7 +65,7 @@ func all(harms ...harm) harm {
 	}
 }
 
-// resealed changes a slot and updates its digest.
+// resealed returns the harm that changes a slot and updates its digest to match.
 func resealed(name string, change func([]byte)) harm {
 	return edit(name, func(b []byte) []byte {
 		change(b)
@@ -84,8 +84,8 @@ func TestHarm(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm    harm
 		kept    []int    // result of Load; nil if Open rejects the store
-		words   []string // in the remarks or the error
-		setBack bool     // ErrRollback
+		words   []string // expected words in the remarks or the error
+		setBack bool     // the error wraps ErrRollback
 	}{
 		"nothing":            {harm: all(), kept: []int{6, 5}},
 		"lock file gone":     {harm: remove("lock"), kept: []int{6, 5}},

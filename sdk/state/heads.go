@@ -13,8 +13,8 @@ import (
 
 // Heads stores, across runs, the latest ledger state and the latest checkpoint that each neighbor signed, in a file
 // next to the node's own ledger. A neighbor whose ledger was rolled back between two runs receives the state and makes
-// no release. A neighbor that lost its ledger receives the checkpoint, with which its new ledger begins. Heads is safe
-// for concurrent use. A nil *Heads stores nothing.
+// no release. A neighbor that lost its ledger receives the checkpoint, and its new ledger begins with the cost stated
+// there. Heads is safe for concurrent use. A nil *Heads stores nothing.
 type Heads struct {
 	path string
 
@@ -23,7 +23,8 @@ type Heads struct {
 	changed bool
 }
 
-// headEntry is one line of the file: the latest release or the latest checkpoint that names a ledger.
+// headEntry is one line of the file: a neighbor's latest signed release, or its latest signed checkpoint, for one
+// ledger.
 type headEntry struct {
 	Key    hexText        `json:"key"`    // key of the neighbor that signed
 	Ledger hexText        `json:"ledger"` // the ledger's id
@@ -39,7 +40,7 @@ func (h *hexText) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// headsOfKey bounds the stored entries of one key, two for each ledger.
+// headsOfKey bounds the stored entries of one key. A ledger has up to two entries: a release and a checkpoint.
 const headsOfKey = 16
 
 // OpenHeads reads a file of heads. A missing file yields an empty list; a damaged file is an error.
@@ -63,8 +64,9 @@ func (e *headEntry) check() error {
 	return e.Signed.Verify(e.Signed.Scope, []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
 }
 
-// Find returns the latest state of a ledger that one of keys signed; nil for none, or if it equals known. An older
-// state counts too: a ledger that was rolled back and continued does not contain it.
+// Find returns the latest state of a ledger that one of keys signed; nil if there is none or if the latest state
+// equals known. It also returns a state that is older than known, because a ledger that was rolled back and then
+// continued does not contain it.
 func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head) *signed.Earlier {
 	e := h.most(keys, func(e, than *signed.Earlier) bool {
 		return bytes.Equal(e.Ledger.ID[:], ledger) && (than == nil || e.Ledger.Seq > than.Ledger.Seq ||
@@ -77,7 +79,8 @@ func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head)
 }
 
 // Lost returns the checkpoint with the largest spend outside the run, of those that one of keys signed for ledgers
-// other than the given one; nil for none. It shows a member with a new ledger what its lost ledger spent.
+// other than the given one; nil for none. The checkpoint shows a member with a new ledger what its lost ledger had
+// spent.
 func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) *signed.Earlier {
 	return h.most(keys, func(e, than *signed.Earlier) bool {
 		if e.Kind != signed.Checkpoint || bytes.Equal(e.Ledger.ID[:], ledger) {
@@ -92,8 +95,8 @@ func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) 
 	})
 }
 
-// most returns the greatest entry of one of keys; nil for none. more reports whether e is greater than the other entry
-// or, if that is nil, whether e may be returned at all.
+// most returns the greatest entry that one of keys signed, in the order that more defines; nil if there is none. more
+// reports whether e is greater than the other entry or, if the other entry is nil, whether e may be returned at all.
 func (h *Heads) most(keys []ed25519.PublicKey, more func(e, than *signed.Earlier) bool) (found *signed.Earlier) {
 	if h == nil {
 		return nil
@@ -111,7 +114,8 @@ func (h *Heads) most(keys []ed25519.PublicKey, more func(e, than *signed.Earlier
 	return found
 }
 
-// Learn stores a statement of one of keys unless a later state of its ledger is known. See [Heads.Save].
+// Learn keeps a statement that one of keys signed unless a later state of the same ledger is known. [Heads.Save]
+// writes it to the file.
 func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 	if h == nil || s.Ledger == (signed.Head{}) {
 		return
@@ -144,8 +148,9 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 	h.entries, h.changed = append(h.entries, e), true
 }
 
-// later reports whether s replaces old, an entry of the same ledger. Of two checkpoints the larger cost wins: it
-// includes the plans of open runs, and nobody can make it smaller.
+// later reports whether s replaces old, an entry of the same ledger. Of two checkpoints the one with the larger cost
+// is kept. That cost includes the planned cost of open runs, so an earlier checkpoint can have the larger one, and no
+// later statement can reduce it.
 func later(s, old *signed.Earlier) bool {
 	if s.Kind == signed.Checkpoint {
 		have, _ := s.Spent(signed.Scope{})

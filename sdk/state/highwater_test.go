@@ -21,8 +21,9 @@ func marks(t *testing.T, path string) string {
 	return fmt.Sprint(m.Seq, m.Unsent)
 }
 
-// Several runs on one ledger crash between line and mark. Each learns which releases it may have sent. Opening the
-// ledger again does not change that. A release that is made later leaves the list of unsent ones.
+// Several runs on one ledger crash between line and mark. From the ledger, each run learns which releases it may have
+// sent. Opening the ledger again does not change this. A release that is marked later is removed from the list of
+// unsent releases.
 func TestLedgerMarks(t *testing.T) {
 	l, path := newLedger(t, nil)
 	check := func(when, file string, runs map[string][2]int) {
@@ -51,9 +52,9 @@ func TestLedgerMarks(t *testing.T) {
 	check("a line", "0 []", map[string][2]int{"one": {1, 0}})
 	markUpTo(t, l, "one", 1)
 	check("a mark", "1 []", map[string][2]int{"one": {1, 1}})
-	reserve(t, l, "one", 2, 2) // crash here
+	reserve(t, l, "one", 2, 2) // run "one" crashes after this line
 	again()
-	reserve(t, l, "two", 1, 1) // and here
+	reserve(t, l, "two", 1, 1) // and run "two" after this one
 	again()
 	check("two lines behind the mark", "1 []", map[string][2]int{"one": {2, 1}, "two": {1, 0}, "three": {}})
 	reserve(t, l, "three", 1, 1)
@@ -77,7 +78,8 @@ func TestLedgerMarks(t *testing.T) {
 	check("all of them", "7 []", map[string][2]int{"one": {2, 2}, "two": {4, 4}, "three": {1, 1}})
 }
 
-// markFile returns a file with one mark, with a head, additional fields and a valid SHA-256.
+// markFile returns the content of a mark file with one mark: a head, the additional JSON fields in more, and a valid
+// SHA-256.
 func markFile(t *testing.T, head dpmech.Head, more string) []byte {
 	t.Helper()
 	text, err := json.Marshal(highWater{Head: head})
@@ -90,7 +92,7 @@ func markFile(t *testing.T, head dpmech.Head, more string) []byte {
 	return file
 }
 
-// Mark rejects rounds that were not reserved; a mark without a change writes nothing.
+// Mark rejects rounds that were not reserved; a call of Mark that changes nothing writes nothing.
 func TestLedgerMarkRefuses(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 3, 4)
@@ -110,7 +112,7 @@ func TestLedgerMarkRefuses(t *testing.T) {
 	}
 	disk := &faulty{file: l.marks, keep: -1}
 	l.marks = disk
-	markUpTo(t, l, "run", 2) // both rounds were skipped
+	markUpTo(t, l, "run", 2) // rounds 1 and 2 were skipped, so nothing up to round 2 is reserved
 	if disk.attempts != 0 || l.Marked("run", fleetA, "a") != 0 {
 		t.Error("a mark of skipped rounds")
 	}
@@ -129,8 +131,8 @@ func TestLedgerMarkRefuses(t *testing.T) {
 	}
 }
 
-// Reservations after the mark may be torn only at the end, whatever their number. A ledger that ends before its mark is
-// rejected, even if the missing lines were never sent.
+// Of any number of reservations after the mark, only the last may be torn. A ledger that ends before its mark is
+// rejected, even if the releases of the missing lines were never sent.
 func TestLedgerLinesBehindMark(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)

@@ -48,8 +48,9 @@ func TestInheritedIsComparedWithTheLedger(t *testing.T) {
 	}
 }
 
-// An inherited spend may exceed the limit or have a weaker unit: earlier releases can be certified, but no further one
-// is made. A lost ledger with zero cost is recorded, because another neighbor may prove more.
+// An inherited spend may exceed the limit or have a weaker unit: the releases made so far can be certified, but
+// further releases are refused. A lost ledger with zero cost is recorded, too, because another neighbor may prove a
+// larger cost.
 func TestInheritedAboveTheLimit(t *testing.T) {
 	for _, unit := range []dpmech.Unit{dpmech.Client, dpmech.Record} {
 		l, _ := newLedger(t, &dpmech.Limit{Epsilon: 6, Delta: 1e-5, Accounting: dpmech.GDP})
@@ -76,8 +77,8 @@ func TestInheritedAboveTheLimit(t *testing.T) {
 	}
 }
 
-// If a crash tears the line of an inherited spend, at any byte and with the old mark or the new one, the spend is still
-// inherited exactly once.
+// If a crash tears the line of an inherited spend, at any byte, and whether the old or the new mark is on the disk,
+// the spend is still inherited exactly once.
 func TestTornInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before, _ := os.ReadFile(markPath(path))
@@ -129,7 +130,7 @@ func TestTornInheritance(t *testing.T) {
 	}
 }
 
-// An inherited spend that could not be written has no effect: no head names it.
+// An inherited spend that could not be written has no effect: Head does not include it.
 func TestFailedInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before := l.Head()
@@ -147,8 +148,8 @@ func TestFailedInheritance(t *testing.T) {
 	l.file = nil
 }
 
-// Neither a later checkpoint nor a copy of a ledger reduces the cost that a neighbor can prove. Sixteen further ledgers
-// do not displace the one in use.
+// Neither a later checkpoint nor a copy of a ledger reduces the cost that a neighbor can prove. Sixteen further
+// ledgers do not displace the ledger in use.
 func TestLargestCheckpointIsKept(t *testing.T) {
 	check := func(id byte, seq uint64, epoch uint16, cost float64) signed.Earlier {
 		return signed.NewCheckpoint(memberKey("b"), signed.NewScope("one", [32]byte{}, "b"), epoch,
@@ -167,7 +168,7 @@ func TestLargestCheckpointIsKept(t *testing.T) {
 		for i := range byte(30) {
 			h.Learn(pins("b"), list[min(i, 1)])
 			h.Learn(pins("b"), check(100+i, 1, 0, 0))
-			h.Learn(pins("b"), check(7, 200+uint64(i), 0, most.All)) // its member is active
+			h.Learn(pins("b"), check(7, 200+uint64(i), 0, most.All)) // the ledger in use gets new entries
 		}
 		if got, _ := h.Lost(pins("b"), nil, signed.Scope{}).Spent(signed.Scope{}); got.All < most.All {
 			t.Errorf("%s: %v was proved once, and now %v", name, most.All, got.All)

@@ -11,14 +11,14 @@ import (
 
 // Report is what [Inspect] found in the directory of a [Dir].
 type Report struct {
-	Newest  Record   // newest whole save, without its state; zero if there is none
-	Journal Journal  // unverified
+	Newest  Record   // newest whole save, with State nil; zero if there is none
+	Journal Journal  // as stored; its signatures are not verified
 	Remarks []string // what [Open] would repair or only report
-	Refused error    // why a node would refuse to start on the directory; nil if it would start
+	Refused error    // why a node would refuse to start with this directory; nil if it would start
 }
 
-// Inspect reads the store in a directory without its lock and changes nothing. It may report a slot as torn that a
-// running node is writing. It fails only if the files cannot be read.
+// Inspect reads the store in a directory without its lock and changes nothing. If a node is running, the slot that it
+// is writing may be reported as torn. It fails only if the files cannot be read.
 func Inspect(dir string) (Report, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return Report{}, named(err)
@@ -56,12 +56,12 @@ type scan struct {
 
 type scannedSlot struct {
 	slot
-	fault error // nil: the slot is whole
+	fault error // what is wrong with the slot; nil if it is whole
 }
 
 var errMissing = errors.New("is missing")
 
-// torn reports whether the slot was written but is damaged.
+// torn reports whether the slot has been written but is not whole.
 func (s scannedSlot) torn() bool {
 	return s.fault != nil && s.fault != errMissing && s.fault != errEmpty
 }
@@ -96,7 +96,7 @@ func (s *scan) readSlots(on disk, settle bool) error {
 	return nil
 }
 
-// scanDir reads a directory; settle is as in readSlots.
+// scanDir reads a directory; settle says, as for readSlots, whether to sync the files first.
 func scanDir(on disk, dir string, settle bool) (*scan, error) {
 	s := &scan{dir: dir}
 	if err := s.readSlots(on, settle); err != nil {
@@ -140,15 +140,15 @@ func withFile(on disk, name string, settle bool, use func(f file, size int64) er
 	return errors.Join(use(f, size), f.Close())
 }
 
-// contents is what a sound store holds.
+// contents is what validate found in a valid store.
 type contents struct {
 	whole   [2]bool
-	newest  int // round; -1 in a fresh store
+	newest  int // round of the newest state; -1 in a fresh store
 	remarks []string
 }
 
-// validate decides whether saves, and crashes during them, can leave these files. It relies on two facts: the log
-// exists before the first slot is written, and a slot is durable before its line is in the log.
+// validate returns an error if saves, and crashes during saves, cannot have left these files. It relies on two facts:
+// the log exists before the first slot is written, and a slot is durable before its line is in the log.
 func (s *scan) validate() (contents, error) {
 	c := contents{newest: -1}
 	remark := func(format string, args ...any) { c.remarks = append(c.remarks, fmt.Sprintf(format, args...)) }

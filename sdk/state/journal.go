@@ -15,20 +15,21 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Names for [Store].Keep, for data that does not belong to one release. A [Dir] has a file of each name.
+// Names for [Store].Keep, under which a node stores data that does not belong to a single release. In a [Dir], each is
+// the name of a file.
 const (
 	JournalName = "journal.jsonl" // a [Journal]
 	SecretsName = "secrets.json"  // a [pair.Kept]: only the owner may read it, and it is removed once the run is over
 )
 
 // Journal is what a node stores about other members in a run, as text with one JSON object for each line. The first
-// line identifies the owner; each other line has one of evidence, stop and quarantine.
+// line identifies the owner; each further line has a piece of evidence, an early-stop request or a quarantine.
 type Journal struct {
 	Run        string
 	Fleet      [sha256.Size]byte // hash of the fleet
 	Member     string            // owner of the journal
 	Evidence   []signed.Evidence
-	Stops      []signed.Relayed // signatures already checked, and valid even if a key is replaced later
+	Stops      []signed.Relayed // verified on arrival; they count even if a key is replaced later
 	Quarantine []Quarantine     // at most one for each neighbor
 }
 
@@ -102,7 +103,8 @@ func (l *journalLine) check() error {
 	return err
 }
 
-// ReadJournal reads the journal of the [Dir] in a directory, empty if there is none. A node may be running.
+// ReadJournal reads the journal of the [Dir] in a directory. The result is empty if there is no journal. The node may
+// be running.
 func ReadJournal(dir string) (*Journal, error) {
 	path := filepath.Join(dir, JournalName)
 	text, err := readIfThere(path)
@@ -120,13 +122,13 @@ func ReadJournal(dir string) (*Journal, error) {
 type Quarantine struct {
 	Neighbor string  `json:"neighbor"`
 	Release  int     `json:"release"` // the member's first release without the neighbor
-	Round    int     `json:"round"`   // number of releases that the member had made
+	Round    int     `json:"round"`   // number of releases that the member had made by then
 	Why      string  `json:"why"`     // what was found, and what was wanted
-	Told     bool    `json:"told"`    // the neighbor dropped the member, not the other way round
-	Frames   []Frame `json:"frames"`  // what the neighbor sent; a signed release in it is in the field "own"
+	Told     bool    `json:"told"`    // the neighbor dropped the member, not vice versa
+	Frames   []Frame `json:"frames"`  // what the neighbor sent; signed releases are in the field "own" of these frames
 }
 
-// Frame is a frame of a neighbor.
+// Frame is the stored part of a frame that a neighbor sent.
 type Frame struct {
 	Bytes  int    `json:"bytes"`  // length
 	SHA256 string `json:"sha256"` // SHA-256 of the whole frame, in hexadecimal digits
@@ -136,7 +138,7 @@ type Frame struct {
 // MaxFrameKept bounds the stored part of a frame, in bytes.
 const MaxFrameKept = 256 << 10
 
-// NewFrame copies the part of a frame that is stored.
+// NewFrame returns the stored form of the frame b, with a copy of its first bytes.
 func NewFrame(b []byte) Frame {
 	return Frame{Bytes: len(b), SHA256: fmt.Sprintf("%x", sha256.Sum256(b)),
 		Start: append([]byte(nil), b[:min(len(b), MaxFrameKept)]...)}
@@ -145,7 +147,8 @@ func NewFrame(b []byte) Frame {
 // Kept implements [Store].
 func (d *Dir) Kept(name string) ([]byte, error) { return readIfThere(filepath.Join(d.dir, name)) }
 
-// Keep implements [Store]: it replaces the file of that name. nil removes it and the remains of a crashed Keep.
+// Keep implements [Store]: it replaces the file of that name. If data is nil, it removes the file and what an
+// interrupted Keep left.
 func (d *Dir) Keep(name string, data []byte) error {
 	switch {
 	case d.err != nil:
@@ -193,7 +196,7 @@ func readSecrets(dir string) (*pair.Kept, error) {
 	return k, nil
 }
 
-// maxLines bounds the lines of a file for [parseLines], far above the members of a fleet.
+// maxLines bounds the lines of a file for [parseLines]. It is far above the number of members of any fleet.
 const maxLines = 4096
 
 // parseLines parses and checks one JSON object for each line. Every error names the line.

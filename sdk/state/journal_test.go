@@ -29,7 +29,8 @@ func exampleJournal() *Journal {
 	return j
 }
 
-// ReadJournal and Inspect return what a node stored; a long frame is truncated. A missing file yields an empty journal.
+// ReadJournal and Inspect return what a node stored, except that only the start of a long frame is stored. A missing
+// file yields an empty journal.
 func TestJournalIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	d := mustOpen(t, dir)

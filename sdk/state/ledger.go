@@ -32,13 +32,13 @@ type Ledger struct {
 	room     int64 // length of the file: lines, then zeros as room for more
 	log      *ledgerLog
 	marks    file  // file of the high-water mark
-	place    int   // place of the newest mark, 0 or 1
-	markRoom int64 // length of a place; 0 if there is no mark yet
+	place    int   // which place of the mark file has the newest mark, 0 or 1
+	markRoom int64 // length of each place in bytes; 0 if there is no mark yet
 	broken   error // the failed write or sync
 }
 
-// append makes a line durable and counts it. A full file grows to the end of a block, whose zeros later lines
-// overwrite, so that their sync does not write a new length.
+// append makes a line durable and counts it. If the file has no room for the line, it grows to the end of a block.
+// Later lines overwrite the zeros of the block, so that their sync need not write a new file length.
 func (l *Ledger) append(e entry) error {
 	line, err := l.log.line(l.log.seq()+1, e)
 	if err != nil {
@@ -55,12 +55,12 @@ func (l *Ledger) append(e entry) error {
 	return l.broken
 }
 
-// runID names a run by the SHA-256 of its fleet.
+// runID returns the RunID of a member in a run, which the SHA-256 of the fleet file identifies.
 func runID(run string, fleet [32]byte, member string) dpmech.RunID {
 	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 }
 
-// fault names the ledger in an error.
+// fault adds the ledger's path to an error; nil stays nil.
 func (l *Ledger) fault(err error) error {
 	if err == nil {
 		return nil
@@ -68,8 +68,8 @@ func (l *Ledger) fault(err error) error {
 	return fmt.Errorf("state: ledger %s: %w", l.path, err)
 }
 
-// Covers returns an error that wraps [dpmech.ErrBudget] if a run of that many rounds with the same parameters does not
-// fit the limit together with all other runs. It reserves nothing.
+// Covers returns an error that wraps [dpmech.ErrBudget] if a run of the given number of rounds with the parameters g
+// would, together with all other runs, exceed the limit. It reserves nothing.
 func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,10 +78,10 @@ func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g
 
 // Reserve counts the release of a round before its noise is drawn, for a member's run in a fleet given by the SHA-256
 // of the fleet file. The reservation is on disk when Reserve returns. The rules of [dpmech.Filter.Reserve] hold for
-// each run: a repeated reservation costs nothing. A node calls [dpmech.Filter.Check], Reserve and
-// [dpmech.Filter.Reserve] in this order, so that a refusal counts nowhere and a crash can only count too much. An error
-// that wraps [dpmech.ErrBudget] means that the lifetime limit does not cover the release. After any error nothing may
-// be released.
+// each run; for example, a repeated reservation costs nothing. A node calls [dpmech.Filter.Check], Reserve and
+// [dpmech.Filter.Reserve] in this order, so that a refused release is counted neither in the filter nor in the ledger,
+// and a crash can only make the ledger count too much. An error that wraps [dpmech.ErrBudget] means that the lifetime
+// limit does not cover the release. After any error nothing may be released.
 func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,8 +96,9 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 	return l.fault(l.append(reserved(id, round, g)))
 }
 
-// Mark raises a run's high-water mark to a reserved round, durably: its releases up to that round may be seen from now
-// on. Call it once the state of that round is durable, before sending the release. After any error nothing may be sent.
+// Mark raises a run's high-water mark to a reserved round, durably: its releases up to that round may be sent from now
+// on. Call it once the state of that round is durable, before sending the release. After any error nothing may be
+// sent.
 func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -140,14 +141,14 @@ func (l *Ledger) Marked(run string, fleet [32]byte, member string) int {
 	return l.log.marked(runID(run, fleet, member))
 }
 
-// Head returns the present state, for storage elsewhere.
+// Head returns the present state of the ledger, to be stored elsewhere as proof against a rollback.
 func (l *Ledger) Head() dpmech.Head {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.head(l.log.seq())
 }
 
-// Contains returns an error if the ledger does not continue an earlier state.
+// Contains returns an error unless h is the present state of the ledger or an earlier one.
 func (l *Ledger) Contains(h dpmech.Head) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +156,7 @@ func (l *Ledger) Contains(h dpmech.Head) error {
 }
 
 // CheckHead is [Ledger.Contains] for the [dpmech.Head] that a node stored as text with its state. stored is empty if
-// the node had no ledger. If it had one, a nil l is an error.
+// the node had no ledger. If stored is not empty, a nil l is an error.
 func (l *Ledger) CheckHead(stored string) error {
 	if stored == "" {
 		return nil
@@ -170,15 +171,16 @@ func (l *Ledger) CheckHead(stored string) error {
 	return l.Contains(h)
 }
 
-// Lifetime returns the spend of all runs, with epsilons at delta.
+// Lifetime returns the spend of all runs. Its epsilons are for the given delta.
 func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log.spent.Lifetime(l.log.head(l.log.seq()), delta)
 }
 
-// Verify verifies a certificate (see [dpmech.Certificate.Verify]) and compares its lifetime with the ledger. Later
-// releases of the certificate's run are an error, which states their number; later releases of other runs are not.
+// Verify verifies a certificate (see [dpmech.Certificate.Verify]) and compares its lifetime with the ledger. If the
+// ledger has later releases of the certificate's run, the error states their number. Later releases of other runs are
+// no error.
 func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	err := c.Verify()
 	life := c.Lifetime
@@ -209,8 +211,8 @@ func (l *Ledger) Verify(c *dpmech.Certificate) error {
 	return err
 }
 
-// Plan records an open run of that many rounds with the same parameters and returns the checkpoint for the member's
-// neighbors: see [dpmech.Composition.Plan].
+// Plan records that a run of the given number of rounds with the parameters g has begun, and returns the checkpoint to
+// send to the member's neighbors: see [dpmech.Composition.Plan].
 func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) dpmech.Checkpoint {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,7 +220,8 @@ func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g d
 }
 
 // Inherits reports whether the ledger takes over the spend of another ledger of its member: it has counted no release
-// yet, or has already inherited from that ledger. Otherwise, or if it is [NeverUsed], it counts other data.
+// yet, or has already inherited from that ledger. Otherwise, or if it was declared [NeverUsed], the ledger is for
+// other data and inherits nothing.
 func (l *Ledger) Inherits(lost string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,8 +232,8 @@ func (l *Ledger) Inherits(lost string) bool {
 	return l.log.inheritsFrom(lost) || !slices.ContainsFunc(l.log.lines[1:], released)
 }
 
-// Inherit counts, durably, the new part of a lost ledger's spend on the same data, even above the limit, because the
-// releases were made; the limit refuses later ones. member is the neighbor that proved the spend.
+// Inherit counts, durably, the new part of a lost ledger's spend on the same data, even above the limit, because those
+// releases were made. The limit then refuses further releases. member is the neighbor that proved the spend.
 func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.Limit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -238,11 +241,11 @@ func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.
 		return err
 	}
 	cost = l.log.spent.Unknown(lost, cost)
-	if cost == (dpmech.Amount{}) && l.log.inheritsFrom(lost) { // record a ledger once even at no cost: more may be proved later
+	if cost == (dpmech.Amount{}) && l.log.inheritsFrom(lost) { // record a lost ledger even at zero cost
 		return nil
 	}
 	in := dpmech.Inherited{Ledger: lost, Member: member, Limit: limit, Amount: cost}
-	err := l.log.spent.CheckInherit(in) // rejects a cost that no total can hold
+	err := l.log.spent.CheckInherit(in) // rejects a cost that makes the total too large
 	if err == nil {
 		err = l.append(entry{Inherited: &in})
 	}
@@ -271,7 +274,7 @@ func (l *Ledger) Close() error {
 	return errors.Join(err, l.closeFiles())
 }
 
-// closeFiles closes both files, the locked one last.
+// closeFiles closes both files, and last the ledger, which is locked.
 func (l *Ledger) closeFiles() error {
 	err := closeAll(l.marks, l.file)
 	l.file, l.marks = nil, nil

@@ -18,7 +18,7 @@ var (
 	noisy  = gauss(1, 8)
 )
 
-// zeroRun is the run of forged lines.
+// zeroRun is the run that forged lines of the tests name.
 var zeroRun = dpmech.RunID{Run: "run", Fleet: strings.Repeat("0", 64), Member: "a"}
 
 func gauss(clip, sigma float64) dpmech.Gaussian { return dpmech.Gaussian{Clip: clip, Sigma: sigma} }
@@ -71,7 +71,7 @@ func reopen(t testing.TB, path string) *Ledger {
 	return l
 }
 
-// refused opens a ledger in both modes and expects the same error.
+// refused checks that OpenLedger and ReadLedger fail with the same error, which contains the words in want.
 func refused(t *testing.T, path string, want ...string) {
 	t.Helper()
 	for name, open := range map[string]func(string) (*Ledger, error){"OpenLedger": OpenLedger, "ReadLedger": ReadLedger} {
@@ -88,17 +88,17 @@ func refused(t *testing.T, path string, want ...string) {
 	}
 }
 
-// A run on a data set starts from the spend of all other runs, whatever its name; a repeated reservation costs nothing.
+// The spend of a data set is the sum over all of its runs, whatever their names. A repeated reservation costs nothing.
 func TestLedgerSumsRuns(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "tuning", 1, 3)
-	if err := l.Reserve("tuning", fleetB, "a", 1, noisy); err != nil { // another fleet file, another run
+	if err := l.Reserve("tuning", fleetB, "a", 1, noisy); err != nil { // with another fleet file it is another run
 		t.Fatal(err)
 	}
 	closeLedger(t, l)
 	l = reopen(t, path)
 	reserve(t, l, "final", 1, 2)
-	reserve(t, l, "tuning", 2, 4) // two of them are there already
+	reserve(t, l, "tuning", 2, 4) // two of these rounds are already reserved
 	if err := l.Reserve("final", fleetA, "b", 7, gauss(1, 4)); err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +163,7 @@ func TestLedgerRefusesReservations(t *testing.T) {
 	if l.Head() != before {
 		t.Error("what was refused is in the ledger")
 	}
-	// These are the longest names: each byte takes six bytes when escaped.
+	// These are the longest possible names: JSON escapes each of their bytes in six bytes.
 	long := strings.Repeat("<", 200)
 	if err := l.Reserve(long, fleetA, long, math.MaxInt32, gauss(1.2345678901234567e-10,
 		1.2345678901234567e-9)); err != nil {
@@ -211,7 +211,7 @@ func TestLedgerLock(t *testing.T) {
 	reopen(t, path)
 }
 
-// If many goroutines make reservations, none is lost, and one that several of them make counts once.
+// If many goroutines make reservations, none is lost, and a reservation that several goroutines make counts once.
 func TestLedgerConcurrent(t *testing.T) {
 	l, path := newLedger(t, nil)
 	var wg sync.WaitGroup

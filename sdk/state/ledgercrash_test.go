@@ -23,7 +23,7 @@ type simNode struct {
 	ledger *Ledger
 }
 
-// openNode opens store and ledger as a process does at its start.
+// openNode opens the store and the ledger as a process does when it starts.
 func openNode(d *simDisk) (n simNode, err error) {
 	n.ledger = &Ledger{path: simLedger, file: simFile{d, simLedger}, marks: simFile{d, simMark}}
 	if n.dir, err = sized(openOn(d, "sim"))(testLimit); err == nil {
@@ -40,7 +40,8 @@ func (n simNode) facts() facts {
 	return facts{max(n.dir.newest, 0), n.ledger.Last("run", fleetA, "a"), n.ledger.Marked("run", fleetA, "a")}
 }
 
-// round makes a release in the order of a node, and calls sent once the release may be seen.
+// round makes release k: it reserves, saves and marks it in the order of a node, and then calls sent, because from
+// then on neighbors may see the release.
 func (n simNode) round(t *testing.T, k int, sent func()) {
 	t.Helper()
 	reserve(t, n.ledger, "run", k, k)
@@ -51,7 +52,8 @@ func (n simNode) round(t *testing.T, k int, sent func()) {
 	sent()
 }
 
-// ledgerFiles returns the files of an open ledger in which another run reserved other rounds and marked none.
+// ledgerFiles returns the files of an open ledger in which another run has reserved as many rounds as other says and
+// marked none.
 func ledgerFiles(t *testing.T, other int) map[string][]byte {
 	t.Helper()
 	l, path := newLedger(t, nil)
@@ -67,8 +69,8 @@ func ledgerFiles(t *testing.T, other int) map[string][]byte {
 	return files
 }
 
-// runNode makes releases on files up to round last. It returns the disk's steps, and after how many of them each
-// release could be seen.
+// runNode makes releases on files up to round last. It returns the disk's steps and, for each release, the number of
+// steps after which neighbors may see it.
 func runNode(t *testing.T, files map[string][]byte, last int) history {
 	t.Helper()
 	d := newSimDisk(files)
@@ -89,7 +91,7 @@ func runNode(t *testing.T, files map[string][]byte, last int) history {
 }
 
 // resumes opens the files after a crash and checks that everything that was seen is saved, reserved and marked, and
-// that two more rounds succeed. It returns what it found.
+// that two more rounds succeed. It returns the last rounds saved, reserved and marked that it found.
 func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	t.Helper()
 	d := newSimDisk(files)
@@ -145,7 +147,8 @@ func TestLedgerSyncsOfRound(t *testing.T) {
 	}
 }
 
-// cuts returns the number of power cuts at each step: 8, 20 with SPADE_LONG, or enough for SPADE_CRASHES in all.
+// cuts returns the number of power cuts to simulate at each of the given number of steps: 8, 20 with SPADE_LONG, or,
+// if SPADE_CRASHES is set, enough for that many in all.
 func cuts(t *testing.T, steps int) int {
 	n := 8
 	if os.Getenv("SPADE_LONG") != "" {
@@ -161,8 +164,9 @@ func cuts(t *testing.T, steps int) int {
 	return n
 }
 
-// The power fails at every step of a node's rounds, with ledger lines across block boundaries. Each unsynced write is
-// then complete, missing or in pieces. The node continues with every release that may have been seen.
+// The test cuts the power at every step of a node's rounds, with ledger lines that cross block boundaries. Each
+// unsynced write is then complete, missing or partly there. The node continues with every release that may have been
+// seen.
 func TestLedgerPowerCut(t *testing.T) {
 	coin := rng.New(5, rng.Address{Purpose: rng.Fault})
 	found := map[facts]int{}
@@ -176,8 +180,8 @@ func TestLedgerPowerCut(t *testing.T) {
 			}
 		}
 	}
-	// After the rounds that were seen, an unfinished round leaves its line, line and state, or line, state and mark,
-	// and nothing else.
+	// An unfinished round leaves either only its line, or its line and state, or its line, state and mark. No other
+	// combination is possible.
 	for _, f := range []facts{{0, 0, 0}, {0, 1, 0}, {1, 1, 0}, {1, 1, 1}} {
 		if found[f] == 0 {
 			t.Errorf("never found: %+v", f)
@@ -189,8 +193,8 @@ func TestLedgerPowerCut(t *testing.T) {
 	}
 }
 
-// The power fails again during recovery from the first power cut. What a process found as marked, and so may send, must
-// remain marked.
+// The power fails again during recovery from the first power cut. A round that a process found marked, and whose
+// release it may thus send, must remain marked.
 func TestLedgerPowerCutTwice(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("needs SPADE_LONG=1")
@@ -205,7 +209,7 @@ func TestLedgerPowerCutTwice(t *testing.T) {
 			for m := range len(again.steps) + 1 {
 				seen := h.promised(n)
 				if m == len(again.steps) {
-					seen = f.saved // it is marked if necessary, and sent again
+					seen = f.saved // the saved release is marked, if it is not yet, and sent again
 				}
 				resumes(t, again.powerCut(m, &coin), seen)
 			}
@@ -233,8 +237,8 @@ func TestLedgerMarkFoundIsDurable(t *testing.T) {
 	}
 }
 
-// If one of state, lines and mark is rolled back to any earlier content after a power cut, the node refuses, or its
-// next round is new to everybody.
+// If after a power cut one of state, lines and mark is rolled back to any earlier content, then either the node
+// refuses to continue, or nobody has yet seen a release of its next round.
 func TestLedgerOneFileSetBack(t *testing.T) {
 	coin := rng.New(8, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 10), 4)
@@ -271,8 +275,8 @@ func TestLedgerOneFileSetBack(t *testing.T) {
 	}
 }
 
-// If any byte of a mark's file changes, the newest mark is found, or the previous one. If the same byte of both marks
-// changes, the file is damaged, unless the byte has no meaning.
+// If any single byte of a mark's file changes, readMark returns the newest mark or the previous mark. If the same byte
+// of both marks changes, readMark fails, unless the byte is not part of a mark.
 func TestLedgerMarkRots(t *testing.T) {
 	h := runNode(t, ledgerFiles(t, 2), 3)
 	files := h.after(len(h.steps))
@@ -293,12 +297,12 @@ func TestLedgerMarkRots(t *testing.T) {
 	}
 }
 
-// If the list of unsent releases outgrows its half of the file, a larger file replaces the old one. A list that is
-// short again stays in the new file.
+// If the list of unsent releases outgrows its half of the file, a larger file replaces the old one. When the list
+// becomes shorter again, the larger file stays in use.
 func TestLedgerMarkGrows(t *testing.T) {
 	l, path := newLedger(t, nil)
 	const many = 1500
-	for k := 1; k <= many; k++ { // none of them sent; without a sync for each
+	for k := 1; k <= many; k++ { // reservations without marks; not synced one by one, to save time
 		line, err := l.log.line(k, reserved(zeroRun, k, noisy))
 		if err == nil {
 			err = l.log.add(line[:len(line)-1])

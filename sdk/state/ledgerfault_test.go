@@ -20,9 +20,9 @@ type faulty struct {
 	keep     int  // bytes of a write that reach the disk, -1 for all
 	silent   bool // a short write without an error
 	syncErr  error
-	lost     bool // unsynced writes are lost in the crash
+	lost     bool // the crash loses all unsynced writes
 	attempts int
-	written  int64 // requested bytes
+	written  int64 // number of bytes that Write was asked to write
 }
 
 func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
@@ -43,8 +43,8 @@ func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
 
 func (f *faulty) sync() error { return errors.Join(f.syncErr, f.file.sync()) }
 
-// A reservation that fails in any way has no effect, and none succeeds after it. After the crash the ledger opens with
-// every acknowledged reservation and at most the failed one in addition.
+// A reservation that fails in any way has no effect, and all later reservations fail. After the crash the ledger opens
+// with every acknowledged reservation and, at most, the failed one.
 func TestLedgerFaults(t *testing.T) {
 	type fault struct {
 		name string
@@ -70,7 +70,7 @@ func TestLedgerFaults(t *testing.T) {
 		if err == nil || !errors.Is(err, errFault) && !errors.Is(err, io.ErrShortWrite) {
 			t.Fatalf("%s: %v, want the fault", c.name, err)
 		}
-		// The fault is over, but the content of the disk is unknown.
+		// The file works again, but what the disk holds is unknown, so reservations must still fail.
 		c.file.keep, c.file.syncErr, c.file.lost = -1, nil, false
 		tries := c.file.attempts
 		for _, round := range []int{4, 5, 1} {
@@ -105,7 +105,7 @@ func TestLedgerFaults(t *testing.T) {
 	}
 }
 
-// A torn line need not end early: sectors of the last line that never reached the disk read as zeros.
+// A torn line can have its full length: sectors of the last line that never reached the disk read as zeros.
 func TestLedgerHoleInLastLine(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)
@@ -115,7 +115,7 @@ func TestLedgerHoleInLastLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeLedger(t, l)
-	clear(line[:len(line)/2]) // its newline is intact
+	clear(line[:len(line)/2]) // the newline at the end of the line is intact
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestLedgerFileErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.Chmod(dir, 0o700) })
-		l.markRoom = 0 // the mark needs a new file, which the directory does not permit
+		l.markRoom = 0 // forces a new mark file, which the directory does not permit
 		if err := l.Mark("run", fleetA, "a", 1); !errors.Is(err, fs.ErrPermission) ||
 			!strings.Contains(err.Error(), markPath(path)) {
 			t.Errorf("%v", err)
@@ -201,8 +201,8 @@ func TestLedgerFileErrors(t *testing.T) {
 	}
 }
 
-// A line after the mark may be in memory only, because its sync failed. OpenLedger writes and syncs it again, and fails
-// if that fails. The line stays unmarked.
+// A line after the mark may be in the page cache but not on the disk, because its sync failed. OpenLedger writes and
+// syncs such a line again, and fails if it cannot. The line stays unmarked.
 func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)
@@ -237,8 +237,8 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	}
 }
 
-// If a mark cannot be written, Mark returns the error and the ledger accepts nothing more. The old mark is there after
-// the crash.
+// If a mark cannot be written, Mark returns the error and the ledger accepts nothing more. After the crash the old
+// mark counts.
 func TestLedgerMarkFails(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)

@@ -12,7 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// maxLine bounds a line with its newline: two names of 200 bytes, each up to six bytes when escaped, and the rest.
+// maxLine bounds a line with its newline: two names of 200 bytes, each up to six bytes when escaped, and the other
+// fields.
 const maxLine = 4096
 
 // header is the first line of a ledger.
@@ -26,12 +27,12 @@ type header struct {
 	NeverUsed bool `json:"never_used,omitempty"`
 }
 
-// composition returns the account of the header, before any release.
+// composition returns the account of a ledger with this header before any release.
 func (h *header) composition() (*dpmech.Composition, error) {
 	return dpmech.NewComposition(h.Dataset, h.Created, h.Limit)
 }
 
-// entry is any other line: a reservation, or the spend of a lost ledger.
+// entry is any line of a ledger after the header: a reservation, or the inherited spend of a lost ledger.
 type entry struct {
 	Seq  int    `json:"seq"`  // 1, 2, 3...
 	Prev string `json:"prev"` // SHA-256 of the previous line, without its newline
@@ -54,12 +55,12 @@ type ledgerLog struct {
 	header header
 	spent  *dpmech.Composition // what the lines count
 	lines  []ledgerLine        // all lines, including the header
-	unsent []int               // ascending: the reservations, numbered from 1, whose releases are not marked
+	unsent []int               // ascending: the numbers, from 1, of reservations whose releases are not marked
 }
 
 type ledgerLine struct {
 	hash      [sha256.Size]byte
-	end       int64 // offset in the file after its newline
+	end       int64 // offset in the file of the byte after the line's newline
 	id        dpmech.RunID
 	round     int
 	g         dpmech.Gaussian
@@ -76,7 +77,7 @@ func (l *ledgerLog) size() int64 {
 	return l.lines[len(l.lines)-1].end
 }
 
-// head returns the state after a number of reservations.
+// head returns the state of the ledger after its first seq reservations and inherited entries.
 func (l *ledgerLog) head(seq int) dpmech.Head {
 	return dpmech.Head{ID: l.header.ID, Seq: seq, Hash: hex.EncodeToString(l.lines[seq].hash[:])}
 }
@@ -104,7 +105,7 @@ func (l *ledgerLog) line(seq int, e entry) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// start parses the first line, without its newline.
+// start parses line, the first line of a ledger without its newline.
 func (l *ledgerLog) start(line []byte) error {
 	if err := exactJSON(line, &l.header); err != nil {
 		return err
@@ -119,7 +120,7 @@ func (l *ledgerLog) start(line []byte) error {
 	return err
 }
 
-// add parses and counts a further line, without its newline.
+// add parses and counts line, a further line of the ledger without its newline.
 func (l *ledgerLog) add(line []byte) error {
 	e := entry{reservation: new(reservation)}
 	if bytes.Contains(line, []byte(`,"inherited":{`)) {
@@ -138,7 +139,7 @@ func (l *ledgerLog) add(line []byte) error {
 	if e.Inherited == nil {
 		next.id, next.round, next.g = e.RunID, e.Round, e.Gaussian
 		if before := l.lines[l.seq()].id; before == next.id {
-			next.id = before // lines of one run share the text
+			next.id = before // lines of one run share the memory of the run's id
 		}
 	}
 	if err := next.count(l.spent); err != nil {
@@ -158,12 +159,13 @@ func (line *ledgerLine) count(spent *dpmech.Composition) error {
 	return spent.Add(line.id, line.round, line.g)
 }
 
-// inheritsFrom reports whether a line has the spend of a lost ledger.
+// inheritsFrom reports whether any line inherits the spend of the ledger with the id lost.
 func (l *ledgerLog) inheritsFrom(lost string) bool {
 	return slices.ContainsFunc(l.lines, func(line ledgerLine) bool { return line.inherited != nil && line.inherited.Ledger == lost })
 }
 
-// settle applies a high-water mark whose head l contains. Later reservations stay unsent.
+// settle sets unsent according to a high-water mark whose head l contains: the reservations that the mark lists as
+// unsent, and all reservations after the mark.
 func (l *ledgerLog) settle(m highWater) {
 	l.unsent = slices.Clone(m.Unsent)
 	for seq := m.Seq + 1; seq <= l.seq(); seq++ {
@@ -173,7 +175,7 @@ func (l *ledgerLog) settle(m highWater) {
 	}
 }
 
-// mark marks the releases of a run up to a round and reports whether one was unmarked.
+// mark marks all releases of a run up to a round, and reports whether this changed anything.
 func (l *ledgerLog) mark(id dpmech.RunID, round int) bool {
 	before := len(l.unsent)
 	l.unsent = slices.DeleteFunc(l.unsent, func(seq int) bool {
@@ -192,7 +194,7 @@ func (l *ledgerLog) marked(id dpmech.RunID) (round int) {
 	return round
 }
 
-// at returns the account after a number of reservations.
+// at returns the account after the first seq reservations and inherited entries.
 func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 	spent, err := l.header.composition()
 	for i := 1; i <= seq && err == nil; i++ {
@@ -202,8 +204,8 @@ func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 }
 
 // readLedgerLog parses the lines of a ledger. torn is the length of an incomplete reservation that a crash left at the
-// end. mark is the head of the high-water mark, nil if unknown. Every bad line is an error, except the last one if it
-// is after the mark, because no release can depend on it.
+// end. mark is the head of the high-water mark, nil if unknown. Every invalid line is an error, with one exception:
+// the last line, if it is after the mark, because no release that was sent depends on it.
 func readLedgerLog(text []byte, mark *dpmech.Head) (l *ledgerLog, torn int, err error) {
 	l = new(ledgerLog)
 	for n := 1; n == 1 || len(text) > 0; n++ {

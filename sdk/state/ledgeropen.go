@@ -16,22 +16,22 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// mostLedger bounds a ledger's file in bytes, which allows a million lines.
+// mostLedger bounds the length of a ledger's file in bytes. It allows more than a million lines.
 const mostLedger = 1 << 30
 
 // Declaration is an operator's statement about a new ledger.
 type Declaration string
 
-// NeverUsed declares that no run used the data before: another ledger of this member was for other data.
+// NeverUsed declares that no run has used the data before: any earlier ledger of this member was for other data.
 const NeverUsed Declaration = "never used"
 
-// neverAfresh is the end of each error about a missing ledger.
+// neverAfresh ends the text of each error about a missing ledger.
 const neverAfresh = "a new ledger is never started automatically, because it would forget what the data set has spent"
 
-// CreateLedger creates the ledger of a data set, named dataset in reports, and leaves it open. The data set counts as
-// never used. limit bounds the spend of all runs (see [dpmech.Limit]); nil only counts. CreateLedger fails if path has
-// a ledger or a mark. If neighbors hold a checkpoint of another ledger of the member, the new one inherits its spend
-// (see [Ledger.Inherit]), unless it is declared [NeverUsed].
+// CreateLedger creates the ledger of a data set, named dataset in reports, and leaves it open. The new ledger starts
+// at cost zero. limit bounds the spend of all runs (see [dpmech.Limit]); with a nil limit the ledger only counts.
+// CreateLedger fails if path has a ledger or a mark. If neighbors hold a checkpoint of another ledger of the member,
+// the new one inherits its spend (see [Ledger.Inherit]), unless it is declared [NeverUsed].
 func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declaration) (*Ledger, error) {
 	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit,
 		NeverUsed: len(declared) > 0}
@@ -66,7 +66,7 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declara
 			err = l.acknowledge()
 		}
 	}
-	if err != nil { // nobody has seen it yet
+	if err != nil { // no release depends on the new ledger yet
 		err = errors.Join(fmt.Errorf("state: new ledger: %w", err), l.closeFiles(), os.Remove(path))
 		if mark := os.Remove(markPath(path)); !errors.Is(mark, fs.ErrNotExist) {
 			err = errors.Join(err, mark)
@@ -76,9 +76,9 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declara
 	return l, nil
 }
 
-// OpenLedger opens a ledger and checks all of it. It removes an incomplete reservation that a crash left, which was
-// never acknowledged. Reservations after the mark count but were never sent. It fails if the ledger is missing, in use
-// by another process, damaged or older than its mark.
+// OpenLedger opens a ledger and checks all of it. If a crash left an incomplete reservation, which Reserve never
+// acknowledged, OpenLedger removes it. Reservations after the mark count, although their releases were never sent. It
+// fails if the ledger is missing, in use by another process, damaged or older than its mark.
 func OpenLedger(path string) (*Ledger, error) {
 	if err := checkModes(path, markPath(path)); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func OpenLedger(path string) (*Ledger, error) {
 // ReadLedger opens a ledger for reading and checks all of it. It changes nothing and works while another process has
 // the ledger open. Reserve and Mark fail.
 func ReadLedger(path string) (*Ledger, error) {
-	m, markErr := readMark(path) // first, so that a concurrent reservation is only one more line
+	m, markErr := readMark(path) // first: a line written meanwhile is then after the mark
 	text, err := regular.Read(path, mostLedger)
 	if err != nil {
 		return nil, missing(path, err)
@@ -114,16 +114,17 @@ func ReadLedger(path string) (*Ledger, error) {
 	return l, nil
 }
 
-// ErrNoLedger is wrapped by the error that there is no ledger and no trace of one.
+// ErrNoLedger is wrapped by the error for a path without a ledger and without any sign that a ledger existed.
 var ErrNoLedger = errors.New("if this data set was never used before, create a new one")
 
-// Restore is the remedy in each error about a ledger that lost counts or its mark.
+// Restore is the advice in each error about a ledger that lost reservations or its mark.
 const Restore = "restore the newest copy of ledger and mark together, or, if there is none, create a new ledger whose limit " +
 	"excludes all that the data set may have spent"
 
 func headsPath(ledger string) string { return ledger + ".neighbors" }
 
-// used reports whether a run with neighbors has used the ledger.
+// used reports whether a run with neighbors has used the ledger at path, by the files that such a run leaves next to
+// it.
 func used(path string) bool {
 	_, err := os.Stat(headsPath(path))
 	return err == nil
@@ -178,8 +179,8 @@ func (l *Ledger) recover(m *highWater, err error) error {
 	torn, err := l.read(withoutRoom(text), m, errors.Join(err, errSize, errText))
 	l.room = size
 	if err == nil && m != nil {
-		// The previous process may have been killed before the mark's sync, or the sync may have failed. Another sync
-		// then has no effect unless the mark is written again.
+		// The previous process may have been killed before the mark's sync, or the sync may have failed. Syncing again
+		// would then do nothing unless the mark is written again.
 		l.place, l.markRoom = 1-m.place, m.room
 		err = l.fault(l.writeMark(m))
 	}
@@ -190,8 +191,8 @@ func (l *Ledger) recover(m *highWater, err error) error {
 		l.room = l.log.size()
 		err = l.file.truncate(l.room)
 	}
-	// Lines after the mark may be readable although their sync failed. Another sync then has no effect unless they are
-	// written again. Their releases were never sent, and the mark stays unchanged.
+	// Lines after the mark may be readable although their sync failed. Syncing again would then do nothing unless the
+	// lines are written again. Their releases were never sent, and the mark stays unchanged.
 	from := int64(0)
 	if m != nil {
 		from = l.log.lines[m.Seq].end
@@ -199,13 +200,13 @@ func (l *Ledger) recover(m *highWater, err error) error {
 	if err == nil {
 		err = writeSync(l.file, text[from:l.log.size()], from)
 	}
-	if err == nil && m == nil { // the crash interrupted its creation
+	if err == nil && m == nil { // a crash interrupted the creation of the ledger
 		err = l.acknowledge()
 	}
 	return l.fault(err)
 }
 
-// withoutRoom cuts off the zeros after the lines: the rest of the last block, and any part of a block that was being
+// withoutRoom cuts off the zeros after the lines: the unused rest of the last block, and a block that was only partly
 // added.
 func withoutRoom(text []byte) []byte {
 	tail := max(0, len(text)-2*block)

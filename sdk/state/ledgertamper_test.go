@@ -15,7 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// A ledger is never created automatically: not for a missing or deleted one, and not in place of another.
+// A ledger is never created automatically: OpenLedger does not replace a missing or deleted ledger, and CreateLedger
+// does not overwrite one.
 func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.ledger")
 	refused(t, path, "never started automatically", ErrNoLedger.Error())
@@ -50,7 +51,7 @@ func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 }
 
 // OpenLedger refuses an old copy, a ledger without its mark, and a ledger from elsewhere. If an old copy is restored
-// together with its mark, the head of the newer ledger reveals it.
+// together with its mark, a head of the newer ledger reveals the rollback.
 func TestLedgerRollback(t *testing.T) {
 	l, path := newLedger(t, nil)
 	mark := markPath(path)
@@ -82,12 +83,13 @@ func TestLedgerRollback(t *testing.T) {
 
 	put(path, oldLedger)
 	refused(t, path, "ends with reservation 3", "reservation 9 was made", "rolled back")
-	put(mark, oldMark) // both: only the owner of a later head can detect it
+	put(mark, oldMark) // with both files rolled back, only someone with a later head can detect it
 	l = reopen(t, path)
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "rolled back") {
 		t.Errorf("%v, want a rollback", err)
 	}
-	// The ledger continues differently: a different history of the same length is detected too.
+	// The rolled-back ledger continues with other reservations: a later head also reveals a different history of the
+	// same length.
 	for round := 4; round <= 9; round++ {
 		if err := l.Reserve("run", fleetA, "a", round, gauss(1, 16)); err != nil {
 			t.Fatal(err)
@@ -112,7 +114,7 @@ func TestLedgerRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, path, "mark", "is missing")
-	// A mark with a valid SHA-256 whose content no ledger writes.
+	// sound returns a mark with a valid SHA-256 and a list of unsent reservations that no ledger writes.
 	sound := func(unsent string) []byte { return markFile(t, newest, unsent) }
 	put(mark, sound(""))
 	if l := reopen(t, path); l.Head() != newest {
@@ -136,7 +138,7 @@ func TestLedgerRollback(t *testing.T) {
 	refused(t, path, "another ledger")
 }
 
-// Changing a byte, removing a line and exchanging two are always detected.
+// Changing a byte, removing a line and exchanging two lines are always detected.
 func TestLedgerIsTamperEvident(t *testing.T) {
 	l, path := newLedger(t, limitOf(1000, 1e-5, dpmech.GDP))
 	reserve(t, l, "run", 1, 4)
@@ -186,7 +188,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 			}
 		}
 	}
-	// A recomputed chain, with more noise than there was, has another head.
+	// A forger who states more noise and recomputes the hashes of all lines gets another head.
 	forged := new(ledgerLog)
 	if err := forged.start(bytes.TrimSpace(lines[0])); err != nil {
 		t.Fatal(err)
@@ -204,7 +206,8 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	}
 }
 
-// A line is accepted only byte for byte as written and only in its place, even without a mark for what follows.
+// A line is accepted only if it is, byte for byte, what Reserve writes, and only in its place. This holds even for
+// lines after the mark.
 func TestLedgerLines(t *testing.T) {
 	l, _ := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)
@@ -235,7 +238,7 @@ func TestLedgerLines(t *testing.T) {
 	if err := l.log.add([]byte(good)); err != nil {
 		t.Error(err)
 	}
-	// A ledger cannot have the same round twice, because Reserve does not write it.
+	// A second line for the same round is rejected, because Reserve never writes one.
 	line, err = l.log.line(l.log.seq()+1, reserved(zeroRun, 2, noisy))
 	if err != nil || l.log.add(line[:len(line)-1]) == nil {
 		t.Errorf("a round was added twice (%v)", err)
@@ -249,7 +252,7 @@ var badLines = []string{
 	`{"seq":1,"prev":"x","run":"r","fleet":"","member":"a","round":1e400,"clip":1,"sigma":8}`,
 }
 
-// A file of arbitrary content is rejected, or each of its lines is what this package would write.
+// A file of arbitrary content is either rejected, or each of its lines is what this package would write.
 func FuzzReadLedger(f *testing.F) {
 	l, path := newLedger(f, limitOf(100, 1e-5, dpmech.ZCDP))
 	reserve(f, l, "run", 1, 2)

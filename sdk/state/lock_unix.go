@@ -11,8 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// lockFile opens a file for writing, with create of O_CREATE and O_EXCL, and locks it. The kernel releases the lock
-// when the process ends; child processes do not inherit it. The error is errLocked if another process holds it.
+// lockFile opens a file for writing, and locks it. create may have the flags O_CREATE and O_EXCL of os.OpenFile. The
+// kernel releases the lock when the process ends; child processes do not inherit it. The error is errLocked if another
+// process holds it.
 func lockFile(path string, create int) (file, error) {
 	f, err := regular.Open(path, os.O_RDWR|create, 0o600, mostState)
 	if err != nil {
@@ -33,8 +34,8 @@ func lockFile(path string, create int) (file, error) {
 	return nil, errors.Join(&os.PathError{Op: "lock", Path: path, Err: err}, f.Close())
 }
 
-// lockedFile unlocks before it closes: a starting child process shares the open file until its exec and would keep the
-// lock.
+// lockedFile unlocks before it closes: a child process that is just starting shares the open file until its exec, and
+// would otherwise keep the lock.
 type lockedFile struct{ osFile }
 
 func (f lockedFile) Close() error {
@@ -42,8 +43,8 @@ func (f lockedFile) Close() error {
 	return f.osFile.Close()
 }
 
-// syncDir makes the entries of a directory durable. A file system without such a call returns EINVAL or ENOTSUP and
-// promises nothing.
+// syncDir makes the entries of a directory durable. A file system that cannot sync a directory returns EINVAL or
+// ENOTSUP, which is not an error here.
 func syncDir(name string) error {
 	f, err := os.Open(name)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 // errorSharingViolation is a Windows error code without a name in package syscall.
 const errorSharingViolation = syscall.Errno(32)
 
-// lockFile opens a file for writing, with create of O_CREATE and O_EXCL, so that nobody else can open it for writing.
-// The system closes it when the process ends. The error is errLocked if another process has it open for writing.
+// lockFile opens a file for writing, so that nobody else can open it for writing. create may have the flags O_CREATE
+// and O_EXCL of os.OpenFile. The system closes it when the process ends. The error is errLocked if another process has
+// it open for writing.
 func lockFile(path string, create int) (file, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // A used ledger that lost its mark, or all its files, is not created again, and the error states what is missing, what
-// that means, and the remedy. The file of neighbors' statements shows that a ledger existed.
+// this means, and what to do. The file of neighbors' statements shows that a ledger existed.
 func TestLostMark(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines int

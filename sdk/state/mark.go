@@ -14,30 +14,31 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/regular"
 )
 
-// block is the number of bytes by which a file grows, so that later writes go in place. It is also the distance of two
-// marks, so that an interrupted write damages only one.
+// block is the number of bytes by which a ledger grows, so that later writes go in place. The two places of a mark
+// file are a multiple of block apart, so that an interrupted write damages only one of the two marks.
 const block = 4096
 
 func blocks(n int64) int64 { return (n + block - 1) / block * block }
 
-// highWater is a ledger's high-water mark: the newest line when it was written, and the earlier lines whose releases
-// were never sent. All other releases up to that line may have been sent, and none after it.
+// highWater is a ledger's high-water mark: the line that was newest when the mark was written, and the list of lines
+// up to it whose releases were never sent. All other releases up to that line may have been sent, and none after it.
 //
-// The file has two places of equal length, in whole blocks. A mark is written to the place without the newest one, as
-// JSON, a space, the SHA-256 of the JSON in hexadecimal and a newline. One sync is enough: a torn mark does not match
-// its SHA-256, and the previous mark, which then counts, is untouched. Nothing is sent before that sync.
+// The file has two places of equal length, in whole blocks. A mark is written to the place that does not hold the
+// newest mark, as JSON, a space, the SHA-256 of the JSON in hexadecimal and a newline. One sync is enough: a torn mark
+// does not match its SHA-256, and the other place still holds the previous mark, which then counts. Nothing is sent
+// before that sync.
 type highWater struct {
 	dpmech.Head
 	Unsent []int `json:"unsent,omitempty"` // ascending
 
-	place int   // place that it was read from, 0 or 1
-	room  int64 // length of a place
+	place int   // place that the mark was read from, 0 or 1
+	room  int64 // length of each place in bytes
 }
 
 func markPath(ledger string) string { return ledger + ".mark" }
 
-// readMark returns the high-water mark of a ledger, nil for none. The ledger may be in use: readMark repeats a read
-// that overlaps two writes.
+// readMark returns the high-water mark of a ledger, nil for none. The ledger may be in use: if two marks are written
+// during a read, readMark reads again.
 func readMark(ledger string) (*highWater, error) {
 	for try := 1; ; try++ {
 		data, err := regular.Read(markPath(ledger), mostKept)
@@ -73,7 +74,7 @@ func parseMark(data []byte) (*highWater, error) {
 			continue
 		}
 		m, err := parseHighWater(text)
-		// The newer mark counts more lines, or as many lines of which fewer are unsent.
+		// The newer of the two marks has more lines or, if both have the same number, fewer unsent lines.
 		if faults[i] = err; err == nil &&
 			(newest == nil || m.Seq > newest.Seq || m.Seq == newest.Seq && len(m.Unsent) < len(newest.Unsent)) {
 			newest = m
@@ -111,7 +112,7 @@ func (l *Ledger) acknowledge() error {
 	return l.writeMark(&highWater{Head: l.log.head(l.log.seq()), Unsent: l.log.unsent})
 }
 
-// writeMark writes a mark, durably, to the place that does not hold the newest one.
+// writeMark writes a mark, durably, to the place that does not hold the newest mark.
 func (l *Ledger) writeMark(m *highWater) error {
 	record, err := m.record()
 	if err != nil {

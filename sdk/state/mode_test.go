@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Files that others can access are rejected with the command that fixes it, and open after that.
+// Files that others can access are rejected. The error has the command that fixes their mode, and after that command
+// they open.
 func TestLooseModes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	ledger := filepath.Join(t.TempDir(), "ledger")

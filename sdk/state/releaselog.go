@@ -24,15 +24,15 @@ func releaseLine(r Record, digest [sha256.Size]byte) ([]byte, error) {
 }
 
 type releaseLog struct {
-	releases   []release // the readable ones
+	releases   []release // the lines that are readable
 	end        int64     // bytes of complete lines; an incomplete line follows after a crash
 	size       int64     // size of the file
-	newest     int       // highest round of any line, including incomplete ones; -1 if there is none
+	newest     int       // highest round of any line, even of an incomplete line; -1 if there is none
 	unreadable int       // number of unreadable lines
 }
 
-// readLog parses a log. It never fails: a damaged line counts with its round if that is readable, because a line is
-// written only after its slot is durable.
+// readLog parses a log. It never fails. Even a damaged line proves that its round was saved, if the round is readable,
+// because a line is written only after its slot is durable.
 func readLog(text []byte) releaseLog {
 	l := releaseLog{size: int64(len(text)), newest: -1}
 	for line := range bytes.Lines(text) {
@@ -56,7 +56,7 @@ func readLog(text []byte) releaseLog {
 	return l
 }
 
-// roundOf returns the round at the start of a line, whatever follows.
+// roundOf returns the round at the start of a line, even if the rest of the line is damaged.
 func roundOf(line []byte) (round int, known bool) {
 	rest, begins := bytes.CutPrefix(line, []byte(`{"round":`))
 	digits, _, ends := bytes.Cut(rest, []byte{','})
@@ -64,7 +64,8 @@ func roundOf(line []byte) (round int, known bool) {
 	return round, begins && ends && err == nil && round >= 0
 }
 
-// find reports whether the log has a slot's release, and whether it has another one of the same round.
+// find reports whether the log has the release in s (same round and digest), and whether it has a different release of
+// the same round.
 func (l *releaseLog) find(s slot) (has, other bool) {
 	digest := hex.EncodeToString(s.digest[:])
 	for _, e := range l.releases {

@@ -13,15 +13,16 @@ import (
 )
 
 // simDisk is a disk in memory that records every step, so that a test can reconstruct the files after a failure of the
-// process or the power at any step. files is what programs see; the crash decides what is on the physical disk.
+// process or the power at any step. files is what programs see; what remains on the physical disk is decided only when
+// a crash is simulated.
 type simDisk struct {
 	files map[string][]byte
 	steps []step
-	fault func(step) error // the error of a step; a write that fails with errShort is half done
+	fault func(step) error // returns the error of a step; a write with errShort is half done
 }
 
 type step struct {
-	kind string // "create", "write", "truncate", "sync"; "sync" without a name is of the directory
+	kind string // "create", "write", "truncate", "sync"; a "sync" without a name syncs the directory
 	name string
 	off  int64 // offset of a write, new size of a truncate
 	data []byte
@@ -114,11 +115,11 @@ func (f simFile) sync() error { return f.d.do(step{kind: "sync", name: f.name}) 
 
 func (f simFile) Close() error { return nil }
 
-// history has the steps of a store on a disk, and after how many of them each save had returned.
+// history has the steps of a store on a disk and, for each save, the number of steps after which it had returned.
 type history struct {
 	start map[string][]byte
 	steps []step
-	acked []int // by round, from 1; 0 for rounds saved before
+	acked []int // number of steps by round, from 1; 0 for rounds saved earlier
 }
 
 func record(t *testing.T, files map[string][]byte, last int) history {
@@ -168,8 +169,8 @@ func (h history) promised(n int) int {
 	return newest
 }
 
-// survives checks a store after a crash: it opens, its newest state is whole and the promised one or the next, and it
-// accepts the next two rounds. It returns the newest round.
+// survives checks a store after a crash: it opens, its newest state is whole and of round promised or the next round,
+// and it accepts two further rounds. It returns the newest round.
 func survives(t *testing.T, files map[string][]byte, promised int) int {
 	t.Helper()
 	d := newSimDisk(files)
@@ -193,8 +194,8 @@ func survives(t *testing.T, files map[string][]byte, promised int) int {
 	return newest
 }
 
-// powerCut returns the files after a power cut at step n. They have everything that was synced, and of each later write
-// a random part: all, nothing, or any of its pieces of 8 bytes.
+// powerCut returns the files after a power cut at step n. The files have every write that was synced. Of each write
+// that was not, they have everything, nothing, or a random subset of its 8-byte pieces.
 func (h history) powerCut(n int, coin *rng.Stream) map[string][]byte {
 	synced := map[string]int{}
 	for i, s := range h.steps[:n] {
@@ -206,7 +207,7 @@ func (h history) powerCut(n int, coin *rng.Stream) map[string][]byte {
 	for i, s := range h.steps[:n] {
 		name := s.name
 		if s.kind == "create" {
-			name = "" // durable with the directory
+			name = "" // a created file is durable once the directory is synced
 		}
 		if at, ok := synced[name]; ok && i < at {
 			s.on(files)
@@ -237,7 +238,7 @@ func (h history) after(n int) map[string][]byte {
 	return files
 }
 
-// badDisk cannot read a file past its first sector.
+// badDisk is a disk on which reads of the file bad fail beyond its header.
 type badDisk struct {
 	disk
 	bad string

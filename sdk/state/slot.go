@@ -15,9 +15,9 @@ import (
 //	magic "SPADEslt" | version uint32 | note length uint32 | round uint64 | state length uint64 | state | note | SHA-256
 //
 // in little-endian order. The digest covers everything before it; room for longer states follows. Later versions keep
-// the header and the place of the digest, so that a slot of another build does not look damaged. A new state overwrites
-// the older one in place, with one sync: a mix of old and new bytes does not match its SHA-256. Nothing is sent before
-// that sync, and the file with the newest state is untouched.
+// the header and the place of the digest, so that an older build does not mistake a newer slot for a damaged one. A
+// new state overwrites the older of the two states in place. One sync suffices: a mix of old and new bytes does not
+// match its SHA-256. Nothing is sent before that sync, and the file with the newest state is untouched.
 const (
 	slotMagic    = "SPADEslt"
 	slotVersion  = 1
@@ -34,7 +34,7 @@ type slot struct {
 // errEmpty reports a slot that was never saved to.
 var errEmpty = errors.New("holds nothing yet")
 
-// writeSlot writes s to w, digest last, without a copy of the state, and returns the digest.
+// writeSlot writes s to w, the digest last, and returns the digest. It does not copy the state.
 func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	sum := sha256.New()
 	var off int64
@@ -57,8 +57,8 @@ func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	return digest, err
 }
 
-// readSlot reads the slot in a file of the given size and allocates no more than that. The error's text follows the
-// name of the file in a sentence. The error is errEmpty if nothing was ever saved.
+// readSlot reads the slot in a file of the given size and allocates no more than that. The error's text is written to
+// follow the name of the file. The error is errEmpty if nothing was ever saved.
 func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	var s slot
 	head := make([]byte, min(size, slotHeader))
@@ -84,7 +84,7 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	}
 	s.Round = int(round)
 	all := make([]byte, slotHeader+int(length)+int(note)+sha256.Size)
-	if err := readAt(r, all[copy(all, head):], slotHeader); err != nil { // a running node may change the head meanwhile
+	if err := readAt(r, all[copy(all, head):], slotHeader); err != nil { // a running node may have changed the header
 		return s, err
 	}
 	body, digest := all[:len(all)-sha256.Size], all[len(all)-sha256.Size:]
@@ -96,7 +96,7 @@ func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	return s, nil
 }
 
-// readAt fills b from off. The end of the file is an error like any other.
+// readAt fills b from off. It fails if the file ends before b is full.
 func readAt(r io.ReaderAt, b []byte, off int64) error {
 	if n, err := r.ReadAt(b, off); n < len(b) {
 		return fmt.Errorf("cannot be read: %w", err)

@@ -14,26 +14,27 @@ import (
 type Snapshot struct {
 	Member   string
 	Fleet    [32]byte  // hash of its fleet
-	Build    string    // names the arithmetic that made it
+	Build    string    // names the arithmetic that computed the state
 	Round    int       // releases made, including cool-down rounds
 	Model    []float32 // last release, which is the model that the node holds
 	End      int       // last round that uses data, if the run ends early; 0 otherwise
-	Early    int       // last release, if a neighbor's end brought it forward; 0 otherwise
+	Early    int       // number of the last release, if a neighbor's early end reduced it; 0 otherwise
 	Replaced bool      // the device replaced a lost one
-	Averaged []float32 // mean of the releases; nil if the node does not keep it
-	Ledger   string    // ledger's [dpmech.Head] at that time, JSON; empty without a ledger
-	Note     string    // note of the save: JSON
+	Averaged []float32 // mean of the releases; nil if the node does not keep one
+	Ledger   string    // the ledger's [dpmech.Head] when the state was saved, as JSON; empty without a ledger
+	Note     string    // note of the save, see [Record]
 }
 
 // ReadSnapshot reads a node's last state from the directory of its store, without the lock and without changes. While
-// the node runs, the result is the state of one of the last two releases. ReadSnapshot does not check what [Open]
-// checks: see [Inspect]. The error wraps fs.ErrNotExist if nothing was ever saved.
+// the node runs, the result is the state of one of the last two releases. ReadSnapshot makes fewer checks than [Open];
+// to check the whole directory, see [Inspect]. The error wraps fs.ErrNotExist if nothing was ever saved.
 func ReadSnapshot(dir string) (*Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
 	}
-	// A running node overwrites one slot at a time and may reach the other between two reads. A single whole slot
-	// therefore counts only if the other stays unchanged; otherwise both are read again, up to a limit.
+	// A running node overwrites one slot at a time and may begin to overwrite the other slot between two reads. A
+	// single whole slot therefore counts only if the other stays unchanged; otherwise both are read again, up to a
+	// limit.
 	const tries, patience = 5, 2 * time.Second
 	began := time.Now()
 	for try, before := 1, ""; ; try++ {

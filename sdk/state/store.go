@@ -7,14 +7,15 @@ import (
 )
 
 // Store keeps the state behind a node's releases. A node saves the state of a round, marks the release in the ledger
-// and then sends it, so that after a crash it sends the same bits again instead of drawing other noise. It keeps two
-// states because a neighbor can be one round behind, never more, and need the earlier release again.
+// and then sends it, so that after a crash it sends the same bits again instead of drawing other noise. The store
+// keeps two states because a neighbor can be one round behind, but never more, and then needs the earlier release
+// again.
 //
 // A store belongs to one node, and its methods to one goroutine at a time. [Dir] stores it in files.
 type Store interface {
-	// Load returns the last two whole saves, newest first: only one if the other was torn by a crash or never made,
-	// none in a fresh store. The caller owns the slices. After an error the stored state cannot be trusted, and the
-	// node must not start from nothing.
+	// Load returns the last two whole saves, newest first: one save if the other was torn by a crash or never made,
+	// and none in a fresh store. The caller owns the slices. After an error the stored state cannot be trusted, and
+	// the node must not start from nothing.
 	Load() ([]Record, error)
 
 	// Save commits the state of a round: once it returns nil, Load finds the state after a crash or a power cut. It
@@ -23,18 +24,19 @@ type Store interface {
 	// nothing that depends on it may be sent, and all later calls except Close fail.
 	Save(r Record) error
 
-	// Kept returns what Keep stored under a name, nil for nothing.
+	// Kept returns what Keep stored under a name, or nil if nothing is stored.
 	Kept(name string) ([]byte, error)
 
-	// Keep stores a few kilobytes under a name, durably, and replaces earlier data: after a crash or an error the old
-	// or the new data is there. nil removes it. After an error the store remains usable.
+	// Keep stores a few kilobytes under a name, durably, and replaces earlier data: after a crash or an error, either
+	// the old or the new data is stored. nil removes it. After an error the store remains usable.
 	Keep(name string, data []byte) error
 
-	// Close closes the store. Further calls do nothing and return nil.
+	// Close closes the store. Further calls of Close do nothing and return nil.
 	Close() error
 }
 
-// Serial returns a store that runs one method at a time.
+// Serial returns a store that runs Save and Keep of s one at a time, so that several goroutines may call these two
+// methods. Its other methods are those of s.
 func Serial(s Store) Store { return &serial{Store: s} }
 
 type serial struct {
@@ -57,18 +59,18 @@ func (s *serial) Keep(name string, data []byte) error {
 // Record is one commit of a [Store].
 type Record struct {
 	Round int    // number of the release, counted by the node
-	State []byte // all that the next round depends on; opaque to the store
+	State []byte // everything that the next round depends on; opaque to the store
 	Note  string // for the log of releases: empty, or one JSON value of at most MaxNote bytes
 }
 
 // MaxNote is the maximum length in bytes of the note of a [Record].
 const MaxNote = 4096
 
-// ErrRollback is wrapped by the error that the state on disk is older than a release that was made, the ledger is older
-// than a signed line, or another device replaced this one. Continuing would repeat a release with other noise, and the
-// two releases together reveal more than the privacy cost covers.
+// ErrRollback is wrapped by three errors: the state on disk is older than a release that was made, the ledger is older
+// than a line that was signed, or another device has replaced this one. Continuing would repeat a release with other
+// noise, and the two releases together reveal more than the privacy cost covers.
 var ErrRollback = errors.New("the state was set back")
 
-// ErrLost is an [ErrRollback] for a state that is missing or old while the ledger or a neighbor knows later releases. A
-// replacement device, or this device without its state, can take over.
+// ErrLost is an [ErrRollback] for a state that is missing or old although the ledger or a neighbor knows of later
+// releases. A replacement device, or this device after its state is removed, can take over.
 var ErrLost = fmt.Errorf("%w", ErrRollback)

@@ -10,7 +10,8 @@ import (
 // journal.
 func syncFile(f *os.File) error {
 	for {
-		// An interrupted call has reported nothing yet. Any other error is reported once: a second call would succeed.
+		// A call that was interrupted by a signal has not reported an error yet and is repeated. Any other error is
+		// reported only once: a second call would succeed although data was lost.
 		switch err := syscall.Fdatasync(int(f.Fd())); err {
 		case nil:
 			return nil

@@ -12,7 +12,7 @@ import (
 
 var _ zoest.BatchOracle = (*Model)(nil)
 
-// Every model answers a batch of any size with the same bits as single queries.
+// For every model, Losses gives the same bits as single calls of Loss, whatever the number of queries.
 func TestLosses(t *testing.T) {
 	ctx := context.Background()
 	for i, c := range []struct{ dim, classes, hidden int }{
@@ -59,7 +59,7 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// A query without a loss does not affect the others, and a model without losses says why.
+// A query that has no loss does not affect the other queries. If a model has no losses at all, the error states why.
 func TestLossesThatCannotBe(t *testing.T) {
 	ctx, d := context.Background(), random(5, 3, 2, 1)
 	for _, m := range []*Model{NewSoftmax(d), ModelSpec{PerceptronModel, 2}.New(d)} {

@@ -15,7 +15,7 @@ var nan = float32(math.NaN()) // a missing number
 func isNaN(x float32) bool { return x != x }
 
 // blank reports whether a cell is empty or holds a usual marker of a missing value, in upper or lower case. Markers
-// that could also be categories count as missing only in columns of numbers.
+// that could also be the name of a category count as missing only in columns of numbers.
 func blank(cell string, number bool) bool {
 	switch strings.ToLower(cell) {
 	case "", "na", "n/a", "#n/a", "nan", "null", "?":
@@ -35,12 +35,12 @@ func (r *csvFile) absent(cell string) bool {
 }
 
 // numbers parses the numbers of one file, which all have decimal points or all have decimal commas. A number such as
-// 1,234 is ambiguous; the other numbers of the file decide.
+// 1,234 is ambiguous; the other numbers of the file decide whether its comma is decimal.
 type numbers struct {
-	point, comma, either string // the first number of each kind, for an error; empty for none
+	point, comma, either string // the first number with a decimal point, with a decimal comma, and of ambiguous form
 
-	alone  bool // each number decides for itself, and 1,234 is an error
-	commas bool // with alone: a comma is a decimal comma, also in 1,234
+	alone  bool // each number is parsed without regard to the others, and 1,234 is an error
+	commas bool // if alone: every comma is a decimal comma, even in 1,234
 }
 
 const eitherFault = "has a decimal comma or a thousands separator"

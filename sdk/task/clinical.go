@@ -12,8 +12,9 @@ const (
 	clinicalSlope    = 2    // log odds per unit of risk
 )
 
-// clinicalColumns resemble the records of a cardiology outpatient clinic. step is the precision of a column, severity
-// the effect of disease severity on it in standard deviations, and risk its effect on the risk.
+// clinicalColumns resemble the records of a cardiology outpatient clinic. step is the precision of a column's values,
+// severity the effect of disease severity on the column, in standard deviations, and risk the weight of the column in
+// the risk of an event.
 var clinicalColumns = [...]struct {
 	name                 string
 	mean, std, low, high float64

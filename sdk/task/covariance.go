@@ -13,10 +13,10 @@ func newMatrix(rows, width int) [][]float64 {
 	return m
 }
 
-// projector computes scalar products of centered rows with a few vectors.
+// projector computes the scalar products of a row, minus the column means, with a few vectors.
 type projector struct {
-	columns [][]float64 // for each column of the data, its entry in every vector
-	start   []float64   // scalar products of the mean, negated
+	columns [][]float64 // for each column of the data, the entries of all vectors for this column
+	start   []float64   // scalar product of the column means with each vector, negated
 }
 
 func newProjector(mean []float64, vectors [][]float64) projector {
@@ -40,8 +40,8 @@ func (p *projector) project(z []float64, row []float32) {
 }
 
 // covariance multiplies each of vectors by the covariance matrix of d, whose column means are mean. It never forms the
-// matrix. It uses all processors, but each sum runs in the order of the rows or of the columns, so the number of
-// processors does not change the result.
+// matrix. It uses all processors, but adds the terms of each sum in a fixed order, so the result does not depend on
+// their number.
 func covariance(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	p, z, out := newProjector(mean, vectors), newMatrix(d.Len(), len(vectors)), newMatrix(d.Dim, len(vectors))
 	share(d.Len(), func(from, to int) {
@@ -58,7 +58,7 @@ func covariance(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 			}
 		}
 	})
-	sum := make([]float64, len(vectors)) // sum of the rows' products; zero up to rounding
+	sum := make([]float64, len(vectors)) // sum of the projections of all rows; zero up to rounding
 	for _, row := range z {
 		addMultiple(sum, 1, row)
 	}

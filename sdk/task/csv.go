@@ -12,28 +12,29 @@ import (
 	"unicode/utf8"
 )
 
-// maxFaults limits how many wrong cells of a file are described; the rest is only counted.
+// maxFaults is the number of wrong cells of a file that errors describe; further ones are only counted.
 const maxFaults = 10
 
-// column is a column of a CSV file. Its Categories are in the order of their numbers.
+// column is a column of a CSV file. Categories is in the order of the category numbers.
 type column struct {
 	Column
-	at     int            // position in the file
-	number map[string]int // of each category and, with fold, of its lower case; nil for a column of numbers
-	fold   bool           // case does not distinguish categories unless the list of categories has both
+	at     int            // index of the column in the file
+	number map[string]int // number of each category and, with fold, of its lower case; nil for a column of numbers
+	fold   bool           // upper and lower case are one category unless the list of categories has both forms
 	fixed  bool           // no other category is allowed
 
 	ignored bool                      // every cell counts as the first category
-	unknown func(column, cell string) // called for a cell that is not a category, which becomes -1; nil makes such a cell an error
+	unknown func(column, cell string) // called for a cell that is not a category, then -1; nil: an error
 
-	timed bool // a date or time was reported; only the first one is
+	timed bool // a cell with a date or time was reported; later ones are not
 
-	texts []error  // errors of the first cells that are not numbers; the column may turn out to hold text
-	count int      // number of such cells
-	some  []string // up to three different cells of this kind
+	texts []error  // errors of the first cells that are not numbers, kept because the whole column may hold text
+	count int      // number of cells that are not numbers
+	some  []string // up to three different cells that are not numbers
 }
 
-// labels makes c a column of categories that starts with the known ones. Case does not distinguish the others.
+// labels makes c a column of categories, of which known are the first. Further categories that differ only in case are
+// one.
 func (c *column) labels(known []string) *column {
 	c.number, c.fold, c.Categories = numbered(known), true, slices.Clone(known)
 	for i, v := range known {
@@ -42,7 +43,7 @@ func (c *column) labels(known []string) *column {
 	return c
 }
 
-// folded makes the lower case of a category an alias of it, unless that already has a meaning.
+// folded makes the lower case of a category an alias of it, unless the lower case is already a category or an alias.
 func (c *column) folded(category string, number int) {
 	if _, ok := c.number[strings.ToLower(category)]; c.fold && !ok {
 		c.number[strings.ToLower(category)] = number
@@ -67,7 +68,7 @@ func (c *column) category(cell string) (_ int, fault string) {
 		return 0, "is not in UTF-8: save the file as CSV (UTF-8)"
 	}
 	n = len(c.Categories)
-	c.Categories = append(c.Categories, strings.Clone(cell)) // a cell is a substring of its line
+	c.Categories = append(c.Categories, strings.Clone(cell)) // cloned, because a cell keeps its whole line in memory
 	c.number[c.Categories[n]] = n
 	c.folded(c.Categories[n], n)
 	return n, ""
@@ -90,19 +91,19 @@ type csvFile struct {
 	people []int          // person of each row
 	ids    []string       // cells of the column id
 	known  map[string]int // number of each person
-	lost   []bool         // whether a row could not be read; only if each row is a line
+	lost   []bool         // whether a row could not be read; used only if each row is a line
 	unread []error        // errors of the lost rows
 
 	faults []error
-	stop   error // why reading stopped early; nil if it did not
+	stop   error // why reading stopped early; nil if the whole file was read
 	count  int   // number of wrong cells
 	told   int   // number of wrong cells described
-	open   bool  // no recipe determines which columns are numbers
-	lax    bool  // a line that cannot be read is lost instead of an error
+	open   bool  // true if no recipe determines which columns are numbers
+	lax    bool  // a line that cannot be read is lost; it is not an error
 	lacks  bool  // a column is missing
 	bad    bool  // the current row has an error
 	width  int   // cells in the current row
-	at     int   // line of the current row; 0 if the Reader knows it
+	at     int   // line of the current row; 0 if the csv.Reader keeps count
 }
 
 // header reads the names of columns, up to the last one that is not empty. An earlier column without a name is called
@@ -139,7 +140,7 @@ func filled(record []string) []string {
 	return record[:last]
 }
 
-// column returns the named column. If there is none, it records the error missing.
+// column returns the named column. If the file has no such column, it records the error missing.
 func (r *csvFile) column(name string, missing error) *column {
 	at, there := r.where[name]
 	if !there {
@@ -149,10 +150,10 @@ func (r *csvFile) column(name string, missing error) *column {
 	return &column{Column: Column{Name: name}, at: at}
 }
 
-// layout picks the columns of a file, in order. It may set person and rule.
+// layout returns the feature columns of a file, in order, followed by the label. It may set r.person and r.rule.
 type layout func(r *csvFile) (columns []*column)
 
-// marked returns the layout with na as further markers of missing cells.
+// marked returns a layout like l that also makes na markers of missing cells.
 func (l layout) marked(na []string) layout {
 	return func(r *csvFile) []*column {
 		r.na = na
@@ -167,7 +168,7 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {
 			if _, there := r.where[v]; f.name == "drop" && s.files != nil && !there {
-				continue // another file may have it
+				continue // another of the files may have the column
 			}
 			found[v] = r.column(v, fieldError(f.name, "%s: %s has no such column", short(v), r.name))
 		}
@@ -193,9 +194,9 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 }
 
 // readCSV reads a CSV file with a header line. It trims cells. A column of categories becomes one column of zeros and
-// ones for each category (an empty cell is a category; 1 and 1.0 are two). Every other cell must be a number that fits
-// a float32. readCSV detects the separator and the decimal mark. It skips empty rows, and empty cells after the last
-// named column.
+// ones for each category (an empty cell is a category, too; 1 and 1.0 are different categories). Every other cell must
+// be a number that fits a float32. readCSV detects the separator and the decimal mark. It skips empty rows, and empty
+// cells after the last named column.
 func readCSV(in io.Reader, name string, rule rowRule, l layout) (*csvFile, error) {
 	r, below, err := openCSV(in, name, rule, l)
 	if err != nil {
@@ -242,7 +243,8 @@ func (r *csvFile) fault(cell int, format string, args ...any) {
 	}
 }
 
-// line returns the line of a cell of the current row, even if the row has no such cell.
+// line returns the number of the line that has the given cell of the current row. It accepts a cell beyond the end of
+// the row.
 func (r *csvFile) line(cell int) int {
 	if r.at > 0 {
 		return r.at
@@ -378,7 +380,8 @@ func (r *csvFile) end() {
 	}
 }
 
-// table makes one column of each category, in the fixed order if any, and otherwise sorted.
+// table returns the content of the file. Each category becomes a column, in the recipe's order if there is one, and
+// otherwise sorted.
 func (r *csvFile) table() *table {
 	t := &table{name: r.name, names: r.names, person: r.people, ids: r.ids, lost: r.lost, unread: r.unread}
 	label, cells, width := r.label(), r.cells, len(r.columns)
@@ -390,7 +393,7 @@ func (r *csvFile) table() *table {
 			t.labels = append(t.labels, label.Categories[int(cells[i])])
 		}
 	}
-	place := make([][]int, len(features)) // index of a column of numbers, or of each category by number
+	place := make([][]int, len(features)) // index in the table, by category number
 	for k, c := range features {
 		sorted := slices.Clone(c.Categories)
 		if !c.fixed {

@@ -19,15 +19,15 @@ type Data struct {
 	Dim     int
 	Classes int
 
-	Features   []string // the name of each column, or nil
-	ClassNames []string // the label of each class in the source, or nil
+	Features   []string // name of each column, or nil if unknown
+	ClassNames []string // label of each class in the source, or nil if unknown
 
 	Target []float32 // the number to predict for each sample, in the unit of the source; nil for classes
 	Range  *Range    // range of the targets; nil for classes
 
 	Person []int // number of the person of each sample; nil if unknown
 
-	lost []bool // records that could not be read; nil for none
+	lost []bool // true for each record that could not be read; nil if all were read
 	file []int  // number of the file of each sample; nil for one file
 }
 
@@ -49,7 +49,7 @@ func (d *Data) Select(idx []int) *Data {
 	return &s
 }
 
-// pick returns list[idx], or nil for a nil list.
+// pick returns the elements of list at the indices idx, or nil for a nil list.
 func pick[T any](list []T, idx []int) []T {
 	if list == nil {
 		return nil
@@ -85,7 +85,7 @@ func (d *Data) blank(dim int) *Data {
 	return &out
 }
 
-// check validates the shape of a data set that a caller may have built.
+// check validates the shape of a data set, which may come from outside the package.
 func (d *Data) check() error {
 	if d == nil || d.Len() == 0 {
 		return errors.New("task: data set without samples")
@@ -93,7 +93,7 @@ func (d *Data) check() error {
 	return d.checkColumns(d.Dim)
 }
 
-// checkColumns is check for a data set that may be empty and must have a given number of columns.
+// checkColumns is like check, but the data set may be empty and must have want columns.
 func (d *Data) checkColumns(want int) error {
 	if d.Dim != want {
 		return fmt.Errorf("task: data set has %d columns, want %d as in the training set", d.Dim, want)
@@ -120,8 +120,8 @@ func checkLabels(y []int, classes int) error {
 	return nil
 }
 
-// maxValues limits the distinct values of a label or one-hot column. A column with more is a measurement or an
-// identifier, and its categories would exhaust memory.
+// maxValues limits the distinct values of a label or one-hot column. A column with more values is a measurement or an
+// identifier, and a column for each value would exhaust the memory.
 const maxValues = 1000
 
 // table is the content of a source before classes are chosen.
@@ -134,8 +134,8 @@ type table struct {
 	person   []int     // number of the person of each row; nil if unknown
 	ids      []string  // identifier of each row for the user; nil if none
 	file     []int     // number of the file of each row; nil for one file
-	lost     []bool    // rows that could not be read but keep their place; nil if no row can be lost
-	unread   []error   // errors of the first unread rows
+	lost     []bool    // true for rows that could not be read but keep their index; nil if no row can be lost
+	unread   []error   // errors of the first rows that could not be read
 	dim      int
 	features []string
 	columns  []Column                   // origin of the features; nil for pixels
@@ -184,8 +184,8 @@ func numbered(values []string) map[string]int {
 	return places
 }
 
-// classNames returns the labels of classes 0, 1, ...: wanted, or else all labels of the tables, sorted. test may be
-// nil.
+// classNames returns the labels of classes 0, 1, ...: wanted or, if wanted is empty, all labels of both tables,
+// sorted. test may be nil.
 func classNames(wanted []string, train, test *table) ([]string, error) {
 	found := slices.Clone(train.labels)
 	if test != nil {
@@ -222,7 +222,7 @@ func sortValues(values []string) {
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(number[a], number[b]), cmp.Compare(a, b)) })
 }
 
-// short quotes at most 80 characters of the content of a file, for an error.
+// short returns s, text from a file, in quotes for an error, cut to at most 80 characters.
 func short(s string) string {
 	const most = 80
 	if cut := fmt.Sprintf("%.*s", most, s); len(cut) < len(s) {
@@ -231,7 +231,7 @@ func short(s string) string {
 	return strconv.Quote(s)
 }
 
-// quoted lists at most 50 values, for an error.
+// quoted returns a list of at most 50 values, in quotes, for an error.
 func quoted(values []string) string {
 	const most = 50
 	if n := len(values) - most; n > 0 {

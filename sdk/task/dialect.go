@@ -11,12 +11,13 @@ import (
 
 const (
 	separators  = ",;\t|"  // possible separators, the likeliest first
-	headerBytes = 64 << 10 // how much of the file is searched for the separator
+	headerBytes = 64 << 10 // number of bytes at the start of a file in which the separator is looked for
 )
 
 // openCSV detects the separator of a file and reads its header. It picks the first separator with which the header has
-// all columns of the layout, or else the one that yields the most columns. The next record of r is the first row. If
-// rows are lines, the separator depends only on the header, and below holds all later lines.
+// all columns of the layout, or, if there is none, the separator that yields the most columns. The next record of r is
+// the first row. If rule makes each line a row, the separator depends only on the header, and below reads the lines
+// after it.
 func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, below *bufio.Reader, err error) {
 	below = bufio.NewReaderSize(in, headerBytes)
 	start, _ := below.Peek(headerBytes)
@@ -53,7 +54,7 @@ func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, bel
 	return r, below, err
 }
 
-const byteOrderMark = "\ufeff" // some programs write it at the start of UTF-8
+const byteOrderMark = "\ufeff" // some programs write it at the start of UTF-8 files
 
 // headerLength returns the length of start up to the end of the header. The header is the first line that is not empty,
 // or the next line if the first one names the separator.

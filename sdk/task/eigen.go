@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	eigenSpare  = 8     // vectors iterated in addition to those requested
+	eigenSpare  = 8     // number of vectors iterated in addition to the requested ones
 	eigenDepth  = 6     // blocks of a Krylov basis
 	eigenRounds = 100   // maximum number of restarts
 	eigenTol    = 1e-10 // residual relative to the largest eigenvalue
@@ -21,7 +21,7 @@ const (
 // The method is the restarted block Krylov iteration (Musco and Musco, "Randomized block Krylov methods", 2015). Each
 // round builds an orthonormal basis of V, AV, A²V, ..., diagonalizes the matrix in that space (Rayleigh and Ritz), and
 // takes the best vectors as the next V. It stops when every |Av - λv| is within eigenTol of the largest eigenvalue, or
-// after eigenRounds; the vectors may then mix neighbors with nearly equal eigenvalues. The start is fixed.
+// after eigenRounds; the vectors may then mix eigenvectors with nearly equal eigenvalues. The start vectors are fixed.
 func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
 	block := min(n+eigenSpare, dim)
 	start := make([][]float64, block)
@@ -43,7 +43,7 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 				break
 			}
 			grown := extend(basis, product)
-			if len(grown) == len(basis) { // the space is invariant
+			if len(grown) == len(basis) { // the matrix maps the space into itself
 				break
 			}
 			basis, fresh = grown, grown[len(basis):]

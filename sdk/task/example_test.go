@@ -37,7 +37,7 @@ func Example() {
 		}
 		fmt.Printf("hospital %d: %d patients, %d with an event; a loss at zero %v\n", i, oracle.Len(), events, loss)
 	}
-	// The sum of the columns, with HDL negative, is nearly the best rule.
+	// The sum of the columns, with a minus sign for HDL, is nearly the best linear rule.
 	rule := []float32{1, 1, 1, 1, -1, 0}
 	fmt.Printf("test accuracy %.3f\n", task.NewSoftmax(set.Test).Accuracy(rule))
 	// Output:

@@ -55,7 +55,7 @@ func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	return all, all.each(), nil
 }
 
-// ApplyFiles is [Recipe.Apply] for several clients, as [LoadFiles] is Load for several clients.
+// ApplyFiles is [Recipe.Apply] for several clients, each with a CSV file. Files and results are as in [LoadFiles].
 func (r *Recipe) ApplyFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
 	if all, err = r.Apply(s); err != nil {
@@ -83,13 +83,13 @@ func (d *Data) inFile(file int) (samples []int) {
 	return samples
 }
 
-// readFiles reads CSV files that have the columns of the first one, in any order. It collects categories from all of
-// them.
+// readFiles reads CSV files that all have the columns of the first file, in any order. It collects categories from all
+// files.
 func readFiles(files []string, rule rowRule, l layout) (*table, error) {
 	var all *csvFile
 	var faults []error
 	var file []int // number of the file of each row
-	persons := 0   // number of persons in the files so far
+	persons := 0   // number of persons in the files read so far
 	for i, name := range files {
 		r, err := openFile(name, rule, l.like(all))
 		if err != nil {
@@ -130,8 +130,8 @@ func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
 	return readCSV(f, path, rule, l)
 }
 
-// like returns the layout of one of several files, which must have the columns of first; for the first file, first is
-// nil. The layout may be called several times for one file.
+// like returns the layout of one of several files. The file must have the columns of first, which is nil for the first
+// file itself. The layout may be called several times for one file.
 func (l layout) like(first *csvFile) layout {
 	return func(r *csvFile) []*column {
 		columns := l(r)

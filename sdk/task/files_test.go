@@ -22,7 +22,7 @@ func hospitals(t *testing.T, texts ...string) (files []string) {
 	return files
 }
 
-// lines returns n rows of a format with two placeholders, a number and a label.
+// lines returns n rows in the given format, whose two verbs take a number and one of the labels in turn.
 func lines(n int, format string, label ...string) string {
 	var b strings.Builder
 	for i := range n {
@@ -32,7 +32,7 @@ func lines(n int, format string, label ...string) string {
 }
 
 // Files that differ in separator, decimal mark, order of columns, case and categories make the same set as one file
-// with all rows: same classes, categories, means. Each has its own test part.
+// with all rows: same classes, categories, means. Each client has its own test part.
 func TestLoadFiles(t *testing.T) {
 	files := hospitals(t,
 		"x,ward,y\n"+lines(20, "%d.5,west,%s", "no", "yes"),
@@ -87,7 +87,7 @@ func TestLoadFiles(t *testing.T) {
 	}
 }
 
-// Loading one of several files gives the same set as loading it alone.
+// LoadFiles with a single file gives the same set as Load.
 func TestLoadOneOfFiles(t *testing.T) {
 	file := filepath.FromSlash("../../examples/patients.csv")
 	spec := Spec{Source: "csv:" + file, Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}, Seed: 5}
@@ -111,7 +111,7 @@ func TestLoadOneOfFiles(t *testing.T) {
 	}
 }
 
-// ClientFiles distinguishes names from lists of names.
+// ClientFiles distinguishes the name of one file from lists and patterns of names.
 func TestClientFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.csv", "b.csv", "c,d.csv"} {
@@ -147,7 +147,7 @@ func TestClientFiles(t *testing.T) {
 	}
 }
 
-// Separators after the last cell, which spreadsheets write, do not make a column.
+// Separators after the last cell of a line, which spreadsheets write, do not make further columns.
 func TestLoadFilesTrailing(t *testing.T) {
 	plain, trailing := "x,y\n"+lines(10, "%d,%s", "a", "b"), "x,y,,\n"+lines(10, "%d,%s,,", "a", "b")
 	for _, texts := range [][]string{{plain, trailing}, {trailing, plain}, {trailing, trailing}} {
@@ -162,7 +162,7 @@ func TestLoadFilesTrailing(t *testing.T) {
 	}
 }
 
-// A target has one range over all files.
+// The range of a target is computed from all files together.
 func TestLoadFilesTarget(t *testing.T) {
 	files := hospitals(t, "x,y\n"+lines(10, "%[1]d,%[1]d.0%[2]s", ""), "y,x\n"+lines(10, "1%[1]d,%[1]d%[2]s", ""))
 	all, each, err := LoadFiles(Spec{Target: "y"}, files)
@@ -174,7 +174,7 @@ func TestLoadFilesTarget(t *testing.T) {
 	}
 }
 
-// Errors name all files with errors.
+// The error of LoadFiles names every file that has errors.
 func TestLoadFilesFaults(t *testing.T) {
 	good := "x,y\n" + lines(10, "%d,%s", "a", "b")
 	for _, c := range []struct {

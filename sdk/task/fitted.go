@@ -6,14 +6,14 @@ import (
 	"math"
 )
 
-// Standardizer brings columns to mean 0 and variance 1, and then to the declared scale.
+// Standardizer shifts and scales columns to mean 0 and variance 1, and then multiplies each by its declared factor.
 type Standardizer struct {
 	Mean  []float64 `json:"mean"`
 	Std   []float64 `json:"std"`             // population standard deviation; 0 for a constant column
-	Scale []float64 `json:"scale,omitempty"` // factor of each column after standardization; nil for 1 throughout
+	Scale []float64 `json:"scale,omitempty"` // factor of each column after standardization; nil if all are 1
 }
 
-// FitStandardizer measures the columns of a training set.
+// FitStandardizer returns the Standardizer with the means and standard deviations of a training set.
 func FitStandardizer(train *Data) (*Standardizer, error) {
 	if err := train.check(); err != nil {
 		return nil, err
@@ -36,8 +36,8 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 	return &Standardizer{Mean: mean, Std: std}, nil
 }
 
-// tell makes Apply leave constant columns from index first on unchanged. They mark cells that are never missing in
-// train.
+// tell makes Apply leave constant columns from index first on unchanged. These columns mark missing cells, and in the
+// training set there are none.
 func (s *Standardizer) tell(first int) {
 	for j := first; j < len(s.Std); j++ {
 		if s.Std[j] == 0 {
@@ -82,7 +82,7 @@ type PCA struct {
 	Mean       []float64   `json:"mean"`       // means of the training columns
 	Components [][]float64 `json:"components"` // orthonormal, by decreasing variance; the entry of largest magnitude is positive
 	Variances  []float64   `json:"-"`          // variance of the training set along each component, before scaling
-	Scale      float64     `json:"scale"`      // one factor for all components
+	Scale      float64     `json:"scale"`      // factor by which all components are multiplied
 }
 
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
@@ -102,7 +102,7 @@ func FitPCA(train *Data, n int) (*PCA, error) {
 	total := 0.0
 	for k, v := range p.Components {
 		orient(v)
-		p.Variances[k] = max(p.Variances[k], 0) // rounding can make a zero negative
+		p.Variances[k] = max(p.Variances[k], 0) // rounding can make a zero variance negative
 		total += p.Variances[k]
 	}
 	if !(total > 0) {

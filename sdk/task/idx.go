@@ -51,7 +51,7 @@ func findIDX(dir, name string) string {
 	return ""
 }
 
-// loadIDXPair reads the images and labels with one of two name prefixes. It returns nil if there are none.
+// loadIDXPair reads the images and labels with one of two name prefixes. It returns nil if the folder has neither.
 func loadIDXPair(dir, prefix, other string) (*table, error) {
 	exists := func(p string) bool {
 		return findIDX(dir, p+"images-idx3-ubyte") != "" || findIDX(dir, p+"labels-idx1-ubyte") != ""

@@ -18,7 +18,8 @@ func (m *Model) Judge(x []float32) (*ClassMetrics, error) {
 	return JudgeClasses(m.head.classes, m.data.Y, said, ones)
 }
 
-// said returns the predicted class of each sample, and for two classes the probabilities of class 1.
+// said returns the predicted class of each sample, and for two classes also the probability of class 1 for each
+// sample.
 func (m *Model) said(x []float32) (said []int, ones []float64, err error) {
 	if err := m.check(x); err != nil {
 		return nil, nil, err
@@ -35,7 +36,7 @@ func (m *Model) said(x []float32) (said []int, ones []float64, err error) {
 	return said, ones, nil
 }
 
-// tooLarge is the error for a sample whose output is not a number.
+// tooLarge returns the error for a sample whose output is NaN.
 func (m *Model) tooLarge(sample int) error {
 	return fmt.Errorf("task: sample %d has numbers too large for the model", sample+1)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Judge agrees with Accuracy and the losses of the model, for each kind.
+// For each kind of model, the result of Judge agrees with Accuracy and with the losses.
 func TestJudge(t *testing.T) {
 	for _, spec := range []ModelSpec{{SoftmaxModel, 0}, {PerceptronModel, 4}} {
 		for classes := 2; classes <= 4; classes++ {

@@ -40,15 +40,15 @@ func (r *csvFile) lines(below *bufio.Reader) {
 		r.at++
 		one.Reset(strings.NewReader(line))
 		record, err := newReader(one, r.Comma).Read()
-		if err != nil { // the line is lost, but may name its person
+		if err != nil { // the line is lost, but its person may be readable
 			record = strings.Split(line, string(r.Comma))
 		}
 		r.place(record, err)
 	}
 }
 
-// place adds a row for a line, whatever the line contains. fault, if not nil, says why the line is not a valid CSV
-// record.
+// place adds exactly one row for a line, whatever the line contains. fault, if not nil, says why the line is not a
+// valid CSV record.
 func (r *csvFile) place(record []string, fault error) {
 	from := len(r.cells)
 	r.bad = false
@@ -69,7 +69,7 @@ func (r *csvFile) place(record []string, fault error) {
 		if r.person.at < len(record) {
 			who = strings.TrimSpace(record[r.person.at])
 		}
-		if who == "" { // a separate person: no cell contains a line break, so this name is unique
+		if who == "" { // counts as a separate person: no cell has a line break, so the name is unique
 			r.fault(0, "column %s: empty, want the person of this row", short(r.person.Name))
 			who = fmt.Sprintf("\n%d", r.at)
 		}
@@ -96,14 +96,15 @@ func (r *Recipe) ForRecords() error {
 	return errors.Join(faults...)
 }
 
-// canLose makes data mark rows of other classes as lost, instead of removing them. t may be nil.
+// canLose makes t.data mark rows without one of the classes as lost, instead of removing them. t may be nil.
 func (t *table) canLose() {
 	if t != nil && t.lost == nil {
 		t.lost = make([]bool, max(len(t.labels), len(t.targets)))
 	}
 }
 
-// keep removes the lost records from a test set. This is safe: results on test data stay on the device.
+// keep returns a test set without its lost records. Their number may depend on the data, because results on test data
+// stay on the device.
 func (d *Data) keep() *Data {
 	if d.lost == nil {
 		return d

@@ -25,7 +25,7 @@ func TestEveryLine(t *testing.T) {
 		name, missing string
 		labels        []string
 		head, line    string
-		lost          string // why it is lost; empty if it is read
+		lost          string // why the line is lost; empty if it is read
 		a             float32
 	}{
 		{"a number", "", nil, "a,c,y", "3.5,x,no", "", 3.5},
@@ -97,7 +97,8 @@ func TestEveryLine(t *testing.T) {
 	}
 }
 
-// Repeated errors in a file are reported once or up to ten times; every faulty line is lost.
+// Of equal errors in a file, dates are reported once and other errors up to ten times; every line with an error is
+// lost.
 func TestEveryLineRepeats(t *testing.T) {
 	recipe, err := Fit(Spec{Source: ownFile(t, "a,y\n1,no\n2,yes\n"), Label: "y", Whole: true}, ModelSpec{Name: SoftmaxModel}, "a test")
 	if err != nil {
@@ -124,7 +125,7 @@ func TestEveryLineRepeats(t *testing.T) {
 	}
 }
 
-// The test split of records, or persons, depends only on their number and the seed.
+// The test split of records (or of persons) depends only on the number of records (or persons) and the seed.
 func TestSplitOfRecords(t *testing.T) {
 	a := &Data{Y: make([]int, 40), Classes: 2}
 	b := &Data{Y: make([]int, 40), Classes: 2}

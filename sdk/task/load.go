@@ -20,7 +20,8 @@ type Spec struct {
 	// FILE has a header line. Its categories are read from the whole file; like its columns, they count as public.
 	Source string `json:"data"`
 
-	// For CSV only, names of columns: the class, those to ignore, and those that become one 0/1 column for each value.
+	// For CSV only, names of columns: Label has the class, Drop is ignored, and OneHot becomes a 0/1 column for each
+	// value.
 	Label  string   `json:"label"`
 	Drop   []string `json:"drop"`
 	OneHot []string `json:"onehot"`
@@ -34,28 +35,29 @@ type Spec struct {
 	// It is not a feature. All rows of a person go to the same part of a test split.
 	Person string `json:"person"`
 
-	// Missing is the Rule of [Missing] for missing cells, which are errors if it is empty. "indicator:a,b" also marks
-	// gaps in the columns a and b if the data has none there (other sites' data may), and "indicator:*" in all columns.
+	// Missing is the Rule of [Missing] for missing cells; if it is empty, they are errors. "indicator:a,b" also adds
+	// the columns that mark gaps in a and b if the data has no gaps there (other sites' data may have some).
+	// "indicator:*" adds them for all columns.
 	Missing string `json:"missing"`
 
-	// NA lists further texts of missing cells, such as -9 or 999; the number -9 also matches -9.0. Unlike Missing, it
-	// also applies with a recipe, since each file has its own way to write gaps.
+	// NA lists further texts of missing cells, such as -9 or 999; the number -9 also matches -9.0. Unlike Missing, NA
+	// also applies with a recipe, because each file has its own way to write gaps.
 	NA []string `json:"na"`
 
 	// Labels selects classes and gives their order; samples with other labels are dropped. If empty, all labels are
-	// classes, sorted by number if all are numbers. Case does not distinguish labels unless both forms are in the
-	// list; without a list, the first form in the file gives the name.
+	// classes, sorted by number if all are numbers. Labels that differ only in case are one class unless the list has
+	// both; without a list, the first form in the file names it.
 	Labels []string `json:"labels"`
 
 	PCA int `json:"pca"` // number of principal components to project on, 0 for no projection
 
-	// Scale has factors for standardized columns, by name; "*" stands for all others, which otherwise have 1. A model
-	// learns faster along a column with a larger factor. The factors must come from public knowledge, not from the
-	// data.
+	// Scale has factors for standardized columns, by name; "*" stands for all columns not named; without "*" their
+	// factor is 1. A model learns faster along a column with a larger factor. The factors must come from public
+	// knowledge, not from the data.
 	Scale map[string]float64 `json:"scale"`
 
-	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones. Nil means
-	// yes for CSV and synthetic data, no for IDX.
+	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones. For both,
+	// nil means yes for CSV and synthetic data, and no for IDX.
 	Standardize *bool `json:"standardize"`
 	Bias        *bool `json:"bias"`
 
@@ -65,10 +67,10 @@ type Spec struct {
 	// Whole keeps all samples for training: Test is empty unless the source has a test set.
 	Whole bool `json:"-"`
 
-	// Records says that each record, or each Person, is protected: neither the other records nor their number and
-	// order may depend on the content of one. Each line of a CSV file below its header is then a row, and the test
-	// split depends only on the number of rows, or persons, and on Seed. [Load] fails on a row that cannot be read;
-	// [Recipe.Apply] loses the row.
+	// Records says that each record, or each Person, is protected: the content of one record affects neither the other
+	// records nor their number and order. Each line of a CSV file below its header is then a row, and the test split
+	// depends only on the number of rows, or persons, and on Seed. For a row that cannot be read, [Load] fails, and
+	// [Recipe.Apply] keeps an entry whose loss is NaN.
 	Records bool `json:"-"`
 
 	Seed uint64 `json:"seed"` // selects the test samples and generates synthetic data
@@ -82,7 +84,7 @@ type FieldError struct {
 	Fault string // what was found and what was expected; it follows the name of the field
 }
 
-// Error names the field.
+// Error returns "task: ", the field and the fault.
 func (e *FieldError) Error() string { return "task: " + e.Field + " " + e.Fault }
 
 func fieldError(field, format string, args ...any) error {
@@ -128,10 +130,10 @@ func (s Spec) Validate() error {
 	return errors.Join(faults...)
 }
 
-// mostNumbers is the maximum number of numeric classes in a CSV file if the user did not choose the classes.
+// mostNumbers is the maximum number of classes whose labels are numbers, unless Spec.Labels lists the classes.
 const mostNumbers = 20
 
-// checkClasses refuses classes that look like measurements, unless the user chose them.
+// checkClasses refuses classes that look like measurements, unless Spec.Labels lists them.
 func (s Spec) checkClasses(names []string) error {
 	numbers := 0
 	for _, v := range names {
@@ -189,7 +191,8 @@ func (s Spec) kind() string {
 	return kind
 }
 
-// filled returns the Spec with the defaults that do not depend on the data.
+// filled returns the Spec with those defaults filled in that do not depend on the data. ownTest says that the source
+// has a test set.
 func (s Spec) filled(ownTest bool) Spec {
 	standardize := s.kind() != "idx"
 	bias := standardize
@@ -216,11 +219,11 @@ type Set struct {
 	// further ones. Only the owner of the data may see it.
 	Unread []error
 
-	recipe Recipe // the steps applied; without FittedOn and Model
+	recipe Recipe // the steps that were applied; FittedOn and Model are empty
 }
 
-// Load reads and prepares a data set as the package comment describes. It reports all errors of the Spec, or as many
-// errors in a file as one pass finds.
+// Load reads and prepares a data set as the package comment describes. It reports all errors of the Spec together or,
+// if there are none, the errors that one pass over the file finds.
 func Load(s Spec) (*Set, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -247,7 +250,7 @@ func Load(s Spec) (*Set, error) {
 	return set, nil
 }
 
-// begin returns a set without samples. test may be nil.
+// begin returns a set with classes but without samples. test may be nil.
 func (s Spec) begin(train, test *table) (set *Set, err error) {
 	set = &Set{Spec: s.filled(test != nil), recipe: Recipe{Subset: len(s.Labels) > 0}}
 	if s.Target != "" {
@@ -271,7 +274,8 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 	return set, nil
 }
 
-// finish fits and applies the steps that turn samples into the columns of the model. train is their source.
+// finish fits and applies the steps that turn the samples of set into the columns of the model. train is the source of
+// the samples.
 func (set *Set) finish(train *table) error {
 	s, names := &set.Spec, set.Train.ClassNames
 	for c, members := range byClass(set.Train.Y, len(names)) {
@@ -292,7 +296,7 @@ func (set *Set) finish(train *table) error {
 	return set.transform()
 }
 
-// read opens the Source, whose name is valid. l is for CSV files. test is nil if the source has no test set.
+// read reads the Source, whose form must be valid. l is for CSV files. test is nil if the source has no test set.
 func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 	kind, arg, _ := strings.Cut(s.Source, ":")
 	switch kind {
@@ -347,13 +351,14 @@ func (set *Set) split(train, test *table) error {
 		learn, hold = append(learn, pick(samples, train)...), append(hold, pick(samples, test)...)
 	}
 	set.Train, set.Test = d.Select(learn), d.Select(hold)
-	if !s.Records { // otherwise the split depends on no record
+	if !s.Records { // with Records, the split depends on no record's content
 		set.fitted("test split of %v%s, stratified by label, seed %d", s.TestFraction, by, s.Seed)
 	}
 	return nil
 }
 
-// transform brings both parts to the columns of the model. It fits on the training part what the recipe lacks.
+// transform turns the training and test parts into the columns of the model. It first fits, on the training part,
+// those steps that the Spec asks for and the recipe does not have yet.
 func (set *Set) transform() (err error) {
 	s, r, d := &set.Spec, &set.recipe, set.Train
 	if s.Missing != "" && r.Missing == nil {

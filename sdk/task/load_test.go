@@ -51,7 +51,8 @@ func TestLoadCSV(t *testing.T) {
 	if !slices.Equal(set.Spec.Labels, []string{"maybe", "no", "yes"}) || set.Train.Dim != 3 || set.Train.Classes != 3 {
 		t.Errorf("loaded %d columns, %+v", set.Train.Dim, set.Spec)
 	}
-	// Columns are projected without standardization, then the bias is appended: its different scale proves the order.
+	// Columns are projected without standardization, then the bias is appended: its different scale shows that it was
+	// appended after the projection.
 	square := 0.0
 	for i := range set.Train.Y {
 		r := set.Train.Row(i)
@@ -65,7 +66,7 @@ func TestLoadCSV(t *testing.T) {
 	}
 }
 
-// Fitting uses only the training rows: changing a test row changes nothing else.
+// Fitting uses only the training rows: changing a test row does not change any other row.
 func TestLoadFitsOnTrainingAlone(t *testing.T) {
 	base, err := Load(Spec{Source: "synthetic:clinical", Seed: 3, PCA: 3})
 	if err != nil {
@@ -157,7 +158,8 @@ func TestMNIST(t *testing.T) {
 	if set.Train.Len() != 12183 || set.Test.Len() != 1986 || set.Train.Dim != 784 {
 		t.Errorf("%d + %d images of %d pixels", set.Train.Len(), set.Test.Len(), set.Train.Dim)
 	}
-	// With 10 components, even of a twentieth of the images, the nearest class mean separates the two digits.
+	// With 10 components, fitted on only a twentieth of the images, classifying by the nearest class mean separates
+	// the digits.
 	var few []int
 	for i := 0; i < set.Train.Len(); i += 20 {
 		few = append(few, i)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Files from practice: each gives the expected numbers, or one error with its location. The columns are a, b and, of
-// categories, ward; the label is y.
+// Files from practice: each gives the expected numbers, or one error with its location. Columns a and b have numbers,
+// ward has categories; the label is y.
 func TestMessyFiles(t *testing.T) {
 	const (
 		clean = "a,b,y\n1,2.5,no\n-3,40,yes\n"

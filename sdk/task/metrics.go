@@ -8,11 +8,11 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// quantile bounds the middle 95 % of a standard normal variable.
+// quantile is the number q for which a standard normal variable is in [-q, q] with probability 95 %.
 const quantile = 1.959963984540054
 
-// Estimate is a figure with a 95 % interval, Low to High, which assumes independent samples. Shares have the Wilson
-// interval (1927); other figures document theirs.
+// Estimate is a figure with its 95 % confidence interval, Low to High, for independent samples. For shares it is the
+// Wilson interval (1927); the comments of other figures name theirs.
 type Estimate struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
@@ -26,15 +26,15 @@ type ClassMetrics struct {
 	Majority  float64        `json:"majority"`  // the accuracy of always predicting the most frequent class of these samples
 	Confusion [][]int        `json:"confusion"` // samples by true class, then by predicted class
 	PerClass  []ClassMetric  `json:"per_class"`
-	MacroF1   float64        `json:"macro_f1"` // the mean of F1 over the classes that have one
+	MacroF1   float64        `json:"macro_f1"` // the mean of F1 over the classes whose F1 is not nil
 	Binary    *BinaryMetrics `json:"binary,omitempty"`
 }
 
 // ClassMetric measures the predictions of one class.
 type ClassMetric struct {
-	Recall    *Estimate `json:"recall"`    // share of the class's samples that are predicted as it
-	Precision *Estimate `json:"precision"` // share of the samples predicted as the class that are of it
-	F1        *float64  `json:"f1"`        // the harmonic mean of both; nil if the class neither occurs nor is predicted
+	Recall    *Estimate `json:"recall"`    // share of the class's samples that are predicted as this class
+	Precision *Estimate `json:"precision"` // share of the samples predicted as this class that belong to it
+	F1        *float64  `json:"f1"`        // harmonic mean of the two; nil if the class neither occurs nor is predicted
 }
 
 // BinaryMetrics measures predicted probabilities of class 1, against class 0.
@@ -44,8 +44,8 @@ type BinaryMetrics struct {
 	PPV         *Estimate `json:"ppv"`         // the precision of class 1
 	NPV         *Estimate `json:"npv"`         // the precision of class 0
 	// AUC is the share of pairs, one sample of each class, in which the sample of class 1 has the higher probability;
-	// ties count half. Its interval is that of DeLong et al. (1988) on the logit scale; without variation it is
-	// Wilson's, with as many trials as the rarer class has samples.
+	// ties count half. Its interval is that of DeLong et al. (1988) on the logit scale. If their variance is 0, it is
+	// Wilson's, with the number of samples of the rarer class as the number of trials.
 	AUC         *Estimate `json:"auc"`
 	Brier       Estimate  `json:"brier"` // the mean of (p - y)², with the interval of a mean on the log scale
 	Calibration []Tenth   `json:"calibration"`
@@ -55,11 +55,11 @@ type BinaryMetrics struct {
 type Tenth struct {
 	Samples int       `json:"samples"`
 	Said    float64   `json:"said"`     // the mean predicted probability of class 1; 0 without samples
-	Found   *Estimate `json:"observed"` // the share of class 1
+	Found   *Estimate `json:"observed"` // the share of these samples that are of class 1
 }
 
 // NumberMetrics measures predicted numbers, relative to always predicting the mean of the true numbers, which has R2
-// 0. Intervals are those of means, or of their ratio, on the log scale.
+// 0. Each interval is for a mean, or for a ratio of means, on the log scale.
 type NumberMetrics struct {
 	Samples  int       `json:"samples"`
 	RMSE     Estimate  `json:"rmse"`
@@ -70,7 +70,8 @@ type NumberMetrics struct {
 }
 
 // JudgeClasses compares predicted classes (said) with true ones (is), for 2 or more classes. A sample without a
-// prediction has -1 in said. For two classes, probability has the probability of class 1 for each sample, or is nil.
+// prediction has -1 in said. For two classes, probability may have the probability of class 1 for each sample;
+// otherwise it is nil.
 func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || probability != nil && (len(probability) != n || classes != 2) {
@@ -166,8 +167,9 @@ func auc(zeros, ones []float64) *Estimate {
 	return &Estimate{a, a / (a + float64((1-a)*odds)), a / (a + (1-a)/odds)}
 }
 
-// placements compares each of the sorted scores a with each of b. It returns twice the number of pairs in which a's
-// score is larger (ties count half) and the variance over a of the share of such pairs, 0 for one score.
+// placements compares each score in a with each in b; both are sorted. wins is twice the number of pairs in which the
+// score in a is larger (a tie counts half). variance is that of each a's share of such pairs; it is 0 for one score in
+// a.
 func placements(a, b []float64) (wins uint64, variance float64) {
 	count := make([]float64, len(a))
 	below, upTo := 0, 0
@@ -204,7 +206,7 @@ func JudgeNumbers(is, said []float64) (*NumberMetrics, error) {
 	}
 	if mean.Value > 0 {
 		ratio := mse.Value / mean.Value
-		for i := range square { // the slope of the ratio at each sample
+		for i := range square { // how much each sample changes the ratio (its linearization)
 			square[i] = (square[i] - float64(ratio*own[i])) / mean.Value
 		}
 		_, sd := moments(square)
@@ -214,7 +216,7 @@ func JudgeNumbers(is, said []float64) (*NumberMetrics, error) {
 	return m, nil
 }
 
-// moments returns the mean and the standard deviation of a sample; the deviation of one number is 0.
+// moments returns the mean and the sample standard deviation of x; for a single number sd is 0.
 func moments(x []float64) (mean, sd float64) {
 	for _, v := range x {
 		mean += v
@@ -227,13 +229,13 @@ func moments(x []float64) (mean, sd float64) {
 	return mean, math.Sqrt(sd / float64(max(1, len(x)-1)))
 }
 
-// mean95 returns the mean of nonnegative numbers.
+// mean95 returns the mean of nonnegative numbers with its interval on the log scale.
 func mean95(x []float64) Estimate {
 	mean, sd := moments(x)
 	return around(mean, sd/math.Sqrt(float64(len(x))))
 }
 
-// around returns a positive figure v, of standard error se, with its interval on the log scale.
+// around returns the Estimate of a positive figure v with standard error se; its interval is on the log scale.
 func around(v, se float64) Estimate {
 	if v <= 0 {
 		return Estimate{}
@@ -250,7 +252,7 @@ func share95(hits, trials int) *Estimate {
 	return &e
 }
 
-// wilson returns a share of n trials with its score interval.
+// wilson returns the Estimate of a share among n trials, with Wilson's score interval.
 func wilson(share, n float64) Estimate {
 	const q2 = quantile * quantile
 	center := share + q2/(2*n)

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// judged are samples with all special cases: ties, a single class, classes that are empty or never predicted, no
-// predictions, probabilities at the bounds of tenths.
+// judged has samples for all special cases: ties, a single class, classes that are empty or never predicted, samples
+// without a prediction, probabilities at the bounds of tenths.
 var judged = []struct {
 	name        string
 	classes     int
@@ -129,8 +129,8 @@ func TestClassMetricsAreTheirDefinitions(t *testing.T) {
 func TestNumberMetricsAreTheirDefinitions(t *testing.T) {
 	for _, d := range []struct{ is, said []float64 }{
 		{[]float64{1, 2, 3, 4}, []float64{1.5, 1.5, 3.5, 3}},
-		{[]float64{5, 5, 5}, []float64{5, 5, 4}}, // no R2
-		{[]float64{1, 2, 2}, []float64{1, 2, 2}}, // no error
+		{[]float64{5, 5, 5}, []float64{5, 5, 4}}, // R2 is nil
+		{[]float64{1, 2, 2}, []float64{1, 2, 2}}, // all predictions are right
 		{[]float64{-3}, []float64{2}},            // one sample
 		{[]float64{1, 2, 3}, []float64{3, 2, 1}}, // worse than the mean
 		{[]float64{1e6, 2e6, 0}, []float64{1, 0, 1e6}},
@@ -162,7 +162,8 @@ func TestNumberMetricsAreTheirDefinitions(t *testing.T) {
 	}
 }
 
-// same reports a figure that differs from want, or lies outside its interval; a want of NaN means no figure.
+// same fails the test if a figure differs from want or lies outside its interval. If want is NaN, the figure must be
+// nil.
 func same(t *testing.T, what string, e *Estimate, want float64) {
 	t.Helper()
 	if e == nil || math.IsNaN(want) {
@@ -206,7 +207,7 @@ func TestMetricsOfNothing(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Intervals have about the nominal coverage, in 2,000 draws of 150 samples with known truth.
+// Intervals have about the nominal coverage, in 2,000 draws of 150 samples each, for which the true figures are known.
 func TestIntervalsCover(t *testing.T) {
 	const draws, n = 2000, 150
 	s := rng.New(1, rng.Address{Purpose: rng.Generate})
@@ -220,7 +221,8 @@ func TestIntervalsCover(t *testing.T) {
 		is, said, p := make([]int, n), make([]int, n), make([]float64, n)
 		y, guess := make([]float64, n), make([]float64, n)
 		for i := range n {
-			// The score is normal, with a mean higher by 1 for class 1, which has a share of 0.2.
+			// The scores of each class are normal; their mean is higher by 1 for class 1, which has 20 % of the
+			// samples.
 			z := s.Normal()
 			if s.Float64() < 0.2 {
 				is[i], z = 1, z+1
@@ -240,13 +242,13 @@ func TestIntervalsCover(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		up := 0.5 * math.Erfc(-0.5/math.Sqrt2) // the normal distribution at one half
+		up := 0.5 * math.Erfc(-0.5/math.Sqrt2) // standard normal distribution function at one half
 		check("accuracy", &c.Accuracy, up)
 		check("sensitivity", c.Binary.Sensitivity, up)
 		check("specificity", c.Binary.Specificity, up)
 		ppv := 0.2 * up / (0.2*up + 0.8*(1-up))
 		check("PPV", c.Binary.PPV, ppv)
-		check("AUC", c.Binary.AUC, 0.5*math.Erfc(-0.5)) // of a difference of scores with mean 1 and variance 2
+		check("AUC", c.Binary.AUC, 0.5*math.Erfc(-0.5)) // P(score difference > 0)
 		check("RMSE", &r.RMSE, 1)
 		check("MAE", &r.MAE, math.Sqrt(2/math.Pi))
 		check("R2", r.R2, 0.8)

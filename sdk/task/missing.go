@@ -18,16 +18,16 @@ const (
 // NA, N/A, #N/A, NaN, null or ?; in columns of numbers also none, "-" or ".".
 type Missing struct {
 	// Rule is "mean" or "median", which fill missing cells; "indicator", which fills them with the mean and marks them
-	// in additional columns of zeros and ones; or "drop", which drops rows with a missing cell. Each rule drops rows
-	// without a label.
+	// in additional columns of zeros and ones; or "drop", which drops rows with a missing cell. Every rule drops rows
+	// whose label is missing.
 	Rule string `json:"rule"`
 
 	// Fill has a value for each column, after categories became columns of zeros and ones. It replaces missing cells.
 	// It is nil with "drop".
 	Fill []float64 `json:"fill,omitempty"`
 
-	// Columns lists the columns of the file that "indicator" marks: those with a missing cell in the fitted data, and
-	// those that the Spec names.
+	// Columns lists the columns of the file that "indicator" marks: those with a missing cell in the data that it was
+	// fitted on, and those that the Spec names.
 	Columns []string `json:"columns,omitempty"`
 }
 
@@ -38,7 +38,7 @@ func checkRule(rule string) error {
 	return nil
 }
 
-// missing splits Spec.Missing into the rule and the columns that it names.
+// missing splits Spec.Missing into the rule and the columns that follow "indicator:".
 func (s Spec) missing() (rule string, told []string) {
 	if columns, found := strings.CutPrefix(s.Missing, indicate+":"); found {
 		return indicate, strings.Split(columns, ",")
@@ -94,7 +94,8 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 	return m, nil
 }
 
-// firstOf returns, for each column of a file, the index of its number or of its first category.
+// firstOf returns, for each column of a file, the index of the column of data that has its number or its first
+// category.
 func firstOf(columns []Column) []int {
 	var first []int
 	n := 0

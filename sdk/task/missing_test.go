@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// gaps has missing numbers and categories. Those of a and b are in rows that TestMissing holds out.
+// gaps has missing numbers and categories. The missing numbers of columns a and b are in rows that TestMissing holds
+// out for the test part.
 const gaps = "a,ward,b,y\n1,x,10,no\n,z,20,yes\n3,,30,no\n4,x,40,yes\n5,x,?,no\n9,z,60,yes\n2,z,70,no\n4,x,80,yes\n"
 
 func TestMissing(t *testing.T) {
@@ -68,8 +69,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A column named in the rule is marked even if the fitted data has no gap in it: a gap elsewhere becomes a one. Naming
-// it changes nothing else.
+// A column named in the rule is marked even if the fitted data has no gap in it: a gap in another site's data then
+// becomes a one in that column. Naming the column changes nothing else.
 func TestMissingNamed(t *testing.T) {
 	dir := folder(t, map[string][]byte{
 		"here.csv":  []byte("a,ward,b,y\n1,x,10,no\n,z,20,yes\n3,x,30,no\n4,x,40,yes\n"),
@@ -151,7 +152,8 @@ func plainFill(t *testing.T, s Spec, rule string) []float64 {
 	return fill
 }
 
-// A member's file may lack cells where the public data had none; rows without a label are dropped.
+// A member's file may have missing cells in columns in which the public data had none. Rows without a label are
+// dropped.
 func TestMissingAtAMember(t *testing.T) {
 	r := handmade()
 	r.Missing = &Missing{Rule: indicate, Fill: []float64{7, 0.25, 0.75, -1}, Columns: []string{"ward"}}
@@ -181,7 +183,7 @@ func TestMissingAtAMember(t *testing.T) {
 	}
 }
 
-// A recipe fitted on one of the four hospitals prepares the data of all, with their missing cells.
+// A recipe that was fitted on one of the four hospitals prepares the data of all four, including missing cells.
 func TestMissingInHospitals(t *testing.T) {
 	dir := realData(t, "heart-four-hospitals")
 	for rule, kept := range map[string][]int{

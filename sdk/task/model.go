@@ -20,7 +20,7 @@ const (
 	MaxHidden = 256 // the maximum number of hidden units of a perceptron
 )
 
-const leak = 0.125 // the slope of a hidden unit below zero
+const leak = 0.125 // the slope of a hidden unit's output for negative input
 
 // ModelSpec names a built-in model. For a sample a whose class has the indicator vector y, the losses are in [0, 1]:
 //
@@ -33,16 +33,18 @@ const leak = 0.125 // the slope of a hidden unit below zero
 //	linear      f(x) = (s(w a) - t)²
 //	perceptron  f(x) = (s(v (act(W a), 1)) - t)²
 //
-// So a target with two values has the same loss as two classes, and no steeper slope anywhere.
+// So a target that takes only the two ends of its range has the same loss as two classes, and the loss of any target
+// is nowhere steeper.
 //
-// The parameter vector x is W by rows, then V by rows. W has Data.Dim weights for each class or hidden unit; V has,
-// for each class, a weight for each unit and a constant. For two classes the last matrix has one row only, the weights
-// of class 1 against class 0: with p the sigmoid of their product with the input, the same loss is (p - y)² for y = 0
-// or 1.
+// The parameter vector x is W by rows, then V by rows. W has Data.Dim weights for each class (softmax, linear) or
+// hidden unit (perceptron); V has, for each class, a weight for each unit and a constant. For two classes or a target,
+// the last matrix (V of a perceptron, else W) has a single row. For two classes the row has the weights of class 1
+// minus those of class 0: with p the sigmoid of its product with the layer's input, the loss above equals (p - y)² for
+// y = 0 or 1.
 //
-// Hidden units have a constant if the data has a column of ones ([Data.WithBias]). The leaky rectifier (Maas, Hannun
-// and Ng, "Rectifier nonlinearities improve neural network acoustic models", 2013) has the same bits on every
-// processor, and with single-point queries it learned XOR where smooth units did not.
+// Hidden units have a constant term only if the data has a column of ones ([Data.WithBias]). The leaky rectifier
+// (Maas, Hannun and Ng, "Rectifier nonlinearities improve neural network acoustic models", 2013) has the same bits on
+// every processor, and with single-point queries it learned XOR where smooth units did not.
 type ModelSpec struct {
 	Name   string `json:"model"`            // "softmax", "linear" or "perceptron"
 	Hidden int    `json:"hidden,omitempty"` // hidden units: 1 to [MaxHidden] for a perceptron, 0 for the others
@@ -62,7 +64,7 @@ func (m ModelSpec) Validate() error {
 	return nil
 }
 
-// Fits returns an error if the model cannot learn data with a target, or without one.
+// Fits returns an error if the model cannot learn this kind of data: a target if target is true, otherwise classes.
 func (m ModelSpec) Fits(target bool) error {
 	if target && m.Name == SoftmaxModel {
 		return fmt.Errorf("task: model softmax is for classes, want %s or %s for a target", LinearModel, PerceptronModel)
@@ -85,7 +87,7 @@ func (m ModelSpec) Dim(columns, classes int) int {
 	return m.Hidden*columns + m.head(columns, classes).parameters()
 }
 
-// head returns the linear classifier on top of the hidden units, or on the columns if there are none.
+// head returns the linear classifier whose input is the hidden units or, if there are none, the columns.
 func (m ModelSpec) head(columns, classes int) linear {
 	if m.Hidden > 0 {
 		columns = m.Hidden + 1
@@ -93,10 +95,11 @@ func (m ModelSpec) head(columns, classes int) linear {
 	return linear{classes: classes, dim: columns}
 }
 
-// Start returns the common start of a run, a function of the model's sizes and the seed. Only a valid perceptron needs
-// one, because no single weight changes the loss at zeros; other specs return nil, for zeros. Weights are normal. On
-// columns with a mean square of 1, the input of a unit has variance 1 and that of a class about 2 (twice the value of
-// He et al., "Delving deep into rectifiers", 2015: single-point queries learned faster from there). Constants are 0.
+// Start returns the start vector of a run, which depends only on the model's sizes and the seed. For other models than
+// a valid perceptron it returns nil, which means zeros. A perceptron cannot start at zeros, where no single weight
+// changes the loss. Its weights are normal. On columns with a mean square of 1, the input of a hidden unit has
+// variance 1 and the logit of a class about 2 (twice the value of He et al., "Delving deep into rectifiers", 2015:
+// single-point queries learned faster from there). Constant terms are 0.
 func (m ModelSpec) Start(columns, classes int, seed uint64) []float32 {
 	if m.Name != PerceptronModel || m.Validate() != nil {
 		return nil
@@ -123,11 +126,11 @@ type Model struct {
 	goal []float64 // the targets, in [0, 1]; nil for classes
 	err  error     // set if the spec or the data is invalid
 
-	place []int // the sample of each place, or -1; nil if places and samples coincide; see InPlaces
+	place []int // the sample at each place, or -1 for none; nil if place i is sample i; see InPlaces
 }
 
-// New returns the model over a data set. It keeps the data set, which must not change. Loss reports an invalid spec or
-// data set.
+// New returns the model over a data set. It keeps the data set, which must not change. If the spec or the data set is
+// invalid, Loss returns the error.
 func (m ModelSpec) New(d *Data) *Model {
 	if err := cmp.Or(d.check(), m.Validate()); err != nil {
 		return &Model{data: &Data{}, err: err}
@@ -148,7 +151,7 @@ func (m *Model) inner() int { return m.spec.Hidden * m.data.Dim } // parameters 
 // Data returns the samples, which must not change.
 func (m *Model) Data() *Data { return m.data }
 
-// Len returns the number of samples, or of places.
+// Len returns the number of samples or, for a model of [Model.InPlaces], of places.
 func (m *Model) Len() int {
 	if m.place != nil {
 		return len(m.place)
@@ -172,7 +175,7 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 	return m.loss(x, sample), nil
 }
 
-// at returns the sample of a place, or -1.
+// at returns the sample at a place, or -1 if the place has none.
 func (m *Model) at(place int) int {
 	if m.place != nil {
 		return m.place[place]
@@ -180,8 +183,8 @@ func (m *Model) at(place int) int {
 	return place
 }
 
-// Losses stores the losses of queries, with the same bits as Loss, in less time; see [zoest.BatchOracle]. A query for
-// which Loss would fail gets NaN.
+// Losses stores the loss of each query in losses, with the same bits as Loss but in less time; see
+// [zoest.BatchOracle]. A query for which Loss would fail gets NaN.
 func (m *Model) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	linear := m.head.classes == 2 && m.spec.Hidden == 0
 	for len(queries) > 0 {
@@ -200,7 +203,7 @@ func (m *Model) Losses(ctx context.Context, queries []zoest.Query, losses []floa
 }
 
 // linearLosses is Losses for up to sixteen queries to a linear model of two classes or a target. If Loss would fail
-// for one of them, it does nothing and returns false.
+// for any of the queries, it does nothing and returns false.
 func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 	var points [16][]float32
 	var samples [16]int
@@ -214,7 +217,7 @@ func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 		return false
 	}
 	if m.goal == nil {
-		for i, h := range samples[:len(losses)] { // class 1 has the opposite sign
+		for i, h := range samples[:len(losses)] { // for class 1 the sign is opposite
 			losses[i] = math.Float64frombits(math.Float64bits(losses[i]) ^ uint64(m.data.Y[h])<<63)
 		}
 	}
@@ -239,7 +242,7 @@ func (m *Model) check(x []float32) error {
 }
 
 func (m *Model) loss(x []float32, sample int) float64 {
-	if m.spec.Hidden == 0 && m.goal == nil { // faster, because u need not be cleared
+	if m.spec.Hidden == 0 && m.goal == nil { // this case is faster, because it does not clear u
 		return m.head.loss(x, m.data.Row(sample), m.data.Y[sample])
 	}
 	var u units
@@ -251,7 +254,7 @@ func (m *Model) loss(x []float32, sample int) float64 {
 	return float64(off * off)
 }
 
-// score returns the output for a target, before the sigmoid.
+// score returns the output for a target or for class 1 of two, before the sigmoid.
 func (m *Model) score(x []float32, sample int) float64 {
 	var u units
 	return vec.Dot(m.last(&u, x, sample))
@@ -262,7 +265,7 @@ func (m *Model) predict(x []float32, sample int) int {
 	return m.head.predict(m.last(&u, x, sample))
 }
 
-// units holds the outputs of the hidden layer, followed by a one.
+// units holds the outputs of the hidden units, followed by the constant 1.
 type units [MaxHidden + 1]float32
 
 // last returns the weights of the last layer and its input: the sample, or the outputs of the hidden units, which it
@@ -294,7 +297,7 @@ func (l linear) parameters() int {
 	return l.classes * l.dim
 }
 
-// loss returns the squared probability loss of weights w at a sample a of a class, in [0, 1].
+// loss returns the squared probability loss of weights w at the input a of a sample of the given class, in [0, 1].
 func (l linear) loss(w, a []float32, class int) float64 {
 	if l.classes == 2 {
 		z := vec.Dot(w, a)
@@ -327,7 +330,8 @@ func (l linear) loss(w, a []float32, class int) float64 {
 	return min(1, 0.5*(float64(wrong*wrong)+squares/float64(total*total)))
 }
 
-// logit returns the product of a sample with the weights of a class, kept finite so that two overflows compare equal.
+// logit returns the product of a with the weights of a class, limited to finite numbers so that two overflows compare
+// equal.
 func (l linear) logit(w, a []float32, class int) float64 {
 	const large = math.MaxFloat32
 	return min(max(vec.Dot(w[class*len(a):(class+1)*len(a)], a), -large), large)

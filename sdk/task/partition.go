@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Partition is a rule that divides samples among clients. The zero value is iid.
+// Partition is a rule that divides samples among clients. The zero value is the rule iid.
 //
 //	iid                     at random; sizes differ by at most one
 //	dirichlet:A             sizes differ by at most one; each client draws its label shares from a symmetric
@@ -25,7 +25,7 @@ import (
 //	pathological:S          samples sorted by label, cut into equal shards, S random shards to each client (McMahan et
 //	                        al., "Communication-efficient learning of deep networks", 2017)
 type Partition struct {
-	kind   string  // the name in the text; "" for iid
+	kind   string  // the name of the rule in the text; "" for iid
 	alpha  float64 // the concentration
 	shards int     // number of shards of each client
 }
@@ -36,8 +36,8 @@ const (
 	pathological = "pathological"
 )
 
-// The ranges of ParsePartition. At the smallest concentration one share of a draw is nearly 1; at the largest all
-// shares are nearly equal.
+// The ranges that ParsePartition accepts. With the smallest concentration one share of a draw is nearly 1; with the
+// largest all shares are nearly equal.
 const (
 	minAlpha  = 1e-3
 	maxAlpha  = 1e6
@@ -93,11 +93,11 @@ func (p Partition) String() string {
 	return "iid"
 }
 
-// The random streams of a partition, distinguished by the step of the address.
+// The random streams of a partition; each number is the Step of the stream's address.
 const (
 	dealStream   = iota // the order in which samples of a class, or all samples, are assigned
 	shareStream         // label shares
-	repairStream        // the donor of a sample for an empty client
+	repairStream        // the sample that an empty client gets
 	shardStream         // the client of each shard
 )
 
@@ -108,8 +108,8 @@ func partitionStream(seed uint64, step, client, component int) rng.Stream {
 }
 
 // Assign divides samples, with classes y in [0, classes), among clients, and returns the increasing indices of each
-// client's samples. Each sample goes to one client, and no client stays empty. More clients (or shards) than samples
-// are an error.
+// client's samples. Each sample goes to one client, and no client stays empty. It fails if there are more clients (or
+// shards) than samples.
 func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, error) {
 	var fault error
 	if clients < 1 {
@@ -140,7 +140,8 @@ func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, 
 	return parts, nil
 }
 
-// balanced draws label shares for each client, refits them and divides each class accordingly.
+// balanced draws label shares for each client, adjusts them so that every sample is used, and divides each class
+// accordingly.
 func (p Partition) balanced(y []int, classes, clients int, seed uint64) [][]int {
 	members := shuffledClasses(y, classes, seed)
 	totals := make([]int, classes)
@@ -163,7 +164,7 @@ func (p Partition) balanced(y []int, classes, clients int, seed uint64) [][]int 
 	return parts
 }
 
-// unbalanced divides each class among the clients, then gives each empty client a random sample of the largest one.
+// unbalanced divides each class among the clients, then gives each empty client a random sample of the largest client.
 func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]int {
 	parts := make([][]int, clients)
 	for c, m := range shuffledClasses(y, classes, seed) {
@@ -182,7 +183,7 @@ func (p Partition) unbalanced(y []int, classes, clients int, seed uint64) [][]in
 		if len(parts[i]) > 0 {
 			continue
 		}
-		largest := 0 // the first of several
+		largest := 0 // the first of the largest clients
 		for k, part := range parts {
 			if len(part) > len(parts[largest]) {
 				largest = k
@@ -266,7 +267,8 @@ func cut(v []int, pieces int) [][]int {
 }
 
 // dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: normalized Gamma draws. A
-// Gamma draw of shape alpha is one of shape 1+alpha times U^(1/alpha); in logarithms it cannot underflow.
+// Gamma draw of shape alpha is a draw of shape 1+alpha times U^(1/alpha), with U uniform. It is computed as a
+// logarithm, which cannot underflow.
 func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	shares := make([]float64, n)
 	for k := range shares {
@@ -277,10 +279,10 @@ func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 }
 
 // fitMargins alternately scales the rows and columns of a table until its row sums are sizes and its column sums are
-// totals (iterative proportional fitting; Deming and Stephan 1940). The sums of sizes and totals are equal. It
-// overwrites the table. Row sums are exact up to rounding; column sums too unless the rounds run out.
+// totals (iterative proportional fitting; Deming and Stephan 1940). sizes and totals must have equal sums. The table
+// is overwritten. Row sums are exact up to rounding. So are column sums, unless the limit of rounds is reached.
 func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
-	const floor, rounds, enough = 1e-9, 2000, 1e-9 // the floor, because scaling never changes a zero
+	const floor, rounds, enough = 1e-9, 2000, 1e-9 // floor replaces zeros, which scaling would never change
 	for _, row := range table {
 		for c := range row {
 			row[c] = max(row[c], floor)
@@ -308,7 +310,7 @@ func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 		}
 		for _, row := range table {
 			for c := range row {
-				if sums[c] > 0 { // 0 after fitting to a class without samples
+				if sums[c] > 0 { // a class without samples has the sum 0
 					row[c] = float64(row[c] * (float64(totals[c]) / sums[c]))
 				}
 			}
@@ -318,7 +320,8 @@ func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 }
 
 // wholeTable rounds a table to whole numbers with exactly the given row and column sums. It first rounds each entry
-// down. Then it increases entries whose row and column both need more, first those that lost most by rounding.
+// down. Then it increases entries whose row and column sums are still too small, beginning with those that lost most
+// by rounding.
 func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 	type entry struct {
 		i, c int
@@ -341,7 +344,7 @@ func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(b.lost, a.lost) })
-	for _, most := range []int{1, math.MaxInt} { // one each is nearly always enough
+	for _, most := range []int{1, math.MaxInt} { // adding at most 1 to each entry is nearly always enough
 		for _, e := range entries {
 			add(e.i, e.c, most)
 		}

@@ -97,7 +97,7 @@ func TestAssign(t *testing.T) {
 					t.Fatalf("%s %+v: sample %d is missing or there twice", text, c, i)
 				}
 			}
-			spread := 1 // each shard of a client may be longer than another's by one
+			spread := 1 // two shards may differ in length by one
 			if p.kind == pathological {
 				spread = p.shards
 			}
@@ -201,8 +201,8 @@ func TestDirichletMoments(t *testing.T) {
 			square += shares[0] * shares[0] / draws
 		}
 		variance := float64(n-1) / (n * n * (n*alpha + 1))
-		// Five standard errors of the mean; those of the square are at most those of a variable in [0, 1] with its
-		// mean.
+		// Five standard errors of the mean; for the mean of the squares, the bound is the standard error of any
+		// variable in [0, 1] with the same mean.
 		meanError := 5 * math.Sqrt(variance/draws)
 		squareError := 5 * math.Sqrt((variance+1.0/n/n)/draws)
 		if math.Abs(mean-1.0/n) > meanError || math.Abs(square-variance-1.0/n/n) > squareError {
@@ -232,7 +232,7 @@ func TestFitMargins(t *testing.T) {
 			t.Errorf("column %d sums to %v, want %d", c, sum, totals[c])
 		}
 	}
-	// Fitting keeps the odds ratio: (r1/r2) of columns 0 and 2 against each other, as in the initial table.
+	// Fitting keeps the odds ratio of any two rows and two columns as it was in the initial table.
 	odds := table[0][0] * table[1][2] / (table[0][2] * table[1][0])
 	if want := 0.5 * 1e-9 / (0.2 * 1); math.Abs(odds-want) > 1e-6*want {
 		t.Errorf("odds ratio %v, want %v", odds, want)
@@ -251,7 +251,7 @@ func TestWholeTable(t *testing.T) {
 				n := s.IntN(6)
 				sizes[i] += n
 				totals[c] += n
-				table[i][c] = 6 * s.Float64() // not fitted: the margins must hold anyway
+				table[i][c] = 6 * s.Float64() // not fitted to the margins, which must hold anyway
 			}
 		}
 		columnSums := make([]int, columns)
@@ -272,7 +272,7 @@ func TestWholeTable(t *testing.T) {
 			t.Fatalf("columns sum to %v, want %v", columnSums, totals)
 		}
 	}
-	// In a table that fits, every entry moves by less than one.
+	// In a table whose sums already equal the margins, every entry changes by less than one.
 	fitted := [][]float64{{1.5, 2.5}, {0.75, 3.25}, {2.75, 1.25}}
 	for i, row := range wholeTable(fitted, []int{4, 4, 4}, []int{5, 7}) {
 		for c, n := range row {

@@ -32,7 +32,8 @@ func times(m [][]float64, v []float64) []float64 {
 	return out
 }
 
-// checkEigen demands orthonormal vectors that solve Cv = λv, in decreasing order.
+// checkEigen fails the test unless the vectors are orthonormal and solve Cv = λv, with λ from values in decreasing
+// order.
 func checkEigen(t *testing.T, c, vectors [][]float64, values []float64, tolerance float64) {
 	t.Helper()
 	for i, v := range vectors {
@@ -146,7 +147,7 @@ func TestPCAProjection(t *testing.T) {
 	if math.Abs(total-n) > 1e-5 {
 		t.Errorf("mean squared norm %v, want %v", total, n)
 	}
-	// Apply projects a new row by the textbook formula.
+	// For a new row, Apply gives the result of the textbook formula.
 	row := random(1, 12, 2, 99)
 	got, err := p.Apply(row)
 	if err != nil {
@@ -178,7 +179,7 @@ func TestPCAApplyBits(t *testing.T) {
 		for range n {
 			p.Components = append(p.Components, make([]float64, d.Dim))
 		}
-		for k := 1; k < n; k++ { // the first is zero
+		for k := 1; k < n; k++ { // entry 0 is zero
 			for j := range d.Dim {
 				p.Components[k][j], p.Mean[j] = s.Normal(), s.Normal()
 			}
@@ -208,7 +209,7 @@ func TestPCAApplyBits(t *testing.T) {
 }
 
 func TestPCAEdges(t *testing.T) {
-	// The data has two directions of exactly equal variance, one without variance, and a large mean.
+	// The data has two directions of exactly equal variance, a direction without variance, and a large mean.
 	d := &Data{Dim: 4, Classes: 2}
 	for i, s := range []float32{1, -1, 1, -1} {
 		c := []float32{1000, 1000, 1000, 5}
@@ -248,7 +249,7 @@ func TestPCAEdges(t *testing.T) {
 	}
 }
 
-// A spectrum with hardly a gap still yields the largest variances.
+// Even if the eigenvalues are nearly equal, the components have the largest variances.
 func TestPCAFlatSpectrum(t *testing.T) {
 	s := testStream(5)
 	d := &Data{Dim: 100, Classes: 2}

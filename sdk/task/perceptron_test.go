@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// referencePerceptron is 1/2 |softmax(V (act(W a), 1)) - y|² computed directly in float64, based on the linear model's
-// reference.
+// referencePerceptron returns 1/2 |softmax(V (act(W a), 1)) - y|², computed in float64 from the definition. It applies
+// referenceLoss to the outputs of the hidden units.
 func referencePerceptron(d *Data, hidden int, x []float32, sample int) float64 {
 	row := &Data{Dim: hidden + 1, Classes: d.Classes, Y: []int{d.Y[sample]}}
 	for h := range hidden {
@@ -62,7 +62,7 @@ func TestPerceptronLoss(t *testing.T) {
 	}
 }
 
-// With two classes, the slope of the loss along a weight of either layer follows the chain rule.
+// With two classes, the measured slope of the loss along a weight of either layer agrees with the chain rule.
 func TestPerceptronSlope(t *testing.T) {
 	const hidden = 3
 	d := random(20, 4, 2, 6)
@@ -89,7 +89,7 @@ func TestPerceptronSlope(t *testing.T) {
 			z += float64(v[h]) * slope[h] * inner[h]
 		}
 		q := vec.Sigmoid(z) - float64(d.Y[i])
-		outer := 2 * q * vec.Sigmoid(z) * (1 - vec.Sigmoid(z)) // of the loss (q)² by z
+		outer := 2 * q * vec.Sigmoid(z) * (1 - vec.Sigmoid(z)) // derivative of the loss q² by z
 		for j := range x {
 			var want float64
 			switch after := j - hidden*d.Dim; {
@@ -109,8 +109,8 @@ func TestPerceptronSlope(t *testing.T) {
 	}
 }
 
-// At zero only the constants, which are independent of the samples, change the loss; at a start all weights do. A
-// start depends only on sizes and seed, and has the same bits on every processor.
+// At zeros only the constant terms, whose effect is the same for all samples, change the loss. At the vector that
+// Start returns, all weights do. A start depends only on sizes and seed, and has the same bits on every processor.
 func TestPerceptronInit(t *testing.T) {
 	d := random(50, 6, 2, 3)
 	p := perceptron(d, 8)
@@ -140,11 +140,12 @@ func TestPerceptronInit(t *testing.T) {
 	}
 }
 
-// goldenInit never changes: nodes of different versions may start one run.
+// goldenInit is the hash of a start. It must never change, because nodes of different versions may start the same run.
 const goldenInit = 0x5f88656e003de435
 
 func TestPerceptronAccuracy(t *testing.T) {
-	// Two units, max(z, z/8) of 1-a and a-1: their sum is |1-a| 7/8, so it distinguishes the middle from the ends.
+	// Two units, act(1-a) and act(a-1) with act(z) = max(z, z/8): their sum is 7/8 |1-a|, which distinguishes a = 1
+	// from a = 0 and a = 2.
 	d := &Data{X: []float32{0, 1, 1, 1, 2, 1}, Y: []int{1, 0, 1}, Dim: 2, Classes: 2}
 	p := perceptron(d, 2)
 	x := []float32{-1, 1, 1, -1, 8, 8, -1}

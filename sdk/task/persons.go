@@ -39,8 +39,8 @@ func samplesOf(each [][]int, persons []int) (all []int) {
 	return all
 }
 
-// split is [Split], but keeps all samples of a person together and stratifies by the class of the person's first
-// sample. If records are protected, it does not stratify.
+// split is like [Split], but keeps all samples of a person together and stratifies by the class of the person's first
+// sample. If records is true, it does not stratify, because the split must not depend on labels.
 func (d *Data) split(fraction float64, seed uint64, records bool) (train, test []int, err error) {
 	each, y := d.persons()
 	if records {
@@ -50,7 +50,7 @@ func (d *Data) split(fraction float64, seed uint64, records bool) (train, test [
 	return samplesOf(each, train), samplesOf(each, test), err
 }
 
-// Deal is [Partition.Assign] for the samples of d, but keeps all samples of a person together. The class of the
+// Deal is like [Partition.Assign] for the samples of d, but keeps all samples of a person together. The class of the
 // person's first sample counts for all of them.
 func (p Partition) Deal(d *Data, clients int, seed uint64) ([][]int, error) {
 	each, first := d.persons()
@@ -63,7 +63,7 @@ func (p Partition) Deal(d *Data, clients int, seed uint64) ([][]int, error) {
 
 // InPlaces returns the model as an oracle for a run that protects each person: sample p*places+j is record j of person
 // p. A place without a record has loss 0 for all parameters. Records of a person beyond places are never queried. The
-// data must have Person. Methods that judge parameters ([Model.Accuracy] and others) are unchanged.
+// data must have Person. Methods that judge parameters ([Model.Accuracy] and others) use every record, as before.
 func (m *Model) InPlaces(places int) *Model {
 	out := *m
 	each, _ := m.data.persons()

@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// visits writes a file in which persons have one to four rows each, not all adjacent.
+// visits writes a file in which each person has one to four rows, not all adjacent, and returns its path.
 func visits(t *testing.T, persons int) string {
 	t.Helper()
 	var text strings.Builder
@@ -33,7 +33,7 @@ func visits(t *testing.T, persons int) string {
 	return "csv:" + path
 }
 
-// All rows of a person go to one part of the test split and to one client, and the column is not a feature.
+// All rows of a person go to one part of the test split and to one client, and the column of persons is not a feature.
 func TestPersonsStayTogether(t *testing.T) {
 	set, err := Load(Spec{Source: visits(t, 40), Label: "ill", Person: "who", Seed: 3})
 	if err != nil {
@@ -66,7 +66,7 @@ func TestPersonsStayTogether(t *testing.T) {
 	}
 }
 
-// A recipe finds the persons in a device's file, and keeps the column in a round trip.
+// A recipe finds the persons in a device's file, and its JSON form keeps the name of their column.
 func TestPersonsByRecipe(t *testing.T) {
 	source := visits(t, 12)
 	recipe, err := Fit(Spec{Source: source, Label: "ill", Person: "who", Whole: true}, ModelSpec{Name: SoftmaxModel}, "a test")
@@ -87,8 +87,8 @@ func TestPersonsByRecipe(t *testing.T) {
 	}
 }
 
-// The places of a person are adjacent, empty ones have loss 0 everywhere, and rows of a person beyond them are never
-// queried. Single queries and batches give the same bits.
+// The places of a person are adjacent. A place without a row has loss 0 at all parameters. Rows of a person beyond the
+// number of places are never queried. Single queries and batches give the same bits.
 func TestPlaces(t *testing.T) {
 	set, err := Load(Spec{Source: visits(t, 9), Label: "ill", Person: "who", Whole: true})
 	if err != nil {
@@ -112,7 +112,7 @@ func TestPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		for p := range 9 {
-			var own []float64 // of the person's rows, in the order of the file
+			var own []float64 // losses of the person's rows, in the order of the file
 			for i, who := range set.Train.Person {
 				if who == p {
 					loss, _ := plain.Loss(context.Background(), x, i)
@@ -136,7 +136,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// Each error in the column is reported once.
+// Each error in the column of persons is reported once.
 func TestWrongPersons(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.csv")
 	if err := os.WriteFile(path, []byte("a,who,y\n1,p,no\n2,,yes\n"), 0o600); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The original implementation of principal components, one row and one vector at a time: a recipe fitted earlier must
-// get the same bits.
+// The original implementation of principal components, which handles one row and one vector at a time. The present one
+// must give the same bits, because recipes fitted earlier remain in use.
 
 func TestPCAAgainstPlainOne(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -76,12 +76,12 @@ func plainApply(p *PCA, d *Data) (x []float32) {
 }
 
 // plainProduct returns the products of the covariance matrix of a data set with vectors; mean holds the column means.
-// It never forms the matrix, and zero pixels cost nothing.
+// It never forms the matrix, and pixels that are zero take no time.
 func plainProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	n, k := d.Dim, len(vectors)
 	p := newPlainProjector(mean, vectors)
-	out := make([]float64, n*k) // like p.rows
-	sum := make([]float64, k)   // of the projections; zero up to rounding
+	out := make([]float64, n*k) // laid out like p.rows
+	sum := make([]float64, k)   // sum of the projections; zero up to rounding
 	for i := range d.Y {
 		row := d.Row(i)
 		z := p.project(row)
@@ -102,11 +102,11 @@ func plainProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	return products
 }
 
-// plainProjector computes scalar products of centered rows with a few vectors.
+// plainProjector computes the scalar products of a row, minus the column means, with a few vectors.
 type plainProjector struct {
-	rows   []float64 // for each column of the data, its entry in every vector
-	offset []float64 // scalar products of the mean
-	z      []float64 // scalar products of the last row
+	rows   []float64 // for each column of the data, the entries of all vectors for this column
+	offset []float64 // scalar product of the column means with each vector
+	z      []float64 // scalar product of the last row with each vector
 }
 
 func newPlainProjector(mean []float64, vectors [][]float64) *plainProjector {
@@ -135,7 +135,7 @@ func (p *plainProjector) project(row []float32) []float64 {
 	return p.z
 }
 
-// plainTopEigen is the original topEigen.
+// plainTopEigen is the original implementation of topEigen.
 func plainTopEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float64, values []float64) {
 	block := min(n+eigenSpare, dim)
 	start := make([][]float64, block)
@@ -157,7 +157,7 @@ func plainTopEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]f
 				break
 			}
 			grown := plainExtend(basis, product)
-			if len(grown) == len(basis) { // the space is invariant
+			if len(grown) == len(basis) { // the matrix maps the space into itself
 				break
 			}
 			basis, fresh = grown, grown[len(basis):]
@@ -185,7 +185,7 @@ func plainTopEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]f
 	}
 }
 
-// plainExtend is the original extend.
+// plainExtend is the original implementation of extend.
 func plainExtend(basis, vectors [][]float64) [][]float64 {
 	for _, v := range vectors {
 		v = slices.Clone(v)
@@ -205,7 +205,7 @@ func plainExtend(basis, vectors [][]float64) [][]float64 {
 	return basis
 }
 
-// plainJacobi is the original jacobi.
+// plainJacobi is the original implementation of jacobi.
 func plainJacobi(a [][]float64) (values []float64, vectors [][]float64) {
 	n := len(a)
 	v := make([][]float64, n)
@@ -232,7 +232,7 @@ func plainJacobi(a [][]float64) (values []float64, vectors [][]float64) {
 				}
 				c := 1 / math.Sqrt(float64(t*t)+1)
 				s := float64(t * c)
-				// As in jacobi.
+				// See the comment in jacobi.
 				rotate(a[p], a[q], c, s)
 				for i, row := range a {
 					if i == p || i == q {

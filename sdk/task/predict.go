@@ -23,14 +23,14 @@ type Predictor struct {
 	Raw func(*Data)
 	NA  []string // markers of missing cells, as in [Spec]
 
-	// Threshold, if not nil, returns the least probability of class 1, of two, at which Evaluate predicts class 1. Its
-	// arguments are the class and the probability of class 1 of each sample.
+	// Threshold, if not nil, returns the least probability of class 1 at which Evaluate, for two classes, predicts
+	// class 1. Its arguments are the class and the probability of class 1 of each sample.
 	Threshold func(is []int, probability []float64) (float64, error)
 
 	recipe *Recipe
 	model  []float32
 	x      []float64 // the model
-	origin []float64 // the values of the columns before PCA at which they contribute nothing
+	origin []float64 // the value at which a column contributes 0, for each column before PCA
 	of     []int     // for each column before PCA, its index in Recipe.Columns
 }
 
@@ -39,14 +39,15 @@ type Prediction struct {
 	// ID is the cell that identifies the row: the recipe's Person, or else the first column that is not in the recipe
 	// and is called id, patient_id, PatientID or the like; empty if there is none.
 	ID          string
-	Class       int       // the most probable one, in Recipe.Classes; the first of equally probable ones
+	Class       int       // index in Recipe.Classes of the most probable class; the lowest of several
 	Probability []float64 // probability of each class; nil if the recipe has a target
-	Number      float64   // the predicted target, in its unit; 0 without one
-	// Contribution is, for each of Recipe.Columns, the score less the score with the column at its mean in the data
-	// that the recipe was fitted on, or at zero without standardization and PCA. The score is Number for a target, the
-	// log odds of class 1 for two classes, and otherwise the logit of Class less the mean of all logits. For softmax
-	// the contribution is weight times standardized value, summed over the columns that a column of categories
-	// becomes, and the column that marks it as missing. It is nil for images.
+	Number      float64   // the predicted target, in the target's unit; 0 if the recipe has classes
+	// Contribution has, for each of Recipe.Columns, the score minus the score that the sample would have with this
+	// column at its mean in the data that the recipe was fitted on (at zero if the recipe has neither standardization
+	// nor PCA). The score is Number for a target, the log odds of class 1 for two classes, and for more classes the
+	// logit of Class minus the mean of all logits. For softmax the contribution is the weight times the standardized
+	// value, summed over all columns that come from the column: its categories and the marker of its missing cells.
+	// Contribution is nil for images.
 	Contribution []float64
 }
 
@@ -80,10 +81,10 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 	return p, nil
 }
 
-// Predict applies the model to each sample of a source of the recipe's kind, as [Spec] has it; "csv:-" reads stdin.
-// From a CSV file it reads only the recipe's columns. The label may be missing, and so may cells for which the recipe
-// has a rule. For images it uses the test set if there is one. seed is for generated patients. Errors are those of
-// [Recipe.Apply].
+// Predict applies the model to each sample of a source of the recipe's kind, named as in [Spec].Source; "csv:-" reads
+// stdin. From a CSV file it reads only the recipe's columns. The label may be missing, and so may cells for which the
+// recipe has a rule. For images it uses the test set if there is one. seed generates the patients of a synthetic
+// source. Predict reports errors in the data as [Recipe.Apply] does.
 func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Prediction, error) {
 	t, err := p.read(source, stdin, seed, false)
 	if err != nil {
@@ -92,9 +93,9 @@ func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Pred
 	return p.predict(t)
 }
 
-// Evaluate measures the model on a source that Predict could read and that has labels or targets. It uses the
-// arithmetic of training. It returns one result; the other is nil. It drops samples with labels that are not in the
-// recipe if the recipe has a Subset; otherwise they are an error.
+// Evaluate measures the model on a source as for Predict that also has labels or targets. It computes in float32, as
+// in training. Of the two results, only the one for the model's kind is not nil. It drops samples with labels that are
+// not in the recipe if the recipe has a Subset; otherwise they are an error.
 func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*ClassMetrics, *NumberMetrics, error) {
 	r := p.recipe
 	t, err := p.read(source, stdin, seed, true)
@@ -142,10 +143,10 @@ func within(file string, err error) error {
 	return fmt.Errorf("task: %s: %s", file, strings.TrimPrefix(err.Error(), "task: "))
 }
 
-// PredictRow is Predict for one sample, given as cells by column name. It ignores columns that the recipe does not
-// have.
+// PredictRow is Predict for one sample, given as cells by column name. It ignores cells of columns that are not in the
+// recipe.
 func (p *Predictor) PredictRow(cells map[string]string) (*Prediction, error) {
-	names, row := []string{"(row)"}, []string{"1"} // a row without content would be skipped
+	names, row := []string{"(row)"}, []string{"1"} // CSV readers skip a row without content
 	for name, cell := range cells {
 		names, row = append(names, name), append(row, cell)
 	}
@@ -164,7 +165,7 @@ func (p *Predictor) PredictRow(cells map[string]string) (*Prediction, error) {
 	return &all[0], nil
 }
 
-// read reads a source. Without labels, all rows of a CSV file have the first class.
+// read reads a source. If labels is false, all rows of a CSV file get the first class, and the label is not read.
 func (p *Predictor) read(source string, stdin io.Reader, seed uint64, labels bool) (*table, error) {
 	kind, arg, _ := strings.Cut(source, ":")
 	if err := CheckSource(source); err != nil {
@@ -190,11 +191,11 @@ func (p *Predictor) layout(labels bool) layout {
 	return func(h *csvFile) []*column {
 		h.na, h.id = p.NA, p.idOf(h)
 		if !labels {
-			r.Label = h.names[0] // any column of the file
+			r.Label = h.names[0] // any column of the file, because its cells are ignored
 		}
 		columns := r.layout(h)
 		if !labels {
-			columns[len(columns)-1].ignored = true // with classes, every row gets the first one
+			columns[len(columns)-1].ignored = true // for classes: every row gets the first class
 			if h.rule == dropRows {
 				h.rule = "" // no row may be dropped silently
 			}
@@ -257,7 +258,7 @@ func (p *Predictor) predict(t *table) ([]Prediction, error) {
 	return said, nil
 }
 
-// sample predicts from the columns before PCA.
+// sample returns the prediction for a sample, given as its columns before PCA.
 func (p *Predictor) sample(columns []float32) (said Prediction) {
 	row := make([]float64, len(columns))
 	for j, v := range columns {
@@ -291,7 +292,8 @@ func (p *Predictor) sample(columns []float32) (said Prediction) {
 	return said
 }
 
-// outputs returns the logits, or for two classes the log odds of class 1, from the columns before PCA.
+// outputs returns the logits for a row, given as its columns before PCA. For two classes the only element is the log
+// odds of class 1, and for a target the score before the sigmoid.
 func (p *Predictor) outputs(row []float64) []float64 {
 	r, w := p.recipe, p.x
 	if r.PCA != nil {
@@ -325,7 +327,7 @@ func products(weights, row []float64) (z []float64) {
 	return z
 }
 
-// score returns the value whose change by a column is its contribution; see [Prediction].
+// score returns the score of which [Prediction].Contribution is a difference. z is the result of outputs.
 func (p *Predictor) score(z []float64, class int) float64 {
 	if t := p.recipe.Target; t != nil {
 		return t.at(vec.Sigmoid(z[0]))

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// ward is a CSV file with a column of numbers, one of categories and three classes.
+// ward returns a CSV file with columns of numbers, a column of categories and three classes.
 func ward(rows int) string {
 	var b strings.Builder
 	b.WriteString("id,a,ward,class,b\n")
@@ -20,14 +20,14 @@ func ward(rows int) string {
 	return b.String()
 }
 
-// predictor is a Predictor with arbitrary weights, with the source of the data to which its recipe was fitted.
+// predictor is a Predictor with arbitrary weights, and the source of the data that its recipe was fitted on.
 type predictor struct {
 	*Predictor
 	source string
 	model  []float32
 }
 
-// predictors cover every path through the preprocessing, with all kinds of models.
+// predictors returns predictors for all kinds of models, whose recipes together use every preprocessing step.
 func predictors(t *testing.T) map[string]predictor {
 	t.Helper()
 	whole := ward(60)
@@ -73,7 +73,7 @@ func predictors(t *testing.T) map[string]predictor {
 	return all
 }
 
-// Predictions agree with the losses and the accuracy of training.
+// The predictions agree with the losses and the accuracy that the model has in training.
 func TestPredictorIsTheModel(t *testing.T) {
 	for name, p := range predictors(t) {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestPredictorIsTheModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// All samples, as devices read them: without a test split.
+			// All samples, read as a device reads them, without a test split.
 			d := table.data(p.recipe.Classes)
 			is := d.Y
 			set.Train, set.Test = d, d
@@ -145,7 +145,7 @@ func TestPredictorIsTheModel(t *testing.T) {
 	}
 }
 
-// A contribution is the decrease of the score when a column changes to its mean before PCA.
+// A column's contribution is the decrease of the score when the column, before PCA, is set to its mean.
 func TestContributions(t *testing.T) {
 	for name, p := range predictors(t) {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestContributions(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// logits follows the definitions, in float64 throughout.
+			// logits computes the logits from the definitions of the steps, in float64 throughout.
 			logits := func(row []float64) []float64 {
 				if r.PCA != nil {
 					var projected []float64
@@ -293,14 +293,14 @@ func TestPredictFaults(t *testing.T) {
 		"a,b\n1,2\n":               `no column "ward"`,
 		"a,b,ward\n1,2,w\n":        `line 2: column "ward": "w" is not one of its categories`,
 		"a,b,ward\n":               "no rows",
-		"a,b,ward\n3e38,-3e38,x\n": "sample 1 has numbers too large for the model", // a contribution, not the class
+		"a,b,ward\n3e38,-3e38,x\n": "sample 1 has numbers too large for the model", // only a contribution overflows
 	} {
 		_, err := p.Predict("csv:-", strings.NewReader(input), 0)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", input, err, want)
 		}
 	}
-	// The label is not read, whatever its content, unless the model is evaluated.
+	// Predict does not read the label, whatever its content; only Evaluate does.
 	if _, err := p.Predict("csv:-", strings.NewReader("class,a,b,ward\n,1,2,x\n?,1,2,y\n"), 0); err != nil {
 		t.Error(err)
 	}
@@ -328,7 +328,7 @@ func TestPredictFaults(t *testing.T) {
 	}
 }
 
-// close compares with a tolerance for the float32 rounding of training.
+// close fails the test if got and want differ by more than the float32 rounding of training can explain.
 func close(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= 1e-5*max(1, math.Abs(want))) {

@@ -7,10 +7,12 @@ import (
 	"slices"
 )
 
-// sides names the two classes of data with a target: below the middle of its range, and the rest.
+// sides names the two classes of data with a target: "low" for targets below the middle of its range, and "high" for
+// all others.
 var sides = []string{"low", "high"}
 
-// Range is the expected range of a target; it is public. Scaling maps Low to 0 and High to 1 and clips values outside.
+// Range is the expected range of a target; it is public. Targets are scaled so that Low becomes 0 and High becomes 1;
+// targets outside the range are clipped to it.
 type Range struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`

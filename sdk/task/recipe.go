@@ -18,21 +18,21 @@ const (
 // Recipe is preprocessing that [Fit] fitted once, on public data. It turns a device's file of the same form into the
 // columns of a fleet's model. It is public: all members have it in their fleet file.
 type Recipe struct {
-	FittedOn string `json:"fitted_on"` // the data that it was fitted on, in words for a certificate: 1 to 200 bytes, printable
+	FittedOn string `json:"fitted_on"` // name of the data it was fitted on, for a certificate: 1 to 200 printable bytes
 
 	Source  string   `json:"source"`            // the required kind of a device's data: "csv", "idx" or "synthetic"
-	Columns []Column `json:"columns,omitempty"` // CSV and generated data: the columns to take, in this order; others are ignored
+	Columns []Column `json:"columns,omitempty"` // CSV, generated data: the columns to use, in order; others are ignored
 	Pixels  int      `json:"pixels,omitempty"`  // IDX: number of pixels of each image
 
 	Label   string   `json:"label,omitempty"`   // CSV: the column of the class or the target; else empty
-	Classes []string `json:"classes,omitempty"` // the labels of classes 0, 1, ..., in upper or lower case; none with a Target
+	Classes []string `json:"classes,omitempty"` // labels of classes 0, 1, ..., in any case; nil with a Target
 	Person  string   `json:"person,omitempty"`  // CSV: the column that identifies the person of a row; empty for none
-	Subset  bool     `json:"subset,omitempty"`  // samples with other labels are dropped; if false they are an error
+	Subset  bool     `json:"subset,omitempty"`  // true: samples with other labels are dropped; false: they are an error
 	Target  *Range   `json:"target,omitempty"`  // range of the numbers to predict; nil for classes
 
 	Missing     *Missing      `json:"missing,omitempty"`     // nil makes missing cells an error
 	Standardize *Standardizer `json:"standardize,omitempty"` // nil for none
-	PCA         *PCA          `json:"pca,omitempty"`         // nil for none; Variances are not used
+	PCA         *PCA          `json:"pca,omitempty"`         // nil for none; PCA.Variances is not used
 	Bias        bool          `json:"bias,omitempty"`        // a column of ones at the end
 	Model       ModelSpec     `json:"-"`                     // the model to train
 }
@@ -40,13 +40,13 @@ type Recipe struct {
 // Column is a feature column of a data file.
 type Column struct {
 	Name string `json:"name"`
-	// Categories turns the column into one column of zeros and ones for each of these values, in this order; another
-	// value is an error. Nil reads its cells as numbers.
+	// Categories turns the column into one column of zeros and ones for each of these values, in this order; any other
+	// value is an error. If Categories is nil, the cells are numbers.
 	Categories []string `json:"categories,omitzero"`
 }
 
-// Fit loads a public data set as [Load] does and returns the fitted recipe for a model. fittedOn names the data. Fit
-// does not use the test split; with s.Whole there is none.
+// Fit loads a public data set as [Load] does and returns the fitted recipe for a model. fittedOn becomes
+// Recipe.FittedOn. Fit does not use the test split; with s.Whole there is none.
 func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 	if err := errors.Join(s.Validate(), m.Validate(), CheckFittedOn(fittedOn)); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func Fit(s Spec, m ModelSpec, fittedOn string) (*Recipe, error) {
 	return set.Recipe(m, fittedOn)
 }
 
-// Recipe returns the preprocessing of the set as a recipe for a model. fittedOn names the data.
+// Recipe returns the preprocessing of the set as a recipe for a model. fittedOn becomes Recipe.FittedOn.
 func (set *Set) Recipe(m ModelSpec, fittedOn string) (*Recipe, error) {
 	r := set.recipe
 	r.FittedOn, r.Model = fittedOn, m
@@ -69,7 +69,7 @@ func (set *Set) Recipe(m ModelSpec, fittedOn string) (*Recipe, error) {
 	return &r, r.Validate()
 }
 
-// raw returns the number of columns before PCA.
+// raw returns the number of columns that the file's columns become, without columns that mark missing cells.
 func (r *Recipe) raw() int {
 	n := r.Pixels
 	for _, c := range r.Columns {
@@ -78,7 +78,7 @@ func (r *Recipe) raw() int {
 	return n
 }
 
-// full returns the number of columns after missing cells are filled.
+// full returns the number of columns before PCA: raw, and those that mark missing cells.
 func (r *Recipe) full() int {
 	if r.Missing != nil {
 		return r.raw() + len(r.Missing.Columns)
@@ -114,17 +114,17 @@ func (r *Recipe) Start(seed uint64) []float32 {
 }
 
 // Apply loads and prepares a device's data, from a source of the recipe's kind. It uses only Source, TestFraction, NA,
-// Whole, Records and Seed of s. A device need not have samples of all classes. On the data that the recipe was fitted
-// on, the result has the bits of [Load]'s. Errors name the file, line and column. Apply reports all errors in a header,
-// or the first ten in the cells.
+// Whole, Records and Seed of s. A device need not have samples of all classes. For the data that the recipe was fitted
+// on, the result has the same bits as that of [Load]. Errors name the file, line and column. Apply reports all errors
+// in a header, or the first ten in the cells.
 //
 // With s.Records each line of a CSV file below the header is a record: it keeps its place, and no other record depends
 // on its content. A line is lost, even if the recipe has a Subset, if it is empty or has another number of cells than
-// the header, a stray or open quote, a cell that is not a number or not a category of its column, a missing cell
-// without a rule for it, or a label that is missing or not a class. The loss of a lost line is NaN in Train, for all
-// parameters; Test does not contain it. A comma in a number is a decimal comma, but if semicolons do not separate the
-// cells, 1,234 is ambiguous and the line is lost. A line without a person counts as a separate person.
-// [Recipe.ForRecords] rejects recipes for which this is impossible.
+// the header, a stray or open quote, a cell that is not a number or not a category of its column, a missing cell if
+// the recipe has no rule for it, or a label that is missing or not a class. The loss of a lost line is NaN in Train,
+// for all parameters; Test does not contain it. A comma in a number is a decimal comma, but if semicolons do not
+// separate the cells, 1,234 is ambiguous and the line is lost. A line without a person counts as a separate person.
+// [Recipe.ForRecords] rejects recipes with which lines cannot keep their place.
 func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if err := errors.Join(r.Validate(), CheckSource(s.Source), checkFraction(s.TestFraction)); err != nil {
 		return nil, err
@@ -176,9 +176,9 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 }
 
 // Raw reads the samples of a CSV file or of generated patients without preparation, for inspection. A missing number
-// is NaN, and so are the zeros and ones of a missing category. Raw uses only Source, NA, Records and Seed of s. With
-// s.Records it drops lines that cannot be read, see Apply. unknown is called for each value that is not a category of
-// its column.
+// is NaN; if a category is missing, all of its column's zeros and ones are NaN. Raw uses only Source, NA, Records and
+// Seed of s. With s.Records it drops lines that cannot be read, see Apply. unknown is called for each value that is
+// not a category of its column.
 func (r *Recipe) Raw(s Spec, unknown func(column, value string)) (*Data, error) {
 	rule, reader := byRecord, *r
 	if s.Records {
@@ -222,7 +222,8 @@ func (r *Recipe) prepare(d *Data) (*Data, error) {
 	return d, err
 }
 
-// checkTable checks data that has no header to reveal a mismatch: images and generated patients. t may be nil.
+// checkTable checks that images and generated patients, whose source has no header to reveal a mismatch, suit the
+// recipe. t may be nil.
 func (r *Recipe) checkTable(t *table) error {
 	if t == nil {
 		return nil
@@ -243,7 +244,7 @@ func (r *Recipe) checkTable(t *table) error {
 	return nil
 }
 
-// layout is the layout of a Recipe. It finds the columns of the recipe anywhere in the file.
+// layout is a layout (see that type). It finds the columns of the recipe anywhere in the file.
 func (r *Recipe) layout(h *csvFile) (columns []*column) {
 	find := func(name, as string) *column {
 		return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe needs as %s", h.name, name, as))
@@ -358,21 +359,24 @@ func (r *Recipe) Validate() error {
 	return errors.Join(faults...)
 }
 
-// trimmed reports whether no text has spaces around it. The CSV reader trims cells, so such a text would never match.
+// trimmed reports whether no text begins or ends with a space. The CSV reader trims cells, so a text with such a space
+// would never match.
 func trimmed(texts ...string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { return s != strings.TrimSpace(s) })
 }
 
-// leastDivisor is the smallest positive number that float32 represents with full precision.
+// leastDivisor is the smallest positive number that float32 represents with full precision. Deviations and scales in a
+// recipe are at least this.
 const leastDivisor = 0x1p-126
 
-// held reports the first number of a field that is too large for float32: in training it would be infinite.
+// held reports, by want, the first number in v, the field of that name, that is too large for float32: in training it
+// would be infinite.
 func held(field string, v []float64, want func(ok bool, format string, args ...any)) {
 	i := slices.IndexFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) })
 	want(i < 0, "%s[%d] is %v, want a float32, of magnitude at most %.2g", field, i, at(v, i), math.MaxFloat32)
 }
 
-// at returns v[i], or 0 if v is shorter.
+// at returns v[i], or 0 if i is negative.
 func at(v []float64, i int) float64 {
 	if i < 0 {
 		return 0
@@ -384,7 +388,7 @@ func finite(v []float64) bool {
 	return !slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// distinct reports whether there are least to maxValues values, each once.
+// distinct reports whether values has at least least and at most maxValues elements, all different.
 func distinct(values []string, least int) bool {
 	return len(values) >= least && len(values) <= maxValues && len(numbered(values)) == len(values)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A recipe gives, on the data that it was fitted on, the same bits as Load.
+// Applied to the data that it was fitted on, a recipe gives the same bits as Load.
 func TestRecipeIsLoad(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("id,a,ward,class,b\n")
@@ -154,7 +154,7 @@ func TestRecipeApply(t *testing.T) {
 	}
 }
 
-// With Whole no sample is held out: fitting uses every row, and applied data has no test part.
+// With Whole no sample is held out: Fit uses every row, and the result of Apply has no test part.
 func TestWhole(t *testing.T) {
 	dir := folder(t, map[string][]byte{"agreed.csv": []byte("age,ward,ill\n40,a,no\n60,b,yes\n40,c,no\n60,,yes\n")})
 	source := "csv:" + filepath.Join(dir, "agreed.csv")
@@ -239,8 +239,8 @@ func TestRecipeApplyFaults(t *testing.T) {
 	}
 }
 
-// Every error in a recipe is reported. Package builtin tests those that a JSON file can have; these need numbers that
-// JSON does not have.
+// Every error in a recipe is reported. Package builtin tests the errors that a JSON file can have; the errors here
+// need numbers that JSON cannot express.
 func TestRecipeFaults(t *testing.T) {
 	nan := math.NaN()
 	for want, change := range map[string]func(r *Recipe){

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// targets returns random data with a target that is linear in the columns, and sometimes beyond its range.
+// targets returns random data with a target that is linear in the columns and sometimes outside its range.
 func targets(n, dim int, seed uint64) *Data {
 	d, s := random(n, dim, 2, seed), testStream(seed)
 	d.Range = &Range{Low: -2, High: 6}
@@ -27,8 +27,8 @@ func targets(n, dim int, seed uint64) *Data {
 	return d
 }
 
-// referenceTarget is (s(z) - t)² computed directly, z the product of weights with the row or with the outputs of
-// hidden units.
+// referenceTarget returns (s(z) - t)², computed from the definition. z is the product of the weights with the row or,
+// if hidden is not 0, with the outputs of the hidden units.
 func referenceTarget(d *Data, hidden int, x []float32, sample int) float64 {
 	row := d.Row(sample)
 	if hidden > 0 {
@@ -174,10 +174,10 @@ func with(d *Data, change func(*Data)) *Data {
 func TestRangeOf(t *testing.T) {
 	for _, c := range []struct {
 		targets   []float32
-		low, high float64 // 0 and 0 for an error
+		low, high float64 // both 0 if an error is expected
 	}{
-		{[]float32{0, 10}, 0, 10},                                    // two deviations would be beyond
-		{[]float32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1001}, 1, 101 + 2*300}, // one value alone does not stretch it
+		{[]float32{0, 10}, 0, 10},                                    // two deviations exceed minimum and maximum
+		{[]float32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1001}, 1, 101 + 2*300}, // one value alone does not stretch the range
 		{[]float32{7, 7, 7}, 0, 0},
 		{[]float32{-math.MaxFloat32, math.MaxFloat32}, -math.MaxFloat32, math.MaxFloat32},
 	} {
@@ -192,8 +192,8 @@ func TestRangeOf(t *testing.T) {
 	}
 }
 
-// A target is read, scaled and split. The recipe reproduces this, also for a member with other columns and decimal
-// marks.
+// Load reads, scales and splits data with a target. The recipe gives the same results, also for a member whose file
+// has other columns and decimal marks.
 func TestTargetRecipe(t *testing.T) {
 	source := func(name string) string {
 		return "csv:" + filepath.Join(realData(t, "heart-four-hospitals"), name+".csv")
@@ -226,7 +226,7 @@ func TestTargetRecipe(t *testing.T) {
 	if r.Dim() != 2*13+3 || r.Classes != nil || again.Train.Dim != 13 || set.Train.Len()+set.Test.Len() != 303 {
 		t.Errorf("%d parameters, classes %q, %d rows", r.Dim(), r.Classes, set.Train.Len()+set.Test.Len())
 	}
-	// At another hospital, a patient without a heart rate is dropped.
+	// At another hospital, a patient whose heart rate is missing is dropped.
 	if other, err := r.Apply(Spec{Source: source("va"), Seed: 2}); err != nil || other.Train.Len()+other.Test.Len() != 147 {
 		t.Errorf("va: %+v, %v", other, err)
 	}

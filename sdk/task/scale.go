@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The range of the factor of a column.
+// The smallest and largest factors of a column.
 const (
 	leastScale = 1e-3
 	mostScale  = 1e3
@@ -27,7 +27,7 @@ func (s Spec) checkScale(want func(ok bool, field, format string, args ...any)) 
 
 func inScale(by float64) bool { return by >= leastScale && by <= mostScale }
 
-// scales returns the factor of each column of the recipe, or nil if Scale is empty. All columns made from one column of
+// scales returns the factor of each column before PCA, or nil if Scale is empty. All columns made from one column of
 // categories share its factor. Columns that mark missing cells have the factor 1.
 func (s Spec) scales(r *Recipe) ([]float64, error) {
 	if len(s.Scale) == 0 {
@@ -65,7 +65,7 @@ func (s Spec) scaleText() string {
 	return strings.Join(all, ", ")
 }
 
-// declared reports whether Scale is nil or has a valid factor for each column.
+// declared reports whether s.Scale is nil or has a valid factor for each column.
 func (s *Standardizer) declared() bool {
 	return s.Scale == nil || len(s.Scale) == len(s.Mean) && !slices.ContainsFunc(s.Scale, func(by float64) bool {
 		return !inScale(by)

@@ -9,8 +9,8 @@ import (
 
 const scaled = "id,age,ward,bmi,ill\n1,20,a,18,no\n2,40,b,,yes\n3,60,c,31,no\n4,80,a,25,yes\n5,30,b,22,no\n6,50,c,27,yes\n"
 
-// Each column is multiplied by its declared factor, with one factor for all columns of a category; markers of gaps and
-// the column of ones are unchanged.
+// Each column is multiplied by its declared factor, with the same factor for all columns made from a column of
+// categories. Columns that mark gaps, and the column of ones, are unchanged.
 func TestScale(t *testing.T) {
 	path := ownFile(t, scaled)
 	spec := Spec{Source: path, Label: "ill", Drop: []string{"id"}, OneHot: []string{"ward"}, Missing: "indicator", Whole: true}
@@ -23,7 +23,7 @@ func TestScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []float64{2, 0.25, 0.25, 0.25, 1, 1, 1} // age, ward, bmi, its gaps, ones
+	want := []float64{2, 0.25, 0.25, 0.25, 1, 1, 1} // age, three wards, bmi, gaps of bmi, ones
 	spec.Scale["*"] = 0.5
 	rest, err := Load(spec)
 	if err != nil {
@@ -32,7 +32,7 @@ func TestScale(t *testing.T) {
 	for i := range plain.Train.Len() {
 		for j, x := range plain.Train.Row(i) {
 			for of, by := range map[*Set]float64{set: want[j], rest: map[bool]float64{true: 0.5, false: want[j]}[j == 4]} {
-				// scaled before the rounding to a float32
+				// the factor is applied before the rounding to float32
 				if got := of.Train.Row(i)[j]; math.Abs(float64(got)-by*float64(x)) > 1e-6*math.Abs(by*float64(x)) {
 					t.Errorf("row %d, column %d: %v, want %v times %v", i, j, got, by, x)
 				}
@@ -42,7 +42,7 @@ func TestScale(t *testing.T) {
 	if !slices.ContainsFunc(set.Fitted, func(s string) bool { return strings.Contains(s, "public knowledge: age 2, ward 0.25") }) {
 		t.Errorf("not declared: %q", set.Fitted)
 	}
-	// The recipe has the scale, and gives the same bits; without a declaration it has none.
+	// The recipe has the scale and gives the same bits. If no scale is declared, the recipe has none.
 	r, err := set.Recipe(ModelSpec{Name: SoftmaxModel}, "x")
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// referenceLoss is 1/2 |softmax(W a) - y|² computed directly in float64. Two classes mean weights 0 and x.
+// referenceLoss returns 1/2 |softmax(W a) - y|², computed in float64 from the definition. For two classes, W has the
+// rows 0 and x.
 func referenceLoss(d *Data, x []float32, sample int) float64 {
 	logits := make([]float64, d.Classes)
 	for c := range logits {
@@ -75,7 +76,8 @@ func TestSoftmaxLoss(t *testing.T) {
 	}
 }
 
-// For two classes, the sigmoid form and the form with two rows of weights, one of them zero, are the same model.
+// For two classes, the model with one row of weights and a sigmoid equals the softmax model with two rows, one of
+// which is zero.
 func TestSoftmaxSigmoidForm(t *testing.T) {
 	d := random(40, 5, 2, 1)
 	three := *d

@@ -20,7 +20,7 @@ func TestStandardizer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	std := math.Sqrt(3.5) // of 1, 2, 3, 6 about 3
+	std := math.Sqrt(3.5) // standard deviation of 1, 2, 3, 6
 	for i, first := range []float64{-2 / std, -1 / std, 0, 3 / std} {
 		want := []float64{first, 0, float64(2*(i%2) - 1)}
 		for j, x := range got.Row(i) {
@@ -29,7 +29,8 @@ func TestStandardizer(t *testing.T) {
 			}
 		}
 	}
-	// New rows use the statistics of the training set, and a column that was constant there becomes 0.
+	// New rows are standardized with the statistics of the training set. A column that is constant in the training set
+	// becomes 0.
 	test, err := s.Apply(&Data{Dim: 3, Classes: 2, Y: []int{0}, X: []float32{3 + 10, 7, 1e6 + 2}})
 	if err != nil {
 		t.Fatal(err)

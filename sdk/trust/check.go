@@ -16,10 +16,11 @@ func (e *Contradiction) Error() string {
 		"the sender's device was copied or rolled back", e.Second.Round, e.First.Round)
 }
 
-// Fork reports a release that does not continue the previous one, or a second key: two devices share one epoch.
+// Fork reports that two devices share one epoch: a release does not continue the sender's previous release, or a device
+// offers a second key.
 type Fork struct{ error }
 
-// theirs parses, checks and records a release that its sender signed.
+// theirs parses a release b, checks that the peer signed it, and adds it to peer.Held.
 func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 	r, err := signed.Parse(b, signed.Release)
 	if err != nil {
@@ -55,7 +56,8 @@ func (l *Log) theirs(peer *Peer, b []byte) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Release checks the signature of a release. outdated reports that the device that made it was replaced.
+// Release checks the signature of the release in m. outdated reports that the device that made the release was
+// replaced.
 func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	if len(m.Signed.Own) == 0 {
 		return false, fmt.Errorf("trust: release %d is not signed, want the signature of %q", m.Round, peer.Name)
@@ -83,7 +85,8 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	return took.Epoch < peer.Held.Last().Epoch, nil
 }
 
-// Proof parses and checks a release of this node, with which the sender proves that it holds release held.
+// Proof parses and checks the proof in m that the sender holds release held of this node: a release that this node
+// signed. It returns nil if there is no proof and held is 0. The caller compares the round of the proof with held.
 func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	if len(m.Signed.Proof) == 0 {
 		if held == 0 {
@@ -102,8 +105,9 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Stands checks the sender's number of releases, its epoch if epoch is set, and its model if the model is off the grid;
-// on the grid the sender signs only the change (PROOF.md, "One story"). Stands returns the proof.
+// Stands compares the sender's claims with the release of its own that m shows: how many releases the sender has made,
+// its epoch if epoch is true, and its model if the model is not on a grid. (On a grid the sender signs only the change;
+// see PROOF.md, "One story".) Stands returns that release.
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
 		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, but shows no signature of it", peer.Name,

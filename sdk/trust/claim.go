@@ -17,7 +17,7 @@ const (
 	SayDouble     Once = 1 << iota // evidence against the neighbor
 	SayQuarantine                  // this node dropped the neighbor
 	SayReplaced                    // what the neighbor's replacement device signed
-	AskHeld                        // asks what the neighbor holds of this node
+	AskHeld                        // asks which release of this node the neighbor holds
 	All           Once = 1<<iota - 1
 )
 
@@ -31,7 +31,8 @@ func (p *Peer) First(what Once) bool {
 // Again permits sending the given messages once more.
 func (p *Peer) Again(what Once) { p.said &^= what }
 
-// Notice returns a message of kind Conflict: this member continues without the neighbor from a release on.
+// Notice returns a message of kind Conflict: this member continues without the neighbor from a release on. The
+// signature does not cover why, of which Notice sends at most 200 bytes.
 func (l *Log) Notice(peer *Peer, release int, why string) *admm.Message {
 	n := signed.Statement{Epoch: l.Epoch, Kind: signed.Notice, Round: release, Value: peer.Scope}
 	if l.Signing() {
@@ -62,8 +63,8 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	return n, err
 }
 
-// Double parses evidence of equivocation. of is the number of the guilty member, or -1 for this member. It is a
-// neighbor unless releases are compared.
+// Double parses and verifies evidence of equivocation. of is the number of the guilty member, or -1 for this member.
+// The guilty member must be a neighbor, unless this log compares releases: see [Log.Compare].
 func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	first, err1 := signed.Parse(m.Signed.Proof, signed.Release)
 	second, err2 := signed.Parse(m.Signed.Other, signed.Release)
@@ -93,15 +94,16 @@ func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	return -1, e, err
 }
 
-// Stops holds the early-stop requests that count, one for each member. The zero value accepts none. A copy is
-// independent.
+// Stops holds the early-stop requests that count, one for each member. The zero value accepts none. Changes of a copy
+// do not affect the original.
 type Stops struct {
 	Enough int              // how many members must ask; 0 if nobody can
 	Known  []signed.Relayed // sorted by round, then by member; never changed in place
 	Text   []byte           // encoding of Known; never changed in place
 }
 
-// Take adds a request if it counts, and reports whether it does.
+// Take adds a request if it counts, and reports whether it does. A request counts if the member has not asked for the
+// same or an earlier round before, and if the request is among the first Enough, sorted by round, then by member.
 func (st *Stops) Take(s signed.Relayed) bool {
 	next := slices.Clone(st.Known)
 	if i := slices.IndexFunc(next, func(k signed.Relayed) bool { return k.Member == s.Member }); i >= 0 {
@@ -124,7 +126,8 @@ func (st *Stops) Take(s signed.Relayed) bool {
 	return true
 }
 
-// Agreed returns the latest round among the first Enough requests; 0 if there are fewer.
+// Agreed returns the round with which the run ends: the latest round in Known, once Known has Enough requests. It
+// returns 0 if fewer members have asked.
 func (st *Stops) Agreed() int {
 	if st.Enough == 0 || len(st.Known) < st.Enough {
 		return 0

@@ -3,8 +3,9 @@
 // check for each kind of incoming message. The package does no input or output and makes no decisions: its errors say
 // what a message shows.
 //
-// A neighbor proves claims about this member's releases with this member's statement ([Log.Proof]), and claims about
-// itself with its own ([Log.Stands]). Two statements that contradict each other are a [Contradiction]: evidence that
-// anybody with the public key can check. [Gossip] finds such statements even if different neighbors hold them. [Stops]
-// holds the early-stop requests that count, and [Secrets] the keys of pairwise noise.
+// A neighbor proves claims about this member's releases with a statement that this member signed ([Log.Proof]), and
+// claims about itself with a statement of its own ([Log.Stands]). Two statements that contradict each other are a
+// [Contradiction]: evidence that anybody with the public key can check. [Gossip] finds such statements even if
+// different neighbors hold them. [Stops] holds the early-stop requests that count, and [Secrets] the keys of pairwise
+// noise.
 package trust

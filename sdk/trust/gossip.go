@@ -12,9 +12,9 @@ import (
 )
 
 // Gossip detects equivocation: a member that signs different releases for different neighbors. With each release a
-// member sends digests of the statements that it used, and relays, once each, the digests that came with them. If two
-// digests of one statement differ, the member asks everybody for the statement ([Question]). Only two signed statements
-// of one slot are evidence; digests and questions are not.
+// member sends digests of the statements that it used, and relays, once each, the digests that came with these
+// statements. If two digests of one slot differ, the member asks everybody for the statement ([Question]). Only two
+// signed statements of one slot are evidence; digests and questions are not.
 //
 // Let members a and b use different statements of one slot, of release q, and let dist be their distance in the graph
 // of honest members. Each member on the path between them sends its first digest of that slot by release q+dist. The
@@ -29,7 +29,7 @@ type Gossip struct {
 	members []string
 	scopes  []signed.Scope
 	self    int
-	every   int // compare one of this many releases of a member
+	every   int // compare one in this many releases of a member
 	window  int // how many releases back to keep statements
 	begun   int // release in progress
 	claims  map[Slot]*claim
@@ -58,8 +58,8 @@ type carried struct {
 	list  []byte
 }
 
-// digest is a prefix of [signed.Statement.ID]. A collision takes about 2^48 trials, within one round, and again for
-// each later release.
+// digest is a prefix of [signed.Statement.ID]. To find two statements with one digest takes a malicious member about
+// 2^48 trials. It has the time of one round for them, and needs a new collision for each later release.
 type digest [12]byte
 
 const (
@@ -70,13 +70,13 @@ const (
 	MaxDigests = signed.MaxDigests / DigestSize
 
 	lagBits     = 14
-	mostOf      = 8  // digests of one member and epoch in a frame
+	mostOf      = 8  // maximum number of digests of one member and epoch in a frame
 	perFrame    = 16 // digests in a frame, on average
 	mostMembers = 1 << 16
 )
 
-// Digests returns the average number of digests with a release in a fleet of that many members; 0 for fewer than three
-// or more than mostMembers.
+// Digests returns the average number of digests with a release in a fleet of the given number of members; 0, because
+// releases are not compared, for fewer than 3 or more than 65,536 members.
 func Digests(members int) float64 {
 	if members < 3 || members > mostMembers {
 		return 0
@@ -84,7 +84,7 @@ func Digests(members int) float64 {
 	return float64(members-1) / float64(sparsity(members))
 }
 
-// sparsity returns n such that one of n releases of a member is compared.
+// sparsity returns n such that one in n releases of a member is compared.
 func sparsity(members int) int { return (members - 1 + perFrame - 1) / perFrame }
 
 // Compare makes the log compare releases, if the run signs them and has three members or more. self is this member's
@@ -101,19 +101,20 @@ func (l *Log) Compare(run string, fleet [32]byte, members []string, self int) {
 	l.Gossip = g
 }
 
-// compared reports whether statements of a slot are compared. Large fleets compare only some releases.
+// compared reports whether statements of a slot are compared: one in g.every releases of each member, except those of
+// convicted epochs.
 func (g *Gossip) compared(s Slot) bool {
 	return (s.Round+int(uint32(s.Member)*2654435761>>8))%g.every == 0 && g.bad[s.Member] <= s.Epoch
 }
 
-// Question asks all members for their statements of a slot, or shows one.
+// Question asks all members for their statements of a slot or, if Statement is not nil, shows them one.
 type Question struct {
 	Slot
 	Statement *signed.Statement
 }
 
 // duties returns what to send to all neighbors about a slot in question: first a question without a statement, then the
-// statement, each once. If the statement arrives before the question, only the time of sending changes.
+// statement, each once. Whether the statement or the question arrives first affects only when they are sent on.
 func (c *claim) duties(s Slot) (list []Question) {
 	if !c.asked {
 		return nil
@@ -144,7 +145,7 @@ func appendDigest(dst []byte, s Slot, release int, d digest) []byte {
 	return append(binary.BigEndian.AppendUint16(dst, s.Epoch<<lagBits|uint16(release-s.Round)), d[:]...)
 }
 
-// About returns the Digests of a message about a member: see [admm.Signed].
+// About returns the [admm.Signed].Digests of a message about a member and an epoch: a slot without a digest.
 func About(member int, epoch uint16) []byte {
 	return appendDigest(nil, Slot{Member: member, Epoch: epoch}, 0, digest{})
 }
@@ -197,14 +198,16 @@ func (g *Gossip) of(s Slot) *claim {
 	return c
 }
 
-// Used is a neighbor's release that this member's work begins with: its maker, its statement, and its digests.
+// Used is a neighbor's release with which the work on this member's next release begins: its maker, its statement, and
+// its digests.
 type Used struct {
 	From      int
 	Statement signed.Statement
 	Digests   []byte
 }
 
-// Take records a neighbor's release that the machine accepted, the first of its number and epoch, with its digests.
+// Take records a neighbor's release that the machine accepted, with its digests. If several releases have the same
+// number and epoch, the first one counts.
 func (p *Peer) Take(m *admm.Message) {
 	st, err := signed.Parse(m.Signed.Own, signed.Release) // already checked
 	if at := &p.taken[st.Round%2]; err == nil && (at.Statement.Round != st.Round || at.Statement.Epoch < st.Epoch) {
@@ -212,7 +215,7 @@ func (p *Peer) Take(m *admm.Message) {
 	}
 }
 
-// Taken returns one of a neighbor's last two releases, or nil if it is unknown.
+// Taken returns a neighbor's release of a round, one of its last two, or nil if it is unknown.
 func (p *Peer) Taken(round int) *Used {
 	if round < 1 || p.taken[round%2].Statement.Round != round {
 		return nil
@@ -296,7 +299,7 @@ func (g *Gossip) list(release int, slots []Slot) (list []byte) {
 	return list
 }
 
-// Of returns the digests of one of the last two releases; nil for an older one.
+// Of returns the digests to send with a release of this member, one of the last two; nil for an older release.
 func (g *Gossip) Of(release int) []byte {
 	if g == nil || g.digests[release%2].round != release {
 		return nil
@@ -307,7 +310,8 @@ func (g *Gossip) Of(release int) []byte {
 // Begun returns the release in progress: the last one passed to [Gossip.Begin].
 func (g *Gossip) Begun() int { return g.begun }
 
-// Convict excludes an epoch of a member, and all earlier ones, from comparison. It reports whether that is new.
+// Convict excludes an epoch of a member, and all earlier ones, from comparison. It reports whether the epoch was not
+// excluded before.
 func (g *Gossip) Convict(member int, epoch uint16) bool {
 	if g.bad[member] > epoch {
 		return false
@@ -353,7 +357,7 @@ func (g *Gossip) Question(m *admm.Message) (send []Question, double *signed.Evid
 	return c.duties(s), nil, nil
 }
 
-// shown parses and checks a statement of a slot.
+// shown parses a statement b and checks that the member of slot s signed it for this slot.
 func (g *Gossip) shown(s Slot, b []byte) (*signed.Statement, error) {
 	if c := g.claims[s]; c != nil && c.held != nil && bytes.Equal(b, c.held.Append(nil)) {
 		return c.held, nil // already checked

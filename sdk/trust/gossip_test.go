@@ -80,8 +80,8 @@ func TestDigestsAccuseNobody(t *testing.T) {
 	}
 }
 
-// Honest members ask nothing. A release carries at most one digest of each other member, as soon as it can have
-// arrived.
+// Honest members ask nothing. A release carries at most one digest of each other member's releases, as soon as that
+// digest can have arrived.
 func TestHonestAskNothing(t *testing.T) {
 	for seed := range uint64(8) {
 		g, name := graphOf(t, seed)
@@ -200,7 +200,8 @@ func TestWrongQuestions(t *testing.T) {
 }
 
 // Begin names a neighbor whose release used a release of a convicted member, so that the node can send the neighbor the
-// evidence. A relayed digest does not count. Begin neither compares nor relays releases of that member.
+// evidence. A digest that the neighbor only relays does not count. Begin neither compares nor relays releases of the
+// convicted member.
 func TestUnawareNeighbors(t *testing.T) {
 	g, err := graph.Parse("ring", 5, 0)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // Log holds the signed releases of a member and of its neighbors. It belongs to one goroutine, except Seen and each
-// Countersign, which a lock of the node guards.
+// Countersign, which the node guards with its mutex.
 type Log struct {
 	Key    ed25519.PrivateKey // nil: nothing is signed; neighbors' claims need no proof and charge nothing
 	Keys   func(member string) []ed25519.PublicKey
@@ -24,7 +24,7 @@ type Log struct {
 	Heads  *state.Heads  // nil: only checkpoints of this run are kept
 
 	Checkpoint []byte           // of the node's ledger, for probes; nil if there is none
-	Lost       map[string]*Lost // by id, the largest unhandled checkpoints of other ledgers, shown by neighbors
+	Lost       map[string]*Lost // largest checkpoints of other ledgers of this member, by ledger id; empty once inherited
 	Beside     []string         // descriptions of ledgers that were not inherited
 
 	Epoch       uint16 // number of devices of this name that were lost before this one
@@ -40,16 +40,16 @@ type Peer struct {
 	Name         string
 	Scope        signed.Scope
 	Held         signed.Chain
-	Shown        signed.Head      // ledger named at the neighbor's last start, zero for none
+	Shown        signed.Head      // ledger that the neighbor named at its last start; zero if none
 	Learned      bool             // a checkpoint of the neighbor was saved since the node was made
-	Earlier      []byte           // answer to its probe, see [Log.Earlier]
-	Countersign  []byte           // of this node's last release
+	Earlier      []byte           // answer to the neighbor's probe, see [Log.Earlier]
+	Countersign  []byte           // the neighbor's signature that it holds this node's last release
 	Evidence     *signed.Evidence // against the neighbor
-	said         Once             // since the last tick
-	Ahead, Times int              // the last release of this node, plus 1, that AskHeld asked about, and how often
+	said         Once             // messages sent to the neighbor since the last tick
+	Ahead, Times int              // this node's next release when AskHeld was last sent, and how often it was sent since
 	Request      uint64           // last takeover in which a device of the neighbor's name asked for this node's state
 
-	taken [2]Used // last releases, by number mod 2, if releases are compared
+	taken [2]Used // its last two releases, by number mod 2; only if releases are compared
 }
 
 // Lost is a checkpoint of another ledger of this member.
@@ -92,7 +92,7 @@ func NewLog(run string, fleet [32]byte, name string, names map[int]string) *Log 
 // Signing reports whether releases are signed and claims need proof.
 func (l *Log) Signing() bool { return l.Key != nil }
 
-// Present returns the public key that the node signs with.
+// Present returns a list of one public key: the key that the node signs with.
 func (l *Log) Present() []ed25519.PublicKey {
 	return []ed25519.PublicKey{l.Key.Public().(ed25519.PublicKey)}
 }
@@ -101,7 +101,7 @@ func releaseOf(s *admm.State, epoch uint16) signed.Statement {
 	return signed.Statement{Epoch: epoch, Kind: signed.Release, Round: s.Round, Value: signed.Digest(s.X, s.Delta)}
 }
 
-// Sign signs the release of a state as the successor of the last signed one.
+// Sign signs the release of a state as the successor of the last release in Own, and adds it to Own.
 func (l *Log) Sign(s *admm.State) (err error) {
 	r := releaseOf(s, l.Epoch)
 	if before := l.Own.Last(); before != nil {
@@ -154,7 +154,7 @@ func (l *Log) Resume(snap *wire.Snapshot) error {
 	return nil
 }
 
-// Record adds the log to a snapshot.
+// Record adds to a snapshot the last signed release of this member and the last two of each neighbor.
 func (l *Log) Record(snap *wire.Snapshot) {
 	snap.Signed = Encoded(l.Own.Last())
 	for i := range snap.Peers {
@@ -173,7 +173,7 @@ func Encoded(r *signed.Statement) []byte {
 	return r.Append(nil)
 }
 
-// Attach adds the proofs to a message.
+// Attach adds to an outgoing message the signed statements that prove its claims.
 func (l *Log) Attach(m *admm.Message) {
 	peer := l.Peers[m.To]
 	if !l.Signing() || peer == nil {
@@ -200,8 +200,8 @@ func (l *Log) Attach(m *admm.Message) {
 	}
 }
 
-// Earlier returns a signed position of a neighbor's ledger that is later than the one that the neighbor showed. Without
-// one it returns the checkpoint of another of the neighbor's ledgers, or nil.
+// Earlier returns a signed position of a neighbor's ledger that is later than the position that the neighbor showed. If
+// there is none, it returns a checkpoint of another of the neighbor's ledgers, or nil.
 func (l *Log) Earlier(peer *Peer) []byte {
 	keys, ledger := l.Keys(peer.Name), peer.Shown.ID[:]
 	e := l.Heads.Find(keys, ledger, peer.Shown)

@@ -57,8 +57,8 @@ func Example() {
 	// b holds release 2 <nil>
 }
 
-// The second of two releases of one round is a contradiction. A release that does not continue the last one is a fork.
-// A release without a valid signature for its round and member is rejected and not stored.
+// The second of two releases of one round is a contradiction. A release that does not continue the sender's previous
+// release is a fork. A release without a valid signature for its round and member is rejected and not stored.
 func TestReleasesThatCannotBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(other *trust.Log, m *admm.Message)
@@ -101,8 +101,8 @@ func TestReleasesThatCannotBe(t *testing.T) {
 	}
 }
 
-// A release must continue the one that the member used before, even if the sender's later releases displaced that one
-// from the chain.
+// A release must continue the sender's previous release that the receiver has used, even if later statements of the
+// sender have displaced that release from the chain.
 func TestNoWayBackToOneStory(t *testing.T) {
 	a, b := members()
 	a2, _ := members()
@@ -132,8 +132,8 @@ func TestNoWayBackToOneStory(t *testing.T) {
 	}
 }
 
-// Off the grid, a neighbor signs the model that it sends to a replacement device. On the grid it signs only the change,
-// so a malicious neighbor can send another model: equivocation toward one neighbor, within the public bound.
+// Without a grid, a neighbor signs the model that it sends to a replacement device. On the grid it signs only the
+// change, so a malicious neighbor can send another model: equivocation toward one neighbor, within the public bound.
 func TestPlacesAreSigned(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*admm.Message)
@@ -159,8 +159,8 @@ func TestPlacesAreSigned(t *testing.T) {
 	}
 }
 
-// A starting neighbor receives a later state of the ledger that it names. If there is none, it receives the checkpoint
-// of another of its ledgers.
+// A starting neighbor names its ledger, and receives a later state of this ledger. If there is none, it receives the
+// checkpoint of another of its ledgers.
 func TestLedgersAreShown(t *testing.T) {
 	_, b := members()
 	heads, err := state.OpenHeads(filepath.Join(t.TempDir(), "heads"))

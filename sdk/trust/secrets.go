@@ -9,12 +9,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Secrets holds a member's key pair and the offers of others, from which both ends draw the same noise. Store it
-// whenever Changed is set.
+// Secrets holds a member's key pair and the offers of other members. From these both ends of a pair draw the same
+// noise. Store Secrets whenever Changed is set.
 type Secrets struct {
 	Kept    *pair.Kept // nil before a takeover, and once the run is over
-	Offer   []byte     // member's own; set exactly if Kept is
-	Changed bool       // since it was last stored
+	Offer   []byte     // the member's own offer, encoded; nil exactly if Kept is nil
+	Changed bool       // the secrets have changed since they were last stored
 	Relays  bool       // members relay offers: a device's first offer is final, because others may have used it
 }
 
@@ -86,14 +86,15 @@ func (s *Secrets) Relayed(l *Log, member string, o signed.Statement, last int) (
 	return true, nil
 }
 
-// replaced reports whether an offer is older than the member's present device.
+// replaced reports whether an offer comes from a device that the member has replaced.
 func (s *Secrets) replaced(member string, o signed.Statement) bool {
 	known := s.Kept.Peers[member]
 	return len(known) > 0 && o.Epoch < known[len(known)-1].Epoch
 }
 
-// admit reports whether an offer is new and valid. A replacement device's offer starts with the release after the
-// takeover, from release 2 to most. With fixed, only a device's first offer is valid.
+// admit reports whether an offer is new and valid. A first device's offer starts with release 1. A replacement device's
+// offer starts with the release after the takeover, from release 2 to most. If fixed is true, only a device's first
+// offer is valid, and another one is a [Fork].
 func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fixed bool) (fresh bool, err error) {
 	least, known := 2, s.Kept.Peers[member]
 	if o.Epoch == 0 {
@@ -121,7 +122,8 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 	return err == nil, err
 }
 
-// Holds returns the offer of a member that is in use, and the number of its device, counted from 1; 0 for none.
+// Holds returns the latest offer that this member holds of a member, and the number of the device that made the offer,
+// counted from 1. If there is no offer, device is 0.
 func (s *Secrets) Holds(l *Log, member string) (device uint8, o signed.Statement) {
 	if s.Kept == nil {
 		return 0, o

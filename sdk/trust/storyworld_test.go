@@ -26,7 +26,7 @@ type world struct {
 	names   []string
 	logs    []*trust.Log
 	bad     []bool
-	cut     map[[2]int]bool // dropped edges, in both directions
+	cut     map[[2]int]bool // dropped edges, the lower member first
 	split   int             // the release from which malicious members equivocate; 0 for never
 	queue   []parcel
 	proof   []map[int]bool // by member: the members against which it has evidence

@@ -15,8 +15,8 @@ import (
 // frameVersion is the only version of frames that this package writes and reads.
 const frameVersion = 1
 
-// Protocol is the version of the protocol between nodes, sent in each [Hello]. Version 2 requires signed releases and
-// proof of claims.
+// Protocol is the version of the protocol between nodes, sent in each [Hello]. Version 2 requires that nodes sign their
+// releases and prove what they claim about other nodes' releases.
 const Protocol = 2
 
 // Heartbeat is the frame of a node that has no other message, an empty map. Do not change it.
@@ -32,17 +32,17 @@ func IsQuestion(frame []byte) bool {
 
 const maxRound = math.MaxInt32
 
-// MaxDim is the highest dimension of a [Codec]. Its frames take 1 GiB.
+// MaxDim is the highest dimension of a [Codec]. A frame of this dimension takes up to 1 GiB.
 const MaxDim = 1 << 28
 
-// maxField bounds each field of [admm.Signed] except Other, in bytes. maxSigned bounds their sum in one frame, without
-// offer, stops, digests and relayed statements.
+// maxField is the largest length, in bytes, of each of the fields Own, Proof, Countersign and Known of [admm.Signed].
+// maxSigned is the largest total length of Own, Proof, Other and Countersign in one frame.
 const (
 	maxField  = 256
 	maxSigned = 2*signed.Size + signed.MaxEarlier
 )
 
-// frameRoom is the size of a frame without the numbers of its vector or grid.
+// frameRoom is an upper bound, in bytes, on the size of a frame without the numbers of its vector or grid.
 const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
 
 // MaxFrame returns an upper bound, in bytes, of every [Hello] and every frame of dimension dim in 1..MaxDim: four bytes
@@ -181,7 +181,7 @@ func (f *frame) checkSigned() error {
 }
 
 // Codec encodes and decodes the frames of one run, all of one dimension, and holds the compression's work space. One
-// goroutine may call Append while another calls Decode, but two must not call the same method at once.
+// goroutine may call Append while another calls Decode, but two goroutines must not call the same method at once.
 type Codec struct {
 	dim int
 	enc packer

@@ -3,8 +3,8 @@
 //
 // Each of the three is one map in deterministic CBOR (RFC 8949, section 4.2.1) with small integer keys. Vectors are
 // byte strings, which frames compress if that makes them shorter. Byte planes shorten noisy floats by a factor of 1.15
-// to 1.2. A release on a grid is Rice coded. The code is within 3 % of the entropy from dimension 10,000 on, and within
-// 6 % from dimension 300 on and for a grid as coarse as the noise.
+// to 1.2. A release on a grid is Rice coded. The code is at most 3 % longer than the entropy from dimension 10,000 on,
+// and at most 6 % longer from dimension 300 on or if the grid is as coarse as the noise.
 //
 // The encoding depends on the message alone. Decoding trusts nothing: the dimension is known in advance and bounds
 // every length before an allocation. It rejects bytes that an encoder of this package would not write, except that a

@@ -80,7 +80,7 @@ func zigzag(x int32) uint32 { return uint32(x)<<1 ^ uint32(x>>31) }
 func unzigzag(z uint32) int32 { return int32(z>>1) ^ -int32(z&1) }
 
 // riceParameter returns the lowest parameter with the shortest code of g, and the length of that code in bits. It first
-// tries a parameter that fits the mean, so that riceBits stops early for most others.
+// tries a parameter that fits the mean, so that riceBits stops early for most of the other parameters.
 func riceParameter(g []int32) (k uint, least int) {
 	var sum uint64
 	for _, x := range g {
@@ -175,7 +175,7 @@ func (w *bitWriter) bytes() []byte {
 	return w.dst
 }
 
-// bitReader reads bits from b. Beyond the end it returns zeros, which rest reports.
+// bitReader reads bits from b. Beyond the end of b it returns zeros, and rest then returns an error.
 type bitReader struct {
 	b   []byte
 	at  int // bytes read, including zeros beyond the end of b

@@ -263,8 +263,8 @@ func TestDecodeRefusesPackedOfOtherDimension(t *testing.T) {
 	}
 }
 
-// A frame makes a codec allocate at most what its dimension requires. After that, a malformed frame allocates at most
-// 64 KiB.
+// The first valid frame makes a codec allocate at most what its dimension requires. After that, a malformed frame makes
+// it allocate at most 64 KiB.
 func TestBombs(t *testing.T) {
 	const dim = 1 << 20
 	c := newCodec(t, dim)
@@ -300,7 +300,7 @@ func allocated(do func()) uint64 {
 }
 
 // Frames with random errors do not make Decode panic or allocate much, and accepted frames survive a second round trip.
-// The test tries 100,000 with SPADE_LONG, otherwise a quarter, or WIRE_MUTATIONS of them.
+// The test tries 100,000 frames with SPADE_LONG, otherwise a quarter of that, or as many as WIRE_MUTATIONS says.
 func TestMutations(t *testing.T) {
 	count := 25_000 * trials()
 	if s := os.Getenv("WIRE_MUTATIONS"); s != "" {

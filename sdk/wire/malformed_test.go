@@ -338,7 +338,7 @@ func TestFieldsOfKinds(t *testing.T) {
 		{admm.Start, 9, []int{7, 10}, []int{12, 17, 18}},
 		{admm.Question, 10, []int{19}, []int{13}},
 	} {
-		// try decodes and encodes a frame of exactly these fields, and expects an error with want, or none for "".
+		// try decodes and encodes a frame of these fields. The error must contain want; an empty want means no error.
 		try := func(keys []int, want string, decodeOnly bool) {
 			t.Helper()
 			name := fmt.Sprintf("%s with %v", kind.kind, keys)

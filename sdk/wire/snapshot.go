@@ -24,10 +24,11 @@ const (
 type Snapshot struct {
 	Fleet  [32]byte // SHA-256 of the fleet file's canonical form
 	Member string   // owner of the state: 1 to 64 bytes of UTF-8
-	Build  string   // version of the arithmetic that made it: 1 to 64 bytes of UTF-8
+	Build  string   // version of the arithmetic that computed the state: 1 to 64 bytes of UTF-8
 
-	// State is the machine's state. Peers stores its neighbors by name: DecodeSnapshot sets their numbers to 0. State.X
-	// has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in epoch 0.
+	// State is the machine's state. Peers stores the names of its neighbors instead of their numbers, which
+	// DecodeSnapshot sets to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in
+	// epoch 0.
 	State admm.State
 	Peers []Peer // peers of the edges of State, in the same order; nil if there are none
 
@@ -131,7 +132,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	return appendItem(dst, &e)
 }
 
-// limits is a number with its limits.
+// limits is a number, its name in errors, and the least and the greatest value that are allowed.
 type limits struct {
 	name      string
 	n, lo, hi int64

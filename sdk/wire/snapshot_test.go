@@ -147,8 +147,8 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	}
 }
 
-// A snapshot can be as long as MaxSnapshot except for a few bytes of heads. MaxSnapshot is the highest int if the bound
-// does not fit an int.
+// The longest snapshot is only a few bytes of heads shorter than MaxSnapshot. MaxSnapshot returns the highest int if
+// its bound does not fit an int.
 func TestMaxSnapshot(t *testing.T) {
 	c := largeSnapshot(20_000, 3, 70_000)
 	c.Member, c.Build = strings.Repeat("m", 64), strings.Repeat("b", 64)
@@ -398,7 +398,7 @@ func TestDecodeSnapshotRefuses(t *testing.T) {
 	}
 }
 
-// DecodeSnapshot does not panic, and AppendSnapshot restores the bytes of what it accepts.
+// DecodeSnapshot does not panic. AppendSnapshot encodes an accepted snapshot to the bytes from which it was decoded.
 func FuzzDecodeSnapshot(f *testing.F) {
 	for _, m := range malformedSnapshots {
 		f.Add(m.b)

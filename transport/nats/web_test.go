@@ -112,7 +112,7 @@ func TestBrokenProxy(t *testing.T) {
 		want  []string
 	}{
 		{"407", say("HTTP/1.1 407 Who are you\r\n\r\n"), []string{named, "answers 407", "rejects the user"}},
-		{"403", say("HTTP/1.1 403 No\r\n\r\n"), []string{named, "answers 403", "it does not allow that"}},
+		{"403", say("HTTP/1.1 403 No\r\n\r\n"), []string{named, "answers 403", "the proxy does not allow the address"}},
 		{"garbage", say("220 mail.example ready\r\n"), []string{named, "is not an HTTP proxy"}},
 		{"echo", func(c net.Conn, head *http.Request) bool {
 			io.WriteString(c, "HTTP/1.1 403 "+head.Header.Get("Proxy-Authorization")+" "+secret+"\r\n\r\n")

@@ -49,7 +49,7 @@ func TestProxyThatRefuses(t *testing.T) {
 		want string
 	}{
 		"407":     {says("HTTP/1.1 407 Who are you\r\n\r\n"), "it rejects the user and the password"},
-		"403":     {says("HTTP/1.1 403 Forbidden\r\n\r\n"), "it does not allow that; its operator must"},
+		"403":     {says("HTTP/1.1 403 Forbidden\r\n\r\n"), "the proxy does not allow the address; its operator has to allow it"},
 		"502":     {says("HTTP/1.1 502 Bad Gateway\r\n\r\n"), "it cannot connect"},
 		"garbage": {says("220 mail ESMTP\r\n"), "is not an HTTP proxy: its answer"},
 		"nothing": {func(in net.Conn) error { time.Sleep(30 * time.Millisecond); return errors.New("") }, "closed the connection without an answer"},

@@ -42,7 +42,8 @@ func TestPhiloxAsm(t *testing.T) {
 	}
 }
 
-// paths returns the variants that this processor can run: AVX-512, other assembly, Go.
+// paths returns the variants that this processor can run: the assembly with AVX-512, the assembly without AVX-512, and
+// Go.
 func paths() (all []path) {
 	if wide {
 		all = append(all, path{true, true})

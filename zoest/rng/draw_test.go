@@ -115,7 +115,7 @@ func TestFloat64(t *testing.T) {
 	if got := chiSquare(count, nil); got > chiLimit(cells-1) {
 		t.Errorf("chi-square is %.1f, limit %.1f", got, chiLimit(cells-1))
 	}
-	// The ends: all bits clear and all bits set.
+	// The ends of the range: all bits clear and all bits set.
 	if s := (&Stream{n: 4}); s.Float64() != 0 {
 		t.Error("the least value is not 0")
 	}

@@ -21,8 +21,8 @@ func philox(c0, c1, c2, c3, k0, k1 uint32) (w0, w1, w2, w3 uint32) {
 	return c0, c1, c2, c3
 }
 
-// philox2 is philox on two counters with different first words. Interleaving them hides the latency of the
-// multiplications.
+// philox2 computes philox for two counters that differ only in the first word, a0 and b0. Interleaving the two hides
+// the latency of the multiplications.
 func philox2(a0, b0, c1, c2, c3, k0, k1 uint32) (w0, w1, w2, w3, v0, v1, v2, v3 uint32) {
 	a1, a2, a3, b1, b2, b3 := c1, c2, c3, c1, c2, c3
 	for range 10 {
@@ -38,7 +38,8 @@ func philox2(a0, b0, c1, c2, c3, k0, k1 uint32) (w0, w1, w2, w3, v0, v1, v2, v3 
 
 func pair(lo, hi uint32) uint64 { return uint64(lo) | uint64(hi)<<32 }
 
-// runGo fills dst, whose length is even, with the blocks of c and of the subsequent counters in its first word.
+// runGo fills dst with the blocks of successive counters: (c0, c1, c2, c3), then (c0+1, c1, c2, c3) and so on. A block
+// is two words of dst; len(dst) must be even.
 func runGo(dst []uint64, c0, c1, c2, c3, k0, k1 uint32) {
 	for ; len(dst) >= 4; dst = dst[4:] {
 		w0, w1, w2, w3, v0, v1, v2, v3 := philox2(c0, c0+1, c1, c2, c3, k0, k1)
@@ -51,8 +52,7 @@ func runGo(dst []uint64, c0, c1, c2, c3, k0, k1 uint32) {
 	}
 }
 
-// rowsGo stores, for each component, the block of the counter with the component in its second word. dst has two words
-// for each component.
+// rowsGo stores one block, two words of dst, for each component: that of the counter (c0, component, c2, c3).
 func rowsGo(dst []uint64, components []int, c0, c2, c3, k0, k1 uint32) {
 	for i, c := range components {
 		runGo(dst[2*i:2*i+2], c0, uint32(c), c2, c3, k0, k1)

@@ -25,7 +25,7 @@ const (
 	Fault                        // simulated faults
 	Start                        // the start of a model that must not start at zero
 	Walsh                        // the part common to the Walsh directions of a stage: signs and order
-	Adapter                      // the signs of a subspace; Component is the number of its matrix, Step that of a factor
+	Adapter                      // the signs of a subspace; Component is the number of a matrix, Step that of a factor
 )
 
 // Address identifies one stream of draws. Fields that a purpose does not use stay zero.

@@ -71,7 +71,7 @@ var (
 	Shrink   = Range{Min: 0, Max: 16}
 	// Step is for step sizes, smoothing radii and the weight of the penalty: positive float32 values.
 	Step = Range{Min: 0x1p-126, Max: math.MaxFloat32}
-	// Gain is a fraction of the stability limit, tau*beta*eta*mu*rho*lambda_N < 8/3.
+	// Gain is for tau*beta*eta*mu*rho*lambda_N as a fraction of its stability limit, 8/3.
 	Gain = Range{Min: 0, Max: 1, OpenMin: true, OpenMax: true}
 )
 
@@ -119,7 +119,7 @@ func (c Choice) Text(value int) ([]byte, error) {
 	return name, c.Parse(&value, name)
 }
 
-// Parse sets value to the one with the given name.
+// Parse sets *value to the index of the given name, or to 0 for an empty name. It fails if no value has the name.
 func (c Choice) Parse(value *int, name []byte) error {
 	i := slices.Index(c.Names, string(name))
 	if len(name) == 0 {

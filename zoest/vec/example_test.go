@@ -30,8 +30,8 @@ func Example() {
 	// |y|^2 = 25
 }
 
-// The order of a sum is part of the definition: 64 lanes of float32 within a block of 4096. A plain loop would lose all
-// the small numbers in the large first one; here only those in its own lane are lost.
+// The order of a sum is part of the definition: 64 lanes of float32 within a block of 4096. In a plain loop the large
+// first number would swallow all the small ones. Here it swallows only those in its own lane.
 func ExampleDot() {
 	x := make([]float32, 4096)
 	for i := range x {

@@ -77,8 +77,8 @@ const (
 	expMost  = 709.78
 )
 
-// expPoints are arguments over the whole range, near zero at every magnitude, and where the multiple of ln 2 in the
-// reduction changes; then the ends.
+// expPoints are arguments over the whole range, near zero at every magnitude, where the multiple of ln 2 in the
+// reduction changes, and at the ends of the range.
 func expPoints(n int) []float64 {
 	r := rand.New(rand.NewPCG(10, 11))
 	var xs []float64
@@ -95,8 +95,8 @@ func expPoints(n int) []float64 {
 	return xs
 }
 
-// logPoints are positive numbers of all magnitudes, including subnormals, close to 1, and where the reduction to
-// [sqrt(1/2), sqrt 2) changes; then the ends.
+// logPoints are positive numbers of all magnitudes, including subnormals, close to 1, where the reduction to
+// [sqrt(1/2), sqrt 2) changes, and at the ends of the range.
 func logPoints(n int) []float64 {
 	r := rand.New(rand.NewPCG(12, 13))
 	var xs []float64
@@ -111,7 +111,8 @@ func logPoints(n int) []float64 {
 		math.Nextafter(1, 0), math.Nextafter(1, 2), 0.5, 2, math.E, math.Sqrt2, math.Sqrt2/2)
 }
 
-// points is the number of arguments for the reference, which takes about ten microseconds each. SPADE_LONG selects all.
+// points is the number of arguments at which a test compares with the reference, which takes about ten microseconds for
+// each. It is largest with SPADE_LONG.
 func points() int {
 	switch {
 	case testing.Short():

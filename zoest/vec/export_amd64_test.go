@@ -41,7 +41,8 @@ func Variants() []Kernels {
 // Chosen names the variant that the exported functions use.
 func Chosen() string { return isaName[isa] }
 
-// Choose makes the exported functions use another variant, if there is a choice, and reports whether they do.
+// Choose makes the exported functions use the variant with the given name, if it is available, and reports whether they
+// now use it.
 func Choose(name string) bool {
 	for i, n := range isaName {
 		if n == name && i <= int(cpu.Best()) {

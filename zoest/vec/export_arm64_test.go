@@ -14,5 +14,6 @@ func Variants() []Kernels {
 // Chosen names the variant that the exported functions use.
 func Chosen() string { return "NEON" }
 
-// Choose makes the exported functions use another variant, if there is a choice, and reports whether they do.
+// Choose makes the exported functions use the variant with the given name, if it is available, and reports whether they
+// now use it.
 func Choose(name string) bool { return name == "NEON" }

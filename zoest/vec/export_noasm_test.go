@@ -8,5 +8,6 @@ func Variants() []Kernels { return []Kernels{Reference} }
 // Chosen names the variant that the exported functions use.
 func Chosen() string { return "Go" }
 
-// Choose makes the exported functions use another variant, if there is a choice, and reports whether they do.
+// Choose makes the exported functions use the variant with the given name, if it is available, and reports whether they
+// now use it.
 func Choose(name string) bool { return name == "Go" }

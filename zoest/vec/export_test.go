@@ -28,5 +28,5 @@ func added(perturb func(y, x []float32, mu float32, signs []uint64)) func(y []fl
 	return func(y []float32, a float32, signs []uint64) { perturb(y, y, a, signs) }
 }
 
-// SumSquares computes the exported function with a variant's Dot.
+// SumSquares returns the sum of x[i]*x[i], computed with Dot, as the exported function does.
 func (k *Kernels) SumSquares(x []float32) float64 { return k.Dot(x, x) }

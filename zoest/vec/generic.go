@@ -2,10 +2,10 @@ package vec
 
 import "math"
 
-// The kernels in Go are the definition of the assembly. A product that feeds a sum is converted first, which forbids
-// the compiler to fuse the two operations.
+// The kernels in Go define the results of the assembly. A product that feeds a sum is converted first, which forbids
+// the compiler from fusing the two operations.
 
-// The order of a reduction; see the package comment.
+// The block and lane sizes that fix the order of a reduction; see the package comment.
 const (
 	lanes = 64
 	block = 4096
@@ -21,7 +21,7 @@ func dotGo(x, y []float32) float64 {
 	return sum + float64(dotBlock(x, y))
 }
 
-// dotBlock reduces one block or less.
+// dotBlock returns the sum of x[i]*y[i] for at most one block of elements.
 func dotBlock(x, y []float32) float32 {
 	var acc [lanes]float32
 	used := min(len(x), lanes)
@@ -38,7 +38,8 @@ func dotBlock(x, y []float32) float32 {
 	return fold(&acc, used)
 }
 
-// fold adds up the first used lanes. An unused half holds +0 and no lane holds -0, so fold skips that half.
+// fold returns the sum of the first used lanes. The other lanes hold +0, and no lane holds -0. So fold skips a half
+// whose lanes are all unused, without changing a bit.
 func fold(acc *[lanes]float32, used int) float32 {
 	half := lanes / 2
 	for half >= used && half > 0 {
@@ -124,7 +125,8 @@ func signReplaceGo(a, v, abar []float32, c float32, signs []uint64, byB, byM flo
 	}
 }
 
-// signFoldGo is dotBlock with signs. A word of signs covers one element of each lane.
+// signFoldGo returns the sum of x[i]*s[i] for at most one block, in the order of dotBlock. A word of signs covers one
+// element of each lane.
 func signFoldGo(x []float32, signs []uint64) float32 {
 	var acc [lanes]float32
 	used := min(len(x), lanes)

@@ -32,9 +32,9 @@ func aligned(n, off int) (buf, v []float32) {
 	return buf, buf[first : first+n : first+n]
 }
 
-// Every variant gives the bits of the reference at every length and at every alignment of the first vector; the others
-// are aligned differently. Whole buffers are compared, including the memory around the vectors. The kinds of numbers
-// alternate.
+// Every variant gives the bits of the reference at every length and at every alignment of the first vector. The other
+// vectors are aligned differently from the first. Whole buffers are compared, including the memory around the vectors.
+// The kinds of numbers alternate.
 func TestVariantsAtEveryOffset(t *testing.T) {
 	lens := lengths()
 	if testing.Short() {

@@ -5,8 +5,9 @@ import (
 	"unsafe"
 )
 
-// Each function cuts the other slices to the length of the first, with a capacity that makes a shorter one panic, and
-// checks for overlaps where it writes. The Go code or assembly that it then calls does not check its slices.
+// Each function below cuts its other slices to the length of the first, in a slice expression that makes a shorter
+// slice panic. A function that writes also checks for overlaps. The Go code or assembly that it then calls checks
+// nothing.
 
 // Dot returns the sum of x[i]*y[i], each product rounded to float32, in the order of the package comment.
 func Dot(x, y []float32) float64 { return dot(x, y[:len(x):len(y)]) }
@@ -91,10 +92,11 @@ func SignReplace(a, v, abar []float32, c float32, signs []uint64, byB, byM float
 	signReplace(a, v, abar, c, signs[:SignWords(len(a)):len(signs)], byB, byM)
 }
 
-// The rows kernels process many short rows in one call. Row i has the i-th part of signs: SignWords words or more, the
-// same number for all rows.
+// The rows kernels process many short rows in one call. signs is divided into equal parts, one for each row. A part has
+// at least SignWords(row length) words; further words of a part are ignored.
 
-// SignPerturbRows sets each row of y, of the length of x, to x + mu*s: [SignPerturb]. y and x must not overlap.
+// SignPerturbRows applies [SignPerturb] to each row of y: it sets the row, of the length of x, to x + mu*s, with the
+// row's part s of signs. y and x must not overlap.
 func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
 	d, words := len(x), SignWords(len(x))
 	if len(y) == 0 {
@@ -113,7 +115,8 @@ func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
 	}
 }
 
-// SignReplaceRows is [SignReplace] for rows of a table with adjacent rows: row rows[i], of the length of v, with c[i].
+// SignReplaceRows applies [SignReplace] to rows of a table. The rows of the table are adjacent and have the length of
+// v. For each i in order, it replaces row number rows[i], with the factor c[i].
 func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32) {
 	d, words := len(v), SignWords(len(v))
 	abar, c = abar[:d:d], c[:len(rows)]
@@ -136,8 +139,8 @@ func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []
 	}
 }
 
-// SignFillRows sets rows of a table with adjacent rows to c[i]*s and adds each to sum: [SignScale] of row rows[i], of
-// the length of sum, and [SignAxpy] of sum.
+// SignFillRows sets rows of a table and adds each of them to sum. The rows of the table are adjacent and have the
+// length of sum. Row number rows[i] becomes c[i]*s, as by [SignScale], and sum grows by c[i]*s, as by [SignAxpy].
 func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64) {
 	d, words := len(sum), SignWords(len(sum))
 	c = c[:len(rows)]
@@ -162,8 +165,8 @@ func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64)
 	}
 }
 
-// DotRows stores in z[i] the product of x[i] and row rows[i] of a table, see [Dot]. It returns false and does nothing
-// if a row does not exist or a vector differs in length from the first.
+// DotRows stores in z[i] the dot product of x[i] and row number rows[i] of a table, in the order of [Dot]. Rows have
+// the length of x[0]. If a row does not exist, or an x[i] has another length, DotRows returns false and does nothing.
 func DotRows(z []float64, x [][]float32, table []float32, rows []int) bool {
 	x, rows = x[:len(z)], rows[:len(z)]
 	if len(z) == 0 {

@@ -25,7 +25,7 @@ func signFillRowsAVX512(table []float32, rows []int, sum, c []float32, signs []u
 //go:noescape
 func dotRowsAVX512(z []float64, x [][]float32, table []float32, rows []int)
 
-// sigmoidConst holds the other constants of [Exp] for the assembly.
+// sigmoidConst holds the constants of [Exp], except expCoeff, for the assembly.
 var sigmoidConst = [...]float64{log2e, 0.5, ln2Hi, ln2Lo, 1, expLeast}
 
 // sigmoids replaces the first numbers of z by their [Sigmoid] and returns how many it replaced: all with AVX-512, all
@@ -45,12 +45,12 @@ func sigmoids(z []float64) int {
 	return n
 }
 
-// sigmoidsAVX512 takes at least one number.
+// sigmoidsAVX512 replaces each number of z by its [Sigmoid]. len(z) must be at least 1.
 //
 //go:noescape
 func sigmoidsAVX512(z []float64, constants *[6]float64)
 
-// sigmoidsAVX2 takes numbers four at a time, at least once.
+// sigmoidsAVX2 replaces each number of z by its [Sigmoid]. len(z) must be a positive multiple of 4.
 //
 //go:noescape
 func sigmoidsAVX2(z []float64, constants *[6]float64)

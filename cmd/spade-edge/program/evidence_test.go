@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
-	"github.com/spade-dfl/spade-edge/sdk/monitor"
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 	"github.com/spade-dfl/spade-edge/sdk/state"
 	"github.com/spade-dfl/spade-edge/sdk/wire"
@@ -68,97 +66,59 @@ func (tr *trial) give(t *testing.T, member, lines string) {
 	tr.write(t, member+".state/journal.jsonl", journalOf(tr.file.Fleet, member, lines))
 }
 
-// verifies runs privacy -verify on a file of evidence with the trial's fleet file, and checks the exit code and the
-// output.
-func (tr *trial) verifies(t *testing.T, code int, file string, words ...string) {
-	t.Helper()
-	got, text := said("privacy", "-verify", tr.path(file), "-fleet", tr.path("fleet.json"))
-	if got != code {
-		t.Errorf("%s: exit code %d, want %d\n%s", file, got, code, text)
-	}
-	for _, w := range words {
-		if !strings.Contains(text, w) {
-			t.Errorf("%s: no %q in\n%s", file, w, text)
-		}
-	}
-}
-
 const doubleOfB = `evidence       "b" has signed two different releases of round 3: its device was copied or rolled back`
 
-// Evidence against a neighbor appears in status, of a running and of a stopped node, on the page and in the metrics,
-// and anyone can check it with privacy -verify. Evidence not signed by the member counts nowhere. Holding evidence is
-// no problem for a node.
+// Evidence against a neighbor appears in status, of a running and of a stopped node, and in the metrics, and anyone can
+// check it with privacy -verify. Evidence not signed by the member counts nowhere. It does not end the node.
 func TestEvidenceIsShown(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
 	tr := newTrial(t, "ab", nil)
 	tr.give(t, "a", tr.double(t, "b", "b", 3)+tr.double(t, "b", "a", 4))
-	want := []monitor.Evidence{{Member: "b", Round: 3}}
-
-	st := tr.statusJSON(t, "a")
-	if st.Running || st.Phase != monitor.Fresh || st.Fault != "" || !reflect.DeepEqual(st.Evidence, want) {
-		t.Errorf("not running: %+v", st)
+	shown := func() {
+		t.Helper()
+		tr.tells(t, "a", doubleOfB)
+		if _, out, _ := call("status", tr.path("a.json")); strings.Count(out, "evidence ") != 1 {
+			t.Errorf("forged evidence is shown:\n%s", out)
+		}
 	}
-	tr.tells(t, "a", doubleOfB)
-	if _, out, _ := call("status", tr.path("a.json")); strings.Contains(out, "round 4") {
-		t.Errorf("forged evidence is shown:\n%s", out)
-	}
-	tr.verifies(t, cli.ExitFailed, "a.state/journal.jsonl", doubleOfB+"; the signatures are good", "round 4", "it does not count: ",
-		"none of the member's keys")
+	shown()
 	var v privacy.Evidence
 	into(t, &v, cli.ExitFailed, "privacy", "-verify", tr.path("a.state/journal.jsonl"), "-fleet", tr.path("fleet.json"))
-	if all := v.Evidence; len(all) != 2 || !all[0].Verified || all[1].Verified || all[1].Fault == "" || all[0].Member != "b" {
+	if all := v.Evidence; len(all) != 2 || !all[0].Verified || all[1].Verified || !strings.Contains(all[1].Fault, "none of the member's keys") {
 		t.Errorf("%+v", all)
 	}
 	if code, text := said("privacy", "-verify", tr.path("a.state/journal.jsonl")); code != cli.ExitUsage || !strings.Contains(text, "-fleet is missing") {
 		t.Errorf("without the keys: exit code %d, %s", code, text)
 	}
-
 	a := start(t, "run", tr.path("a.json"), "-http", "127.0.0.1:0")
 	a.log.await(t, "waiting for")
-	if st := tr.statusJSON(t, "a"); !st.Running || !reflect.DeepEqual(st.Evidence, want) {
-		t.Errorf("running: %+v", st)
-	}
-	tr.tells(t, "a", doubleOfB)
-	page := a.pageAddress(t)
-	for path, words := range map[string]string{"status": `"evidence": [`, "metrics": "spade_edge_evidence{run=\"trial\",node=\"a\"} 1\n", "healthz": "", "": `id="evidence"`} {
-		if code, text := get(t, page+path); code != 200 || !strings.Contains(text, words) {
-			t.Errorf("/%s: code %d, no %q in %.2000s", path, code, words, text)
-		}
+	shown()
+	if _, text := get(t, a.pageAddress(t)+"metrics"); !strings.Contains(text, "spade_edge_evidence{run=\"trial\",node=\"a\"} 1\n") {
+		t.Errorf("metrics:\n%s", text)
 	}
 }
 
-// Evidence against the node itself ends it, and damaged evidence prevents its start. check reports both before.
+// Evidence against the node itself ends it, and damaged evidence prevents its start. status reports both before.
 func TestEvidenceAgainstOneself(t *testing.T) {
 	tr := newTrial(t, "ab", nil)
-	tr.give(t, "b", tr.double(t, "b", "a", 3))
-	if st := tr.statusJSON(t, "b"); st.Phase != monitor.Fresh || len(st.Evidence) > 0 {
-		t.Errorf("forged evidence counts: %+v", st)
-	}
-
-	tr.give(t, "b", tr.double(t, "b", "b", 3))
-	if st := tr.statusJSON(t, "b"); st.Phase != monitor.Damaged || !strings.Contains(st.Fault, sdk.ErrClone.Error()) || len(st.Evidence) != 1 {
-		t.Errorf("a double: %+v", st)
-	}
-	tr.verifies(t, cli.ExitDone, "b.state/journal.jsonl", doubleOfB)
-	if code, text := said("run", tr.path("b.json")); code != cli.ExitMismatch || !strings.Contains(text, sdk.ErrClone.Error()) {
-		t.Errorf("run: exit code %d, %s", code, text)
-	}
-
 	good := tr.double(t, "b", "b", 3)
-	for name, c := range map[string]struct{ lines, want string }{
-		"no JSON":        {good + "{\"member\":", "line 3"},
-		"another field":  {good + strings.Replace(good, `"round"`, `"turn"`, 1), `unknown field "turn"`},
-		"another round":  {strings.Replace(good, `"round":3`, `"round":4`, 1), "want two releases of round 4"},
-		"cut off":        {strings.Replace(good, `","second":"`, `00","second":"`, 1), "found 192 bytes, want 191"},
-		"an endless one": {good + strings.Repeat("x", 2<<20), "line 3: column 1: invalid character"},
+	for name, c := range map[string]struct {
+		lines string
+		code  int
+		want  string
+	}{
+		"a double":      {good, cli.ExitMismatch, sdk.ErrClone.Error()},
+		"no JSON":       {good + "{\"member\":", cli.ExitFailed, "line 3"},
+		"another field": {good + strings.Replace(good, `"round"`, `"turn"`, 1), cli.ExitFailed, `unknown field "turn"`},
+		"another round": {strings.Replace(good, `"round":3`, `"round":4`, 1), cli.ExitFailed, "want two releases of round 4"},
+		"cut off":       {strings.Replace(good, `","second":"`, `00","second":"`, 1), cli.ExitFailed, "found 192 bytes, want 191"},
+		"without end":   {good + strings.Repeat("x", 2<<20), cli.ExitFailed, "line 3: column 1: invalid character"},
 	} {
-		tr.give(t, "a", c.lines)
-		if st := tr.statusJSON(t, "a"); st.Phase != monitor.Damaged || !strings.Contains(st.Fault, c.want) {
-			t.Errorf("%s: %+v", name, st)
-		}
-		if code, text := said("run", tr.path("a.json")); code != cli.ExitFailed || !strings.Contains(text, c.want) {
-			t.Errorf("%s: run: exit code %d, %s", name, code, text)
+		tr.give(t, "b", c.lines)
+		tr.tells(t, "b", c.want)
+		if code, text := said("run", tr.path("b.json")); code != c.code || !strings.Contains(text, c.want) {
+			t.Errorf("%s: exit code %d, %s", name, code, text)
 		}
 	}
 }
@@ -178,7 +138,7 @@ func TestImpossibleReleaseIsEvidence(t *testing.T) {
 		want string
 	}{
 		"impossible":     {"b", 9e29, cli.ExitDone, "the signatures are good"},
-		"possible":       {"b", 3, cli.ExitFailed, "it does not count: an honest member may make this release 3"},
+		"possible":       {"b", 3, cli.ExitFailed, "it does not count: release 3 proves nothing: an honest member could have sent it"},
 		"by another one": {"a", 9e29, cli.ExitFailed, "it does not count: "},
 	} {
 		key, _ := tr.signedBy(t, c.by)
@@ -198,6 +158,9 @@ func TestImpossibleReleaseIsEvidence(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		tr.write(t, "shown.jsonl", string(text))
-		tr.verifies(t, c.code, "shown.jsonl", "what was found; "+c.want)
+		code, said := said("privacy", "-verify", tr.path("shown.jsonl"), "-fleet", tr.path("fleet.json"))
+		if code != c.code || !strings.Contains(said, "what was found; "+c.want) {
+			t.Errorf("%s: exit code %d, %s", name, code, said)
+		}
 	}
 }

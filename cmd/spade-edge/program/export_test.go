@@ -2,9 +2,6 @@ package program
 
 import (
 	"encoding/binary"
-	"fmt"
-	"math"
-	"os"
 	"strings"
 	"testing"
 
@@ -21,28 +18,4 @@ func TestNPYHeader(t *testing.T) {
 	if got, want := string(cli.NpyHeader(6)), "\x93NUMPY\x01\x00v\x00{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }"; !strings.HasPrefix(got, want) || len(got) != 128 {
 		t.Errorf("header %q", got)
 	}
-}
-
-// readNPY reads a one-dimensional '<f4' file of format 1.0 as strictly as NumPy does.
-func readNPY(t *testing.T, path string) []float32 {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(b) < 10 || string(b[:8]) != "\x93NUMPY\x01\x00" {
-		t.Fatalf("magic %q", b[:min(10, len(b))])
-	}
-	end := 10 + int(binary.LittleEndian.Uint16(b[8:]))
-	header := string(b[10:end])
-	var n int
-	if _, err := fmt.Sscanf(header, "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }", &n); err != nil || end%64 != 0 || header[len(header)-1] != '\n' ||
-		strings.TrimLeft(header[strings.Index(header, "}")+1:], " ") != "\n" || len(b) != end+4*n {
-		t.Fatalf("header %q, %d bytes for %d numbers: %v", header, len(b)-end, n, err)
-	}
-	x := make([]float32, n)
-	for i := range x {
-		x[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[end+4*i:]))
-	}
-	return x
 }

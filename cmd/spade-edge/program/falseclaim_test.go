@@ -209,5 +209,3 @@ func (a *adversary) forge(msg admm.Message) admm.Message {
 	*told = msg
 	return msg
 }
-
-func allOf(d int, x float32) []float32 { return slices.Repeat([]float32{x}, d) }

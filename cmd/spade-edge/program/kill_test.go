@@ -14,11 +14,24 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
+// count returns how often to try something: as often as an environment variable says, or few times.
+func count(t *testing.T, variable string, few int) int {
+	t.Helper()
+	if s := os.Getenv(variable); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	return few
+}
+
 // killed runs fleets of clinics, one after the other, and kills their processes at random moments up to pause apart:
 // at most 100 times per fleet, and want times in total with SPADE_LONG, otherwise want/20 times but at least eight, at
 // most 20 in short mode and under the race detector, or SPADE_KILLS times. It adds env to the processes' environment.
-// prepare may alter a fleet's files before it starts, and change the fleet; check judges the fleet after all nodes
-// ended normally.
+// prepare, unless nil, may alter a fleet's files before it starts, and change the fleet; check judges the fleet after
+// all nodes ended normally.
 func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor),
 	change ...func(f *sdk.Fleet)) {
 	t.Helper()
@@ -31,49 +44,39 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, prepare f
 	if testing.Short() || raceDetector {
 		want = min(want, 20)
 	}
-	if s := os.Getenv("SPADE_KILLS"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want = n
-	}
+	want = count(t, "SPADE_KILLS", want)
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
-	began := time.Now()
 	var kills, first, last, runs int
-	for ; kills < want; runs++ {
+	for ; kills < want && !t.Failed(); runs++ {
 		tr := newClinics(t, 10, 4, change...)
-		prepare(tr)
+		if prepare != nil {
+			prepare(tr)
+		}
 		w := newSupervisor(t, tr, env...)
 		w.run(t, &chance, min(100, want-kills), pause)
 		check(w)
 		kills, first, last = kills+w.kills, first+w.first, last+w.last
-		if t.Failed() || kills%1000 < w.kills {
-			t.Logf("%d kills in %d runs after %v", kills, runs+1, time.Since(began))
-		}
-		if t.Failed() {
-			return
-		}
 	}
-	t.Logf("%d kills in %d runs, %d of them before a node's first release and %d after its last, in %v", kills, runs,
-		first, last, time.Since(began))
+	t.Logf("%d kills in %d runs, %d of them before a node's first release and %d after its last", kills, runs, first, last)
 	if want >= 200 && (first == 0 || last == 0) {
 		t.Error("the first round and the last have not been hit")
 	}
 }
+
+var seeded = []string{seededNoise + "=1"}
 
 // Eight processes are killed at random moments, also in their first round and after their last: 10 times (200 with
 // SPADE_LONG, manually SPADE_KILLS=10000). All releases and final models equal those of the undisturbed run, bit for
 // bit.
 func TestKilledNodes(t *testing.T) {
 	t.Parallel()
-	killed(t, 200, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) { w.checkModels(t) })
+	killed(t, 200, 100*time.Millisecond, seeded, nil, func(w *supervisor) { w.checkModels(t) })
 }
 
 // The same with pairwise noise, from secrets on which the processes agreed; no private key remains on disk at the end.
 func TestKilledNodesSharedNoise(t *testing.T) {
 	t.Parallel()
-	killed(t, 100, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) {
+	killed(t, 100, 100*time.Millisecond, seeded, nil, func(w *supervisor) {
 		w.checkModels(t)
 		left, err := filepath.Glob(w.path("*.state/secrets*")) // a node killed at its end may keep its offers
 		for _, path := range left {
@@ -92,7 +95,7 @@ func TestKilledNodesSharedNoise(t *testing.T) {
 func TestKilledNodesRobust(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
-	killed(t, 100, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) { w.checkModels(t) },
+	killed(t, 100, 100*time.Millisecond, seeded, nil, func(w *supervisor) { w.checkModels(t) },
 		func(f *sdk.Fleet) {
 			f.Method.Robust = 1
 			for i, a := range f.Members {
@@ -108,7 +111,7 @@ func TestKilledNodesRobust(t *testing.T) {
 func TestKilledNodesTracking(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
-	killed(t, 40, 100*time.Millisecond, []string{seededNoise + "=1"}, func(*trial) {}, func(w *supervisor) { w.checkModels(t) },
+	killed(t, 40, 100*time.Millisecond, seeded, nil, func(w *supervisor) { w.checkModels(t) },
 		func(f *sdk.Fleet) {
 			f.Method.Estimator, f.Method.Directions = sdk.EstimatorTracking, zoest.Walsh
 			f.Method.Momentum = 0.8
@@ -120,7 +123,7 @@ func TestKilledNodesBadNetwork(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
 	var proxies []*proxy
-	killed(t, 30, time.Second/2, []string{seededNoise + "=1"}, func(tr *trial) {
+	killed(t, 30, time.Second/2, seeded, func(tr *trial) {
 		for _, m := range tr.file.Members {
 			listen := strings.TrimSuffix(strings.TrimPrefix(m.Addresses[0], "wss://"), "/")
 			p := newProxy(t, listen, len(proxies))
@@ -145,5 +148,5 @@ func TestKilledNodesBadNetwork(t *testing.T) {
 func TestKilledNodesReleaseOnce(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
-	killed(t, 40, 100*time.Millisecond, nil, func(*trial) {}, func(w *supervisor) { w.checkReleases(t, nil) })
+	killed(t, 40, 100*time.Millisecond, nil, nil, func(w *supervisor) { w.checkReleases(t, nil) })
 }

@@ -36,16 +36,6 @@ func (tr *trial) givenTask(t *testing.T) {
 	}
 }
 
-// inBothUnits runs a test once for each unit of privacy, and passes it the change that sets the unit in a fleet.
-func inBothUnits(t *testing.T, test func(t *testing.T, change ...func(f *sdk.Fleet))) {
-	for unit, change := range map[sdk.Unit][]func(f *sdk.Fleet){sdk.UnitClient: nil, sdk.UnitRecord: {perRecord}} {
-		t.Run(unit.String(), func(t *testing.T) {
-			t.Parallel()
-			test(t, change...)
-		})
-	}
-}
-
 // Eight processes of a fleet with record-level privacy are killed at random moments. The models equal those of the
 // undisturbed run, bit for bit, with local and with pairwise noise.
 func TestKilledNodesOfRecords(t *testing.T) {

@@ -195,6 +195,7 @@ func search(t *testing.T, flags []string, bad int) (worst string) {
 // attacks cost the others at most 1.5 points compared with leaving the member out; without a bound, a plain drag costs
 // most of their accuracy.
 func TestBoundProtectsRecords(t *testing.T) {
+	t.Parallel()
 	seeds := 2
 	if os.Getenv("SPADE_LONG") != "" {
 		seeds = 8

@@ -51,7 +51,7 @@ func TestTranscripts(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"await": await, "edit": edit, "ports": ports, "wrong": wrong,
-			"exits": exits, "field": field, "is": is, "proxy": proxy, "trouble": trouble,
+			"exits": exits, "field": field, "is": is, "proxy": proxy, "signal": signal, "trouble": trouble,
 		},
 	})
 }

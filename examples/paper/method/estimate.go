@@ -67,6 +67,11 @@ func (e *estimator) turn() { e.dirs.Fill(e.signs) }
 // loss asks for the loss of a sample at x + mu*u, where u is the last direction drawn.
 func (e *estimator) loss(x []float32, mu float32, sample int) (float64, error) {
 	vec.SignPerturb(e.point, x, mu, e.signs)
+	return e.ask(sample)
+}
+
+// ask asks for the loss of a sample at e.point.
+func (e *estimator) ask(sample int) (float64, error) {
 	e.queries++
 	f, err := e.w.Clients[e.client].Oracle.Loss(e.ctx, e.point, sample)
 	if err != nil {

@@ -61,6 +61,7 @@ type Param struct {
 type Spent struct {
 	Queries int64 // losses asked for, by all clients
 	Scalars int64 // numbers sent, by all clients and the server
+	Served  int64 // of them by the server; only methods that send scalars alone count it
 }
 
 // Method is one contender.

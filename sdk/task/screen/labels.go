@@ -9,28 +9,28 @@ import (
 
 const (
 	shuffles  = 499
-	chance    = 15   // labels are suspicious if at least so many shuffles do as well: 3 of 100
-	mostRows  = 5000 // maximum number of rows; more are sampled at even distances
-	mostWide  = 1000 // columns; wider data is not judged
-	leastRare = 8    // least number of samples of the rarer side for which labels are judged
+	chance    = 15   // labels are suspicious if at least this many shuffles, 3 of 100, do as well
+	mostRows  = 5000 // maximum number of rows used; of more rows, this many at even distances are used
+	mostWide  = 1000 // maximum number of columns; wider data is not judged
+	leastRare = 8    // least number of rows in the class, and outside it, for which labels are judged
 )
 
 // Relation compares how strongly the columns are related to the most frequent class (or to a half of the range of a
 // target) and to shuffled labels. It is a permutation test on the sum of squared correlations (Goeman et al., "A
-// global test for groups of genes", 2004). It finds 97 of 100 cases of shuffled labels, whatever the data. Labels
-// almost unrelated to the columns are suspicious, too.
+// global test for groups of genes", 2004). It finds 97 of 100 cases of shuffled labels, whatever the data. Correct
+// labels that are almost unrelated to the columns are suspicious, too.
 type Relation struct {
 	Class    string `json:"class"`
-	Rare     int    `json:"rare"`     // rows of the rarer side; too few are not judged
+	Rare     int    `json:"rare"`     // rows in Class or outside Class, whichever are fewer
 	Shuffles int    `json:"shuffles"` // 0 if there was no test
 	AsGood   int    `json:"as_good"`  // shuffles that relate to the columns at least as strongly as the labels
 }
 
-// Chance reports whether the labels may have been shuffled.
+// Chance reports whether the relation may be chance: the labels may have been shuffled.
 func (r *Relation) Chance() bool { return r.AsGood >= chance }
 
 // Related measures the relation of the columns and the label, and adds a suspicion if it may be chance. It uses one
-// row of each person. It returns nil for data with too many columns.
+// row of each person. It returns nil if the data has more than 1000 columns.
 func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 	if d.Dim > mostWide {
 		return nil
@@ -64,7 +64,8 @@ func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 	return rel
 }
 
-// rows returns standardized columns, with missing cells at the mean, and whether each row is of a class.
+// rows returns the columns, standardized and with missing cells at the mean, and for each row 1 if it is of the class
+// and 0 if not.
 func rows(d *task.Data, class int) (x [][]float64, y []int) {
 	mean, sd := make([]float64, d.Dim), make([]float64, d.Dim)
 	for j := range mean {

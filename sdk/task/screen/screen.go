@@ -12,7 +12,7 @@ import (
 // The kinds of [Suspicion].
 const (
 	Sentinel = "sentinel" // a number far from all others occurs repeatedly: it may stand for a missing value
-	Unit     = "unit"     // all values are off by about the same factor
+	Unit     = "unit"     // all values differ from the expected ones by about the same factor
 	Far      = "far"      // most values are far from the expected ones
 	Swapped  = "swapped"  // each of two columns would fit in place of the other
 	Constant = "constant" // every row has the same value
@@ -22,11 +22,11 @@ const (
 
 const (
 	fewest   = 10  // least number of present values for which a column is judged
-	repeated = 3   // least number of occurrences of a sentinel
-	apart    = 3.5 // least distance of a sentinel from the middle of the other values, in spreads
+	repeated = 3   // least number of times that a sentinel occurs
+	apart    = 3.5 // least distance of a sentinel from the median of the other values, in units of their spread
 	far      = 3   // least distance of a suspicious median from the expected mean, in deviations
-	close    = 1.5 // greatest distance of a swapped median from the expected mean of the other column, in deviations
-	strange  = 4   // least distance of a strange single value from the mean, in deviations
+	close    = 1.5 // greatest distance of a swapped median from the other column's expected mean, in deviations
+	strange  = 4   // least distance of a strange single value from the expected mean, in deviations
 )
 
 // Report describes a table and what is suspicious about it.
@@ -54,21 +54,21 @@ type Column struct {
 	Mean       float64 `json:"expected_mean,omitempty"`
 	Std        float64 `json:"expected_std,omitempty"` // 0 if nothing is expected
 
-	values []float64 // present values without sentinels, sorted
+	values []float64 // the values that are neither missing nor sentinels, sorted
 }
 
 // Suspicion is a possible error in a column or in the label.
 type Suspicion struct {
 	Kind    string `json:"kind"`
 	Column  string `json:"column"`
-	Count   int    `json:"count"`   // affected values
+	Count   int    `json:"count"`   // number of affected values
 	Example string `json:"example"` // a value
 	Text    string `json:"text"`    // what was found and what was expected, for people
 }
 
 // Table checks samples as [task.Recipe.Raw] returns them. own says that the recipe was fitted on these samples, so
-// there are no expected values. unknown counts the values that are not a category, by column and value; it may be nil.
-// Table does not change the data.
+// that there is nothing to compare with. unknown has the number of times that a value which is not a category occurs,
+// by column and value; it may be nil. Table does not change the data.
 func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *Report {
 	p := &Report{Rows: d.Len(), Suspicions: []Suspicion{}}
 	if r.Target == nil {
@@ -105,9 +105,9 @@ func classes(d *task.Data) []int {
 	return counts
 }
 
-// Among compares the tables of several sites that have no expected values. It compares each column of numbers with the
-// medians of the same column at the other sites, if at least two of them have enough values. The reports must be of one
-// recipe.
+// Among compares several sites with each other, for a task without expected values. It compares each column of numbers
+// with the medians of the same column at the other sites, if at least two of these sites have enough values. It adds
+// suspicions to the reports, which must be for the same recipe.
 func Among(all []*Report) {
 	for i, p := range all {
 		for k := range p.Columns {
@@ -126,7 +126,7 @@ func Among(all []*Report) {
 	}
 }
 
-// column reads a column of a file from its numbers or categories, which start at index at.
+// column describes a column of the file. Its number, or its first category, is column at of d.
 func column(c task.Column, d *task.Data, at int) Column {
 	out, counts := Column{Name: c.Name}, make([]int, len(c.Categories))
 	for i := range d.Len() {
@@ -157,8 +157,8 @@ func (p *Report) add(kind, column string, count int, example, format string, arg
 	p.Suspicions = append(p.Suspicions, Suspicion{kind, column, count, example, fmt.Sprintf(format, args...)})
 }
 
-// alone checks a column by itself. It finds numbers at either end that occur repeatedly and far from all others, and
-// then whether all others are equal.
+// alone checks a column by itself. It looks for sentinels, which are smallest or largest numbers that occur repeatedly
+// and are far from all others, and then checks whether all other values are equal.
 func (p *Report) alone(c *Column) {
 	present := p.Rows - c.Missing
 	for len(c.values) >= fewest && c.values[0] < c.values[len(c.values)-1] {
@@ -192,8 +192,9 @@ func (p *Report) alone(c *Column) {
 	}
 }
 
-// isSentinel reports whether at, which occurs count times at one end of a column, is a sentinel. rest has the other
-// values, sorted. The gap between at and rest must be wider than all gaps in rest except those of a few outliers.
+// isSentinel reports whether the number at, the smallest or largest of a column, which occurs count times, is a
+// sentinel. rest has the other values, sorted. The gap between at and rest must be wider than all gaps within rest,
+// except those next to a few outliers.
 func isSentinel(at float64, count int, rest []float64) bool {
 	if count < repeated || len(rest) < fewest || rest[0] == rest[len(rest)-1] {
 		return false
@@ -206,7 +207,8 @@ func isSentinel(at float64, count int, rest []float64) bool {
 	return gap > s && gap > widest && math.Abs(at-quantile(rest, 0.5)) > apart*s
 }
 
-// off returns the distance of a value from the expected mean, in deviations; 0 if nothing is expected.
+// off returns the distance of a value from the expected mean, in expected standard deviations; 0 if nothing is
+// expected.
 func (c *Column) off(x float64) float64 {
 	if c.Std == 0 {
 		return 0
@@ -218,8 +220,8 @@ func (c *Column) isFar() bool { return len(c.values) >= fewest && c.off(quantile
 
 func (c *Column) expected() string { return short(c.Mean) + " ± " + short(c.Std) }
 
-// compare checks the columns that are far from the expected values. Two such columns may be swapped. A column may be in
-// another unit if one factor brings both its middle and its spread to the expected values.
+// compare checks the columns that are far from the expected values. Two such columns may be swapped. A column may be
+// in another unit if multiplying it by one factor gives both the expected mean and the expected spread.
 func (p *Report) compare() {
 	swapped := map[string]bool{}
 	for i := range p.Columns {
@@ -265,9 +267,9 @@ func (p *Report) partner(c *Column, m float64) (best *Column) {
 	return best
 }
 
-// Strange reports columns in which at least one value in a thousand is far from the data that the recipe was fitted on:
-// for such rows the model guesses. It returns one suspicion for each column. The example is the first such value, with
-// the number of its row, from 1.
+// Strange reports columns in which at least one value in a thousand is far from the data that the recipe was fitted
+// on. For such rows the model's predictions are guesses. It returns one suspicion for each column. The example is the
+// first such value, with the number of its row, from 1.
 func Strange(r *task.Recipe, d *task.Data) (found []Suspicion) {
 	p, at := Report{}, 0
 	for _, c := range r.Columns {
@@ -296,7 +298,7 @@ func quantile(sorted []float64, q float64) float64 {
 	return below + float64((sorted[min(int(at)+1, len(sorted)-1)]-below)*(at-math.Floor(at)))
 }
 
-// spread returns the standard deviation of sorted values, or, if larger, the deviation of a normal variable with their
+// spread returns the standard deviation of sorted values or, if larger, that of a normal variable with the same
 // quartiles.
 func spread(sorted []float64) float64 {
 	mean, square := 0.0, 0.0

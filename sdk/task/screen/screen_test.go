@@ -21,7 +21,7 @@ const shared = "../../../../shared/data"
 
 var hospitals = []string{"cleveland", "hungarian", "switzerland", "va"}
 
-// agreed is the task of examples/hospital, from a table that describes no real person.
+// agreed returns the recipe of examples/hospital, which was fitted on a table that describes no real person.
 func agreed(t *testing.T) *task.Recipe {
 	t.Helper()
 	r, err := task.Fit(task.Spec{
@@ -88,7 +88,7 @@ func write(t *testing.T, rows [][]string) string {
 	return path
 }
 
-// look screens rows by a recipe, like the command check.
+// look screens rows with a recipe, as the command check does.
 func look(t *testing.T, r *task.Recipe, rows [][]string, labels bool) (*screen.Report, *screen.Relation) {
 	t.Helper()
 	path := write(t, rows)
@@ -119,7 +119,8 @@ func kinds(p *screen.Report) (all []string) {
 	return all
 }
 
-// The unmodified files of four hospitals raise no suspicion; with one error each, exactly that error is found.
+// The unmodified files of four hospitals raise no suspicion; after one error is put into a file, exactly that error is
+// found.
 func TestHospitals(t *testing.T) {
 	r := agreed(t)
 	for _, name := range hospitals {
@@ -146,7 +147,7 @@ func TestHospitals(t *testing.T) {
 				want = "unknown " + c
 			case present == 0:
 				want = "constant " + c
-			case present < 10: // more sentinels than values
+			case present < 10: // more sentinels than other values
 				want = "far " + c
 			}
 			bad("-9 in "+c, func(i int, row []string) {
@@ -175,7 +176,7 @@ func TestHospitals(t *testing.T) {
 		if os.Getenv("SPADE_LONG") != "" {
 			shuffles = 20
 		}
-		for seed := range uint64(shuffles) { // 97 of 100 are found
+		for seed := range uint64(shuffles) { // of 100 shuffled files, 97 are found
 			rows := copied(clean)
 			rand.New(rand.NewPCG(seed, 1)).Shuffle(len(rows)-1, func(i, j int) {
 				rows[i+1][13], rows[j+1][13] = rows[j+1][13], rows[i+1][13]
@@ -200,7 +201,7 @@ func count(rows [][]string, at int) (n int) {
 	return n
 }
 
-// Swiss cholesterol is 0 in the original file: that hospital's marker of a missing value.
+// In the original file, cholesterol is 0 for all patients of the Swiss hospital: 0 is its marker of a missing value.
 func TestUntidied(t *testing.T) {
 	r := agreed(t)
 	rows := hospital(t, "switzerland")
@@ -214,7 +215,8 @@ func TestUntidied(t *testing.T) {
 	}
 }
 
-// If every other row of a data set is public, the rest raises no suspicion, nor does the whole alone.
+// With a recipe fitted on every other row of a data set, the remaining rows raise no suspicion. Without expected
+// values, the whole data set raises none either.
 func TestNoFalseAlarm(t *testing.T) {
 	for file, s := range map[string]task.Spec{
 		"../../../examples/patients.csv": {Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}},
@@ -277,7 +279,8 @@ func table(n int, seed uint64, change func(i int, row []string)) [][]string {
 
 func nothing(int, []string) {}
 
-// Without an agreed task, several sites are compared with each other; one table suffices to find a sentinel.
+// Without a recipe from public data, Among compares several sites with each other. A sentinel is found even in a
+// single table.
 func TestAmong(t *testing.T) {
 	each := func(change func(i int, row []string)) []*screen.Report {
 		files := [][][]string{table(60, 1, nothing), table(60, 2, change), table(60, 3, nothing), table(60, 4, nothing)}
@@ -334,7 +337,7 @@ func TestAmong(t *testing.T) {
 	}
 }
 
-// Single values far from the data that a model was fitted on are reported with their row; missing ones are not.
+// Single values far from the data that a model was fitted on are reported with their row; missing values are not.
 func TestStrange(t *testing.T) {
 	path := write(t, table(60, 1, nothing))
 	r, err := task.Fit(task.Spec{Source: "csv:" + path, Label: "y", OneHot: []string{"ward"}, Missing: "mean"},
@@ -352,7 +355,7 @@ func TestStrange(t *testing.T) {
 	}
 }
 
-// A file may be empty except for broken lines, tiny, constant or full of extreme numbers: nothing panics.
+// Nothing panics if a file has only broken lines, is tiny or constant, or is full of extreme numbers.
 func TestOdd(t *testing.T) {
 	r, err := task.Fit(task.Spec{Source: "csv:" + write(t, table(60, 1, nothing)), Label: "y", OneHot: []string{"ward"}, Missing: "mean"},
 		task.ModelSpec{Name: task.SoftmaxModel}, "60 rows")
@@ -376,7 +379,8 @@ func TestOdd(t *testing.T) {
 	}
 }
 
-// A count whose largest value is rare, a column with a long tail and a capped one have no sentinel.
+// No sentinel is found in a column of counts whose largest value is rare, in a column with a long tail, and in a
+// column whose values are capped.
 func TestNoSentinel(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 1))
 	for name, value := range map[string]func(i int) string{

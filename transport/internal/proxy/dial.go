@@ -158,7 +158,7 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 			why = "it rejects the user and the password, or does not support Basic authentication"
 		}
 	case http.StatusForbidden, http.StatusMethodNotAllowed:
-		why = "it does not allow that; its operator must"
+		why = "the proxy does not allow the address; its operator has to allow it"
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		why, absent = "it cannot connect", true
 	default:

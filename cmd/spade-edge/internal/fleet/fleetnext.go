@@ -72,10 +72,14 @@ func (e *fleetEdit) start() (x []float32, err error) {
 	} else if x, err = readStart(f, "-from", e.from, e.note); err != nil {
 		return nil, err
 	}
-	if len(x) != f.Dim {
-		return nil, cli.Usage("-from %s has %d numbers, want the %d of the fleet's dim", e.from, len(x), f.Dim)
+	switch len(x) {
+	case f.Dim:
+		return x, nil
+	case f.Params():
+		return nil, cli.Usage("-from %s has the model's %d parameters, and this fleet trains the %d numbers of its adapter: want the "+
+			"state folder of a node", e.from, len(x), f.Dim)
 	}
-	return x, nil
+	return nil, cli.Usage("-from %s has %d numbers, want the %d of the fleet's dim", e.from, len(x), f.Dim)
 }
 
 // leastEpsilon is the smallest epsilon that -epsilon accepts.

@@ -159,7 +159,7 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 		return false, err
 	}
 	if used {
-		return false, fmt.Errorf("%q is running: stop it first (spade-edge stop %s). %w", n.node.Name, n.path, errSettled)
+		return false, fmt.Errorf("%q is running; stop it first (spade-edge stop %s): %w", n.node.Name, n.path, errSettled)
 	}
 	kept, err := state.ReadSnapshot(n.node.State)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && kept.Fleet != e.hash {

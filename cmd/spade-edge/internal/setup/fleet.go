@@ -33,6 +33,9 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	known := o.Known(dim, p.Samples)
 	known.Columns, known.Uneven = p.features()
 	known.Neighbors = fewest(p.Graph)
+	if f.Adapter != nil {
+		known.Moved = f.Adapter.Moved()
+	}
 	err := p.shareNoise(&known, f.Members)
 	if err != nil {
 		return err
@@ -179,9 +182,9 @@ func (p *Problem) Schedule() (graph.Schedule, error) {
 func CoversAll(f *sdk.Fleet) error {
 	p := f.Privacy
 	if all := p.Accounting.Epsilon(f.Total(f.Method.Rounds).All, p.Delta); p.LimitAll > 0 && all > p.LimitAll {
-		return fmt.Errorf("-limit-all %v: %w: against all other members together the %d rounds cost epsilon %s (%v) at delta %v; "+
-			"lower -epsilon or -rounds, or raise the limit (epsilon_limit_all in a fleet file)", p.LimitAll,
-			dpmech.ErrBudget, f.Method.Rounds, cli.EpsilonText(all), p.Accounting, p.Delta)
+		return fmt.Errorf("%d rounds: %w: against all other members together they cost epsilon %s (%v) at delta %v, and "+
+			"-limit-all is %v; lower -epsilon or -rounds, or raise the limit (epsilon_limit_all in a fleet file)",
+			f.Method.Rounds, dpmech.ErrBudget, cli.EpsilonText(all), p.Accounting, p.Delta, p.LimitAll)
 	}
 	return nil
 }

@@ -82,14 +82,20 @@ func TestEvidence(t *testing.T) {
 	}
 	for path, want := range map[string]string{"metrics": "spade_edge_evidence{run=\"trial\",node=\"a\"} 1\n",
 		"status": `"member": "b",`, "healthz": ""} {
-		resp, err := http.Get(address.FindString(log.String()) + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(resp.Body)
-		resp.Body.Close()
-		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(text), want) {
-			t.Errorf("/%s: %s, %v, no %q in\n%s", path, resp.Status, err, want, text)
+		for { // the page answers before the node has read its journal
+			resp, err := http.Get(address.FindString(log.String()) + path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err == nil && resp.StatusCode == http.StatusOK && strings.Contains(string(text), want) {
+				break
+			}
+			if ctx.Err() != nil {
+				t.Fatalf("/%s: %s, %v, no %q in\n%s", path, resp.Status, err, want, text)
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
 	}
 	var said logged

