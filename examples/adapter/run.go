@@ -33,7 +33,7 @@ const (
 	client = "each member's digits, epsilon 4, pairwise noise"
 )
 
-// fleet returns a fleet of eight members that have each digits each.
+// fleet returns a fleet of eight members. each is the number of digits per member.
 func (w way) fleet(privacy string, each int, seed uint64) (*sdk.Fleet, error) {
 	known := plan.Known{Open: true, Method: sdk.Method{Mu: admm.Schedule{w.mu}, Seed: seed}}
 	switch privacy {
@@ -52,8 +52,8 @@ func (w way) fleet(privacy string, each int, seed uint64) (*sdk.Fleet, error) {
 	return suggested(w.spec, each, known)
 }
 
-// suggested returns a fleet that trains the numbers of an adapter. Eight members form a complete graph, and each of
-// them has each digits. Package plan chooses the settings from known.
+// suggested returns a fleet that trains the numbers of an adapter. Eight members form a complete graph; each is the
+// number of digits per member. Package plan chooses the settings from known.
 func suggested(spec *adapter.Spec, each int, known plan.Known) (*sdk.Fleet, error) {
 	f := &sdk.Fleet{Run: "adapter", Dim: spec.Dim, Adapter: spec}
 	for i := range members {

@@ -85,8 +85,8 @@ func compareMethods(a, b string) int {
 	return cmp.Or(cmp.Compare(methodRank(a), methodRank(b)), cmp.Compare(a, b))
 }
 
-// methodLook returns the look of a method. For a method that the paper does not have, place is its index among such
-// methods in the figure.
+// methodLook returns the look of a method. place is its index among the methods of the figure; it selects the look of a
+// method that the paper does not have.
 func methodLook(name string, place int) look {
 	if i := methodRank(name); i >= 0 {
 		return methods[i].look

@@ -46,9 +46,9 @@ func TestNoise(t *testing.T) {
 		stop := errors.New("enough")
 		_, err := c.m.Run(context.Background(), w, with(c.m, w, c.s), func(_ int, models [][]float32) error {
 			for i, x := range models {
-				// With d coordinates, the measured standard deviation has a relative error of 0.5 %, so the tolerance of 3
-				// % is six standard errors. Wrong noise is off by more: by a factor of two, one more release, or the noise
-				// of another method.
+				// With d coordinates, the measured standard deviation has a relative error of 0.5 %. The tolerance is six
+				// times that. Wrong noise is off by more: by a factor of two, one more release, or the noise of another
+				// method.
 				if got := norm(x) / math.Sqrt(d); math.Abs(got/c.want-1) > 0.03 {
 					t.Errorf("%s: model %d has noise %.5f, want %.5f", c.m.Name(), i, got, c.want)
 				}

@@ -198,7 +198,7 @@ func (r *Result) Words() (score, worst, constant string) {
 	return "accuracy", "lowest", "the most frequent class"
 }
 
-// ScoreText formats a score: an accuracy in percent with digits digits after the point, an RMSE with four significant
+// ScoreText formats a score: an accuracy in percent with so many digits after the point, an RMSE with four significant
 // digits.
 func (r *Result) ScoreText(score float64, digits int) string {
 	if r.Regression != nil {
