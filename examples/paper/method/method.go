@@ -61,7 +61,7 @@ type Param struct {
 type Spent struct {
 	Queries int64 // losses asked for, by all clients
 	Scalars int64 // numbers sent, by all clients and the server
-	Served  int64 // of them by the server; only methods that send scalars alone count it
+	Served  int64 // how many of Scalars the server sent; set only by methods that send nothing but scalars
 }
 
 // Method is one contender.
