@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// ParseAddress parses a member's address, "wss://host:port/path" or "host:port", with port 443 by default. It returns
-// the host and "host:port".
+// ParseAddress parses a member's address, "wss://host:port/path" or "host:port". Without a port it uses 443. It returns
+// the host, and "host:port".
 func ParseAddress(s string) (host, hostPort string, err error) {
 	u, err := url.Parse(AddressURL(s))
 	if err != nil {
@@ -44,8 +44,8 @@ func AddressURL(s string) string {
 	return s
 }
 
-// CheckProxy returns an error unless u is a proxy: "http://host:port" or "https://host:port", with or without a user
-// and a password. The error contains no credentials.
+// CheckProxy returns an error unless u is the URL of a proxy: "http://host:port" or "https://host:port", optionally
+// with a user and a password. The error contains neither of them.
 func CheckProxy(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return errors.New("want http://host:port or https://host:port")

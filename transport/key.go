@@ -12,16 +12,17 @@ import (
 
 const keyPrefix = "ed25519:"
 
-// keyText is strict, so that each key has exactly one text form.
+// keyText is strict: without that, several texts would decode to the same key.
 var keyText = base64.RawStdEncoding.Strict()
 
-// FormatKey returns the text form of a public key, also its fingerprint: "ed25519:" and its 32 bytes in unpadded base64
-// (RFC 4648, section 4).
+// FormatKey returns the text form of a public key, which also serves as its fingerprint: "ed25519:" and the 32 bytes in
+// unpadded base64 (RFC 4648, section 4).
 func FormatKey(key ed25519.PublicKey) string {
 	return keyPrefix + keyText.EncodeToString(key)
 }
 
-// ParseKey parses the form of [FormatKey]. It refuses keys under which anyone could sign, such as all zeros.
+// ParseKey parses the text form of [FormatKey]. Like [CheckKey] it refuses keys under which anyone can sign, such as
+// zeros.
 func ParseKey(text string) (ed25519.PublicKey, error) {
 	b64, ok := strings.CutPrefix(text, keyPrefix)
 	if !ok {
@@ -41,7 +42,7 @@ func ParseKey(text string) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-// smallOrder lists the encodings, sign bit cleared, of the points of order 1, 2, 4 and 8 of edwards25519.
+// smallOrder lists the points of order 1, 2, 4 and 8 of edwards25519, encoded with the sign bit cleared.
 var smallOrder = []string{
 	"0000000000000000000000000000000000000000000000000000000000000000",
 	"0100000000000000000000000000000000000000000000000000000000000000",
@@ -52,8 +53,8 @@ var smallOrder = []string{
 	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 }
 
-// CheckKey returns an error if a public key must not be pinned: anyone can sign under a point of small order, so such a
-// pin would admit everyone.
+// CheckKey returns an error if a public key must not be pinned. Anyone can sign under a point of small order, so a peer
+// with such a key would admit everyone.
 func CheckKey(key ed25519.PublicKey) error {
 	if len(key) != ed25519.PublicKeySize {
 		return fmt.Errorf("it has %d bytes, want %d", len(key), ed25519.PublicKeySize)

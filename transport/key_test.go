@@ -31,7 +31,7 @@ func TestParseKeyErrors(t *testing.T) {
 		{strings.TrimPrefix(good, keyPrefix), `does not begin with "ed25519:"`},
 		{good + "=", "has 44 characters"},
 		{good[:len(good)-1], "has 42 characters"},
-		{good[:len(good)-1] + "\n", "31 bytes"},      // the decoder skips line breaks,
+		{good[:len(good)-1] + "\n", "31 bytes"},      // the decoder skips line breaks
 		{good[:len(good)-1] + "/", "illegal base64"}, // bits beyond the last byte
 		{keyPrefix + strings.Repeat("A", 43), "small order"},
 	} {
@@ -41,8 +41,9 @@ func TestParseKeyErrors(t *testing.T) {
 	}
 }
 
-// For every key refused as of small order, anyone can compute a signature without a secret: with R the neutral element
-// and S = 0 it verifies whenever the hash, which anyone can vary through the message, is a multiple of the order.
+// Anyone can sign without a secret under each key that CheckKey refuses as of small order. With R the neutral element
+// and S = 0, a signature is valid if the hash is a multiple of the key's order, and varying the message varies the
+// hash.
 func TestSmallOrderKeysCanBeForged(t *testing.T) {
 	sig := make([]byte, ed25519.SignatureSize)
 	sig[0] = 1

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Printable makes text from another machine safe for a line of output: it escapes characters that could control a
-// terminal or start a line as in Go strings, and replaces invalid UTF-8 by a question mark.
+// Printable makes text from another machine safe for a line of output. It escapes characters that could control a
+// terminal or begin a new line, in the way of Go strings, and replaces invalid UTF-8 by a question mark.
 func Printable(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToValidUTF8(s, "?") {
@@ -27,12 +27,13 @@ func Printable(s string) string {
 const (
 	logBurst = 100              // lines at once
 	logEvery = 30 * time.Second // then one line per interval
-	logKinds = 1 << 10          // beyond this number of kinds, lines are counted by message alone
+	logKinds = 1 << 10          // if there are more kinds, lines are counted by message alone, without the peer
 )
 
-// Limited returns a handler for the logs of a node and its transport that keeps other members from filling a disk. Of
-// lines with the same message about the same peer it passes a hundred at once to h (not nil), and then one every 30
-// seconds with the number of dropped lines as "left_out". It passes all lines of level Debug.
+// Limited returns a handler that passes the log lines of a node and its transport to h (not nil), and keeps other
+// members from filling a disk. Of the lines with the same message about the same peer, it passes the first hundred, and
+// then one every 30 seconds, with the number of dropped lines as the attribute "left_out". Lines of level Debug have no
+// limit.
 func Limited(h slog.Handler) slog.Handler { return limited{h, &lines{kinds: map[string]*allowance{}}} }
 
 type limited struct {
@@ -40,15 +41,15 @@ type limited struct {
 	lines *lines
 }
 
-// lines are the known kinds of lines.
+// lines counts the lines of each kind.
 type lines struct {
 	mu    sync.Mutex
 	kinds map[string]*allowance
 }
 
-// allowance determines how many more lines of a kind may be logged.
+// allowance counts the lines of one kind that were logged lately.
 type allowance struct {
-	used    int       // of logBurst
+	used    int       // lines logged, less one for each logEvery since; at most logBurst
 	since   time.Time // when used was last lowered
 	leftOut int
 }
@@ -74,7 +75,7 @@ func (l limited) Handle(ctx context.Context, r slog.Record) error {
 	return l.Handler.Handle(ctx, r)
 }
 
-// take reports whether a line may be logged, and how many of its kind were dropped before it.
+// take reports whether a line may be logged. If so, leftOut is how many lines of its kind were dropped before it.
 func (l *lines) take(r *slog.Record) (leftOut int, ok bool) {
 	kind := r.Message
 	r.Attrs(func(a slog.Attr) bool {

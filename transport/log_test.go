@@ -27,8 +27,8 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// A peer causes a line every twentieth of a second for an hour. The log shows a hundred, then one every half minute
-// with the number of those left out; lines about others, and of other kinds, have their own limits.
+// A peer causes twenty lines a second for an hour. The log shows the first hundred, then one every half minute with the
+// number of dropped lines. Lines about other peers and lines of other kinds have limits of their own.
 func TestLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -11,10 +11,11 @@ import (
 // Silence tracks how long each neighbor has been silent, and when to report that. It is safe for concurrent use.
 type Silence struct {
 	mu         sync.Mutex
-	since, due map[string]time.Time // the time of the last message, and of the next report of silence
+	since, due map[string]time.Time // since the last message; when silence is next reported
 }
 
-// NewSilence tracks neighbors that have not sent anything. Their silence is due for a report after the given time.
+// NewSilence starts to track neighbors, as if each had sent something at now. A neighbor is due for a report when it
+// has been silent for after.
 func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence {
 	s := &Silence{since: map[string]time.Time{}, due: map[string]time.Time{}}
 	for _, name := range neighbors {
@@ -23,7 +24,7 @@ func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence
 	return s
 }
 
-// Hear records that a neighbor has sent something. Its silence is now due after the given time.
+// Hear records that a neighbor has sent something. It is due for a report when it has been silent for after again.
 func (s *Silence) Hear(name string, now time.Time, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,8 +33,8 @@ func (s *Silence) Hear(name string, now time.Time, after time.Duration) {
 	}
 }
 
-// Due returns the neighbors whose silence is due, sorted, and the longest of their silences. Each is due again when its
-// silence has doubled, or has grown by an hour.
+// Due returns the names of the neighbors that are due for a report, sorted, and the longest time that one of them has
+// been silent. A neighbor is due again when its silence has doubled, or has grown by an hour.
 func (s *Silence) Due(now time.Time) (names []string, longest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,8 +48,8 @@ func (s *Silence) Due(now time.Time) (names []string, longest time.Duration) {
 	return names, longest
 }
 
-// Ways describes members' connections in one line, if the transport has a Peers method: `"lab" (not connected:
-// connection refused)`. Otherwise it lists the names only.
+// Ways describes members' connections in one line, such as `"lab" (not connected: connection refused)`. If the
+// transport has no method Peers, the line has only the names.
 func Ways(t Transport, names []string) string {
 	var peers []PeerStatus
 	if has, ok := t.(interface{ Peers() []PeerStatus }); ok {
@@ -67,7 +68,7 @@ func Ways(t Transport, names []string) string {
 	return strings.Join(all, ", ")
 }
 
-// State summarizes the connection to the peer: "not connected: connection refused".
+// State summarizes the connection to the peer in a few words, such as "not connected: connection refused".
 func (p *PeerStatus) State() string {
 	state := map[bool]string{true: "connected", false: "not connected"}[p.Connected]
 	if !p.Heard.IsZero() {

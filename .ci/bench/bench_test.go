@@ -22,7 +22,8 @@ func BenchmarkKernels(b *testing.B) {
 	}
 }
 
-// The contenders of an operation compute the same, up to rounding; otherwise ratios mean nothing.
+// The contenders of an operation give the same results, up to rounding. Otherwise the ratios of their times would mean
+// nothing.
 func TestContendersAgree(t *testing.T) {
 	for _, op := range operations {
 		for _, n := range []int{1, 10, 67, 512, 4099} {
@@ -40,7 +41,7 @@ func TestContendersAgree(t *testing.T) {
 				if !near(d.sum, want.sum) {
 					t.Errorf("%s, n = %d: %s gives %v, %s %v", op.name, n, c.name, d.sum, op.who[0].name, want.sum)
 				}
-				for j := range 4 { // the last two are scratch
+				for j := range 4 { // the last two vectors are scratch
 					for i := range n {
 						if !near(float64(d.v[j][i]), float64(want.v[j][i])) {
 							t.Fatalf("%s, n = %d: %s leaves %v in vector %d at %d, %s %v", op.name, n, c.name, d.v[j][i], j, i,
@@ -55,7 +56,7 @@ func TestContendersAgree(t *testing.T) {
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-5*(math.Abs(a)+math.Abs(b)) }
 
-// The table can be printed; the test does not check its numbers.
+// Printing the table works. The test does not check the numbers.
 func TestTable(t *testing.T) {
 	for _, op := range operations {
 		table(op, []int{10, 4096}, 1, time.Microsecond)

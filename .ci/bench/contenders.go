@@ -9,16 +9,17 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 )
 
-// data is the input of the kernels: six vectors, of which each kernel uses the first few, and signs in both forms.
+// data is the input of the kernels: six vectors, of which each kernel uses the first few, and signs as bits and as
+// floats.
 type data struct {
 	v      [6][]float32
 	signs  []uint64
-	floats []float32 // the same signs as -1 and +1
-	sum    float64   // prevents the compiler from removing reductions
+	floats []float32 // the signs as -1 and +1
+	sum    float64   // receives results, so that the compiler cannot remove a reduction
 }
 
-// newData allocates vectors of n numbers that start at multiples of 64 bytes. Consecutive vectors lie a few odd cache
-// lines further apart than their size, so that they do not collide in the address bits that a cache compares first.
+// newData allocates vectors of n numbers that start at multiples of 64 bytes. Between consecutive vectors it leaves a
+// gap of a few odd cache lines, so that they differ in the address bits that a cache compares first.
 func newData(n int) *data {
 	const line = 16
 	stride := (n+line-1)/line*line + 11*line
@@ -46,14 +47,14 @@ func newData(n int) *data {
 	return d
 }
 
-// expand converts a sign vector to floats.
+// expand stores the signs, one bit each, as floats in s.
 func expand(s []float32, signs []uint64) {
 	for i := range s {
 		s[i] = math.Float32frombits(0x3f800000 | uint32(signs[i/64]>>(i%64))<<31)
 	}
 }
 
-// With these scalars all numbers stay normal however often a kernel is repeated. They are variables so that compilers
+// With these scalars all numbers stay normal, however often a kernel is repeated. They are variables, so that compilers
 // do not know their values.
 var (
 	minusOne float32 = -1
@@ -65,11 +66,12 @@ type contender struct {
 	run  func(d *data, k int)
 }
 
-// operation is one row group of the table. The first contender is ours; the second, the plain loop, is the reference
-// for the others. Those whose name starts with a bracket do less, and are shown for information.
+// operation is a group of rows of the table. Its first contender is this project's kernel. The second, a plain loop, is
+// the reference for the results of the others. Contenders whose name begins with a bracket do less work and are shown
+// for information.
 type operation struct {
 	name  string
-	bytes int // read and written per element
+	bytes int // bytes read and written per element
 	who   []contender
 }
 
@@ -92,7 +94,7 @@ var operations = []operation{
 				blas.Saxpy(len(d.v[0]), tiny, d.v[1], 1, d.v[0], 1)
 			}
 		}},
-		{"vek32", func(d *data, k int) { // no axpy: two passes
+		{"vek32", func(d *data, k int) { // vek32 has no axpy, so it needs two passes
 			for range k {
 				vek32.MulNumber_Into(d.v[5], d.v[1], tiny)
 				vek32.Add_Inplace(d.v[0], d.v[5])

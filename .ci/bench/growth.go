@@ -19,9 +19,9 @@ type series struct {
 
 // scale is one size of a series.
 type scale struct {
-	nodes, samples, pixels, rounds int // samples: of all nodes together
+	nodes, samples, pixels, rounds int // samples is the number of all nodes together
 	graph                          string
-	edges                          float64 // for the table; 0 if another column gives the size
+	edges                          float64 // for the table; 0 if another column shows the size
 }
 
 var grown = []series{
@@ -40,10 +40,10 @@ var grown = []series{
 	}},
 }
 
-const growthLimit = 1.05 // for an exponent
+const growthLimit = 1.05 // largest exponent that the page accepts
 
-// growth prints the time per round and the peak memory of growing simulations, and the exponents over the larger sizes
-// of each: the least-squares slope of the logarithms.
+// growth prints the time per round and the peak memory of growing simulations. It also prints the exponents of the
+// growth, which are least-squares slopes of the logarithms over the larger sizes of each series.
 func (b *bench) growth(start time.Time) error {
 	fmt.Print("## Growth\n\nOne local step a round, not private. The time is that of a round, the best of up to three runs;\n" +
 		"memory is the peak of the whole process (small ones inherit that of this command). Exponents are of the last three sizes.\n")
@@ -74,7 +74,7 @@ func (b *bench) growth(start time.Time) error {
 	return nil
 }
 
-// grow returns the seconds per round and the peak memory in MB, the best of up to three runs.
+// grow measures one size. It returns the seconds per round and the peak memory in MB, the best of up to three runs.
 func (b *bench) grow(s scale) (seconds, mb float64, err error) {
 	dir := filepath.Join(b.dir, "grown")
 	defer os.RemoveAll(dir)
@@ -102,7 +102,7 @@ func (b *bench) grow(s scale) (seconds, mb float64, err error) {
 	return seconds, mb, nil
 }
 
-// exponent returns the p of the power law y = c*x^p fitted to the points.
+// exponent fits the power law y = c*x^p to the points and returns p.
 func exponent(x, y []float64) float64 {
 	var mx, my, xx, xy float64
 	for i := range x {

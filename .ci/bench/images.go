@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 )
 
-// writeImages writes n images of so many pixels, alternating between two classes, as the IDX files of a part of a data
-// set. A dozen patterns correlate pixels as in images of digits; the first two tell the classes apart.
+// writeImages writes n images of so many pixels as the IDX files of one part of a data set. The images alternate
+// between two classes. They are sums of a dozen patterns, so that their pixels are correlated as in images of digits;
+// the first two patterns differ between the classes.
 func writeImages(dir, part string, n, pixels int) error {
 	const patterns = 12
 	r := rand.New(rand.NewPCG(1, uint64(pixels)))

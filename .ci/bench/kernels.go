@@ -11,8 +11,8 @@ import (
 
 var sizes = []int{10, 40, 128, 512, 4096, 65536, 1 << 20, 1 << 24}
 
-// table times an operation at each length and prints per contender the median in nanoseconds and its ratio to the
-// first contender's (above 1: the first is faster). It returns the medians by length and contender.
+// table times an operation at each length. For each contender it prints the median in nanoseconds and the ratio to the
+// first contender's median, which is above 1 if the first is faster. It returns the medians by length and contender.
 func table(op operation, lens []int, rounds int, sample time.Duration) (medians [][]float64) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s\t", op.name)
@@ -43,7 +43,7 @@ func table(op operation, lens []int, rounds int, sample time.Duration) (medians 
 	return medians
 }
 
-// measure returns the median time of one call of each contender in nanoseconds.
+// measure returns, for each contender, the median time of one call in nanoseconds.
 func measure(op operation, d *data, rounds int, sample time.Duration) []float64 {
 	calls := make([]int, len(op.who))
 	for i, c := range op.who {
@@ -84,8 +84,8 @@ func format(ns float64) string {
 	return fmt.Sprintf("%.0fk", ns/1e3)
 }
 
-// kernelPage prints the table of all kernels, and the cases in which a library is faster than ours by more than a
-// tenth.
+// kernelPage prints the table of all kernels, and the cases in which another contender is faster than this project's by
+// more than a tenth.
 func kernelPage(start time.Time) {
 	fmt.Fprintf(os.Stderr, "bench: %s: kernels\n", time.Since(start).Round(time.Second))
 	fmt.Print("## Kernels\n\nNanoseconds, and how many times as long as ours: above 1.00x ours is ahead.\n\n```\n")

@@ -13,8 +13,8 @@ import (
 	"sync"
 )
 
-// fleet is a trial of real nodes, as separate processes on loopback. The time per round is the difference between a
-// long and a short run, which excludes start and end.
+// fleet is a trial of real nodes, which run as separate processes on loopback. The time per round is calculated from
+// the difference between a long and a short run, which excludes start and end.
 type fleet struct {
 	nodes       int
 	init        string
@@ -22,7 +22,8 @@ type fleet struct {
 	short, long int    // numbers of rounds
 }
 
-// rounds measures a round of a fleet with a program, alternating with another fleet or program.
+// rounds measures the seconds per round of the fleet f with a program, in turns with the fleet other with the program
+// with.
 func (b *bench) rounds(f fleet, program string, other fleet, with string) (ours, theirs float64, err error) {
 	if program == "" || with == "" {
 		return 0, 0, skipped("no release for this system")
@@ -44,7 +45,7 @@ func (b *bench) rounds(f fleet, program string, other fleet, with string) (ours,
 	return ours, theirs, err
 }
 
-// syncs returns how many calls of a round wait for the disk, counted by strace at one node.
+// syncs returns how many system calls wait for the disk in one round of one node, as counted by strace.
 func (f fleet) syncs(b *bench) (float64, error) {
 	if _, err := exec.LookPath("strace"); err != nil {
 		return 0, skipped("no strace")
@@ -73,7 +74,7 @@ func (f fleet) syncs(b *bench) (float64, error) {
 	return (long - short) / float64(f.long-f.short), err
 }
 
-// once makes the fleet, runs it, and returns the seconds of the run.
+// once makes the fleet and runs it for so many rounds. It returns the seconds that the run takes.
 func (f fleet) once(b *bench, rounds int, command func(node string) *exec.Cmd) (float64, error) {
 	dir := filepath.Join(b.dir, "fleet")
 	if err := os.RemoveAll(dir); err != nil {
@@ -115,7 +116,7 @@ func (f fleet) once(b *bench, rounds int, command func(node string) *exec.Cmd) (
 	return most, errors.Join(errs...)
 }
 
-// freePort returns an unused loopback port; the following ports are usually free too.
+// freePort returns an unused loopback port. Usually the ports after it are unused, too.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -146,7 +147,7 @@ func setFormat(path, format string) error {
 	return os.WriteFile(path, text, 0o600)
 }
 
-// nodeRows measure two nodes whose loss takes almost no time.
+// nodeRows returns rows that measure two nodes whose loss takes almost no time.
 func (b *bench) nodeRows() []row {
 	open := fleet{nodes: 2, init: "-tau|1|-batch|1|-non-private", short: 100, long: 900}
 	private := fleet{nodes: 2, init: "-tau|1|-batch|1|-epsilon|1000000", short: 50, long: 450}
@@ -164,7 +165,8 @@ func (b *bench) nodeRows() []row {
 	}
 }
 
-// scorerRows measure losses from programs: 64 samples of 1,000 columns, five queries of each per round.
+// scorerRows returns rows that measure losses from programs: 64 samples of 1,000 columns, five queries of each per
+// round.
 func (b *bench) scorerRows() []row {
 	const d, samples, perRound = 1000, 64, 5 * 64
 	scripts, err := filepath.Abs(filepath.Join(root, "examples", "scorer"))
@@ -184,7 +186,7 @@ func (b *bench) scorerRows() []row {
 		switch lang {
 		case "Python":
 			command, rounds = "python3 "+filepath.Join(scripts, "score.py"), 55
-		case "numpy": // the package for Python supports only CBOR frames
+		case "numpy": // the Python package supports only CBOR
 			return fleet{nodes: 1, format: format, short: rounds / 11, long: rounds, init: fmt.Sprintf("-tau|4|-non-private|-dim|%d|"+
 				"-samples|%d|-stream|%s %s %s", d, samples, b.python, filepath.Join(scripts, "..", "python", "score.py"), table)}
 		}
@@ -226,7 +228,7 @@ func (b *bench) scorerRows() []row {
 	}
 }
 
-// writeTable writes rows of d numbers and a class.
+// writeTable writes a CSV file in which each row has d numbers and a class.
 func writeTable(path string, rows, d int) error {
 	var s strings.Builder
 	for j := range d {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// row is a line of the page: a figure of ours, usually beside another program's, and its goal.
+// row is a line of the page: a figure of this project, usually beside the same figure of another program, and a goal.
 type row struct {
 	what, other string
 	unit        string
@@ -16,7 +16,8 @@ type row struct {
 	measure     func() (ours, theirs float64, err error)
 }
 
-// goal bounds the ratio of ours to theirs, or our figure if it is absolute or there is no other side.
+// goal bounds the ratio of this project's figure to the other program's. If it is absolute, or if there is no other
+// program, it bounds the figure itself.
 type goal struct {
 	least, most float64
 	absolute    bool
@@ -39,7 +40,7 @@ func (r row) goalText() string {
 	}
 }
 
-// skipped is the error of a row that cannot be measured on this machine.
+// skipped is the error of a row that cannot be measured on this machine, with the reason.
 type skipped string
 
 func (s skipped) Error() string { return "skipped: " + string(s) }
@@ -110,7 +111,7 @@ func page(data, only string, suite bool) error {
 	return nil
 }
 
-// figure formats a number with three digits, and seconds with a suitable prefix.
+// figure formats a number with three digits, and seconds with a suitable unit such as ms.
 func figure(x float64, unit string) string {
 	if unit == "s" {
 		for _, u := range []string{"s", "ms", "us", "ns"} {
@@ -127,11 +128,12 @@ func figure(x float64, unit string) string {
 }
 
 const (
-	patience = 12 * time.Second // time limit for both sides of a row, or for all runs of one size
-	enough   = 7 * time.Minute  // time after which no row begins, so that growth and kernels end within ten minutes
+	patience = 12 * time.Second // for both sides of a row, or for all runs of one size
+	enough   = 7 * time.Minute  // begin no row after this time, so that growth and kernels end within ten minutes
 )
 
-// inTurns alternates the two sides k times, or until patience ends, and returns the best of each.
+// inTurns measures the two sides alternately, k times each or until patience ends. It returns the best result of each
+// side.
 func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err error) {
 	start := time.Now()
 	for i := 0; i == 0 || i < k && time.Since(start) < patience; i++ {
@@ -151,5 +153,5 @@ func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err err
 	return a, b, nil
 }
 
-// nothing stands for the other side of a figure that has none.
+// nothing is the other side of a row that has no other program.
 func nothing() (float64, error) { return 0, nil }

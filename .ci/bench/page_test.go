@@ -30,7 +30,7 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-// The generated images can be learned like digits.
+// The generated images can be learned, as images of digits can.
 func TestImages(t *testing.T) {
 	dir := t.TempDir()
 	if err := writeImages(dir, "train", 200, 50); err != nil {
@@ -44,7 +44,7 @@ func TestImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, x := task.NewSoftmax(set.Test), make([]float32, 5)
-	for i, y := range set.Train.Y { // the difference of the class means
+	for i, y := range set.Train.Y { // adds up the difference between the means of the two classes
 		for j, v := range set.Train.Row(i) {
 			x[j] += v * float32(2*y-1)
 		}

@@ -2,7 +2,8 @@ package main
 
 import "math"
 
-// The obvious loops. The compiler must not inline them, because it cannot inline the other contenders' assembly.
+// The obvious loops. The compiler must not inline them: it cannot inline the assembly of the other contenders, which
+// would make the comparison unfair.
 
 //go:noinline
 func plainAxpy(y []float32, a float32, x []float32) {
@@ -37,7 +38,7 @@ func plainStep(phi []float32, eta float32, v []float32, c float32, p []float32) 
 	}
 }
 
-// flipped returns a with the sign of coordinate i.
+// flipped returns a as a float, with its sign flipped if bit i of signs is set.
 func flipped(a uint32, signs []uint64, i int) float32 {
 	return math.Float32frombits(a ^ uint32(signs[i/64]>>(i%64))<<31)
 }

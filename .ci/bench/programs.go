@@ -20,15 +20,15 @@ const root = "../.."
 
 type bench struct {
 	dir       string // temporary folder
-	program   string // built with the defaults
-	released  string // built like a release for this system; empty if the release has none
-	python    string // with numpy, or empty
+	program   string // this project's program, built with default flags
+	released  string // the same, built with the flags of a release; empty if no release is for this system
+	python    string // a Python with numpy; empty if there is none
 	numpyName string
 	data      string
 	dataName  string
 }
 
-// newBench builds the program both ways and looks for what the other sides need.
+// newBench builds this project's program in both ways and finds out which other programs this machine has.
 func newBench(data string) (b *bench, err error) {
 	b = &bench{data: data, numpyName: "is not here", dataName: "MNIST, digits 6 and 7"}
 	if b.dir, err = os.MkdirTemp("", "spade-bench"); err != nil {
@@ -82,11 +82,11 @@ func newBench(data string) (b *bench, err error) {
 
 func (b *bench) close() { os.RemoveAll(b.dir) }
 
-// said is the result of a program that ended.
+// said is the result of a program that has ended.
 type said struct {
-	JSON map[string]any // its output, if that is one JSON object
+	JSON map[string]any // the program's output, if it is one JSON object
 	Wall float64
-	MB   float64 // peak resident memory, if known
+	MB   float64 // peak resident memory in MB, if known
 }
 
 func (b *bench) run(dir string, env []string, name string, args ...string) (said, error) {
@@ -113,7 +113,7 @@ func (s said) number(key string) (float64, error) {
 	return x, nil
 }
 
-// weights returns the sizes of the released program and of a build that a user strips, in MB.
+// weights returns the sizes in MB of the released program, and of a default build after a user has stripped it.
 func (b *bench) weights() (ours, theirs float64, err error) {
 	if b.released == "" {
 		return 0, 0, skipped("no release for this system")
@@ -135,20 +135,20 @@ func (s said) seconds() (float64, error) { return s.number("seconds") }
 func (s said) wall() (float64, error)    { return s.Wall, nil }
 func (s said) peak() (float64, error)    { return s.MB, nil }
 
-// ours runs a command of the program on some processors.
+// ours runs a command of this project's program on cores processors.
 func (b *bench) ours(program string, cores int, args string) (said, error) {
 	return b.run(b.dir, []string{"GOMAXPROCS=" + strconv.Itoa(cores)}, program, strings.Fields(args)...)
 }
 
-// job is a simulation that our program and the numpy script both perform: the digits on a ring.
+// job is a simulation that both this project's program and the numpy script can perform: the digits on a ring.
 type job struct {
 	nodes, components, rounds, tau int
 	eta, mu                        float64
 }
 
-const share = 0.75 // of the stability limit
+const share = 0.75 // gain, as a share of the stability limit
 
-// spade performs the job with our program.
+// spade returns a function that performs the job with this project's program and returns one figure of the result.
 func (b *bench) spade(j job, cores int, of func(said) (float64, error)) func() (float64, error) {
 	return func() (float64, error) {
 		s, err := b.ours(b.program, cores, fmt.Sprintf("simulate -data idx:%s -pca %d -nodes %d -graph ring -rounds %d "+
@@ -161,7 +161,7 @@ func (b *bench) spade(j job, cores int, of func(said) (float64, error)) func() (
 	}
 }
 
-// numpy performs the job with numpy.
+// numpy returns a function that performs the job with numpy and returns one figure of the result.
 func (b *bench) numpy(j job, threads int, of func(said) (float64, error)) func() (float64, error) {
 	return func() (float64, error) {
 		if b.python == "" {
@@ -179,7 +179,8 @@ func (b *bench) numpy(j job, threads int, of func(said) (float64, error)) func()
 	}
 }
 
-// checked returns a figure of a simulation if it learned what the data allow; otherwise it did not do the job.
+// checked returns a figure of a simulation. It fails if the model is less accurate than the data allows, because then
+// the simulation did not do the job.
 func checked(s said, of func(said) (float64, error)) (float64, error) {
 	accuracy, err := s.number("accuracy_mean")
 	if err == nil && accuracy < 90 {
@@ -191,7 +192,8 @@ func checked(s said, of func(said) (float64, error)) (float64, error) {
 	return of(s)
 }
 
-// against measures our job on some processors against numpy with as many threads, or with one if that is faster.
+// against returns a function that measures the job with this project's program on cores processors, and with numpy on
+// as many threads or on one, whichever is faster.
 func (b *bench) against(j job, cores int, of func(said) (float64, error)) func() (float64, float64, error) {
 	return func() (ours, theirs float64, err error) {
 		ours, theirs, err = inTurns(3, b.spade(j, cores, of), b.numpy(j, cores, of))

@@ -1,7 +1,8 @@
 package main
 
 // queryTimes returns the seconds per query in a local step: of the machine, and of a C loop with the same draws and
-// updates, 0 without a C compiler. It uses 64 samples and batches of 8, and asks for all losses of a batch at once.
+// updates. The latter is 0 without a C compiler. There are 64 samples, batches have 8, and all losses of a batch are
+// asked for at once. d is the dimension.
 func queryTimes(d int) (machine, loop float64, err error) {
 	const m, b = 64, 8
 	steps := max(1, 2_000_000/(d+100))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The C loop makes the machine's draws and updates. The models have the same bits, also after the mean of the table
-// has been recomputed, and for a batch of all samples.
+// The C loop makes the same draws and updates as the machine: the models have the same bits. That is also true after
+// the mean of the table has been recomputed, and for a batch of all samples.
 func TestLoopsAgree(t *testing.T) {
 	bits := func(x []float32) (b []uint32) {
 		for _, x := range x {
@@ -34,7 +34,7 @@ func TestLoopsAgree(t *testing.T) {
 	}
 }
 
-// BenchmarkQuery times a query of a local step, and its ratio to the C loop.
+// BenchmarkQuery measures the time of a query in a local step, and the ratio of this time to that of the C loop.
 func BenchmarkQuery(b *testing.B) {
 	for _, d := range []int{10, 100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// roundTrips returns the seconds per round trip of frames of size bytes between two ends in this process: over our
-// websockets, and over a bare TLS connection.
+// roundTrips returns the seconds that a frame of size bytes takes to another end in this process and back: over this
+// project's websockets, and over a bare TLS connection.
 func roundTrips(size int) (ours, theirs float64, err error) {
 	socket, end, err := socketPair(size)
 	if err != nil {
@@ -42,7 +42,8 @@ func roundTrips(size int) (ours, theirs float64, err error) {
 	return inTurns(9, timed(socket), timed(bare))
 }
 
-// socketPair connects two members, one of which sends back what it receives.
+// socketPair connects two members over websockets. trip sends a frame of size bytes and waits until the other member
+// has sent it back.
 func socketPair(size int) (trip func() error, end func(), err error) {
 	ctx, stop := context.WithCancel(context.Background())
 	var ends [2]*ws.Transport
@@ -67,7 +68,7 @@ func socketPair(size int) (trip func() error, end func(), err error) {
 			return nil, end, err
 		}
 	}
-	for _, i := range []int{1, 0} { // the dialed one first
+	for _, i := range []int{1, 0} { // start the member that is dialed first
 		peer := ws.Peer{Name: names[1-i], Keys: []ed25519.PublicKey{public[1-i]}}
 		cfg := ws.Config{Name: names[i], Key: secret[i], MaxFrame: size, Logger: slog.New(slog.DiscardHandler)}
 		if i == 1 {
@@ -99,7 +100,7 @@ func socketPair(size int) (trip func() error, end func(), err error) {
 	return trip, end, trip()
 }
 
-// tlsPair does the same over a TLS 1.3 connection.
+// tlsPair is like socketPair, but over a TLS 1.3 connection.
 func tlsPair(size int) (trip func() error, end func(), err error) {
 	public, secret, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

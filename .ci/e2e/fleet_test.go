@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 type process struct {
 	cmd  *exec.Cmd
 	out  bytes.Buffer
-	page chan string   // receives the address of its page
-	stay chan struct{} // closed when it has printed that the page stays
+	page chan string   // receives the address of the process's page
+	stay chan struct{} // closed when the process has printed that its page stays
 	over chan struct{}
 	mu   sync.Mutex
 	log  strings.Builder
@@ -74,7 +74,7 @@ func start(t *testing.T, args ...string) *process {
 		close(p.over)
 	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // an error if it has ended
+		_ = p.cmd.Process.Kill() // fails if the process has already ended
 		<-p.over
 		if t.Failed() {
 			t.Logf("spade-edge %v:\n%s", args, p.text())
@@ -117,21 +117,21 @@ func (p *process) address(t *testing.T) string {
 	return ""
 }
 
-// kill ends a process abruptly, like a power cut.
+// kill ends a process without warning, like a power failure.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.over
 }
 
-// newFleet writes the files of a private fleet of three with built-in models, and returns their folder.
+// newFleet writes the files of a private fleet of three members with built-in models. It returns their folder.
 func newFleet(t *testing.T) string {
 	t.Helper()
 	return newFleetOf(t, 6, 100, `{"builtin": {"fit": "own", "model": "softmax", "data": "synthetic:clinical", "share": `+
 		`{"partition": "iid", "of": 3, "number": NUMBER}}}`)
 }
 
-// newFleetOf writes the files of a private fleet of three on a ring whose run takes longer than any test, and returns
-// their folder. The oracle is the field of a node file; NUMBER stands for 0, 1 and 2.
+// newFleetOf writes the files of a private fleet of three members on a ring, whose run takes longer than any test. It
+// returns their folder. oracle is the oracle of the node files; NUMBER in it stands for 0, 1 and 2.
 func newFleetOf(t *testing.T, dim, tau int, oracle string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -25,7 +25,7 @@ import (
 //go:embed audit.js
 var audit string
 
-// sound checks the current page: see audit.js.
+// sound runs the checks of audit.js on the current page.
 func (b *browser) sound(what string, planned bool) {
 	b.t.Helper()
 	for _, wrong := range eval[[]string](b, fmt.Sprintf("(%s)(%v)", audit, planned)) {
@@ -33,14 +33,14 @@ func (b *browser) sound(what string, planned bool) {
 	}
 }
 
-// everywhere checks the page on a phone and a desktop, in light and dark mode.
+// everywhere checks the page on a phone and on a desktop, in light and in dark mode.
 func (b *browser) everywhere(what string, planned bool) {
 	b.t.Helper()
 	for _, width := range []int64{390, 1280} {
 		b.run("width", chromedp.EmulateViewport(width, 800))
 		b.await(fmt.Sprintf(`innerWidth === %d && [...document.querySelectorAll(".plot svg, .graph svg")].every(e => `+
 			`!e.clientWidth || +e.getAttribute("viewBox").split(" ")[2] === e.parentElement.clientWidth)`,
-			width)) // the charts are redrawn
+			width)) // wait until the charts are redrawn
 		for _, scheme := range []string{"light", "dark"} {
 			b.run("scheme", emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
 				{Name: "prefers-color-scheme", Value: scheme}}))
@@ -51,7 +51,7 @@ func (b *browser) everywhere(what string, planned bool) {
 	}
 }
 
-// stage serves the page of a monitor with scenes as its data.
+// stage serves a monitor's page, and answers its requests with the current scene.
 func stage(t *testing.T, now *atomic.Pointer[scene]) string {
 	t.Helper()
 	f := newRun("none", true)
@@ -61,7 +61,7 @@ func stage(t *testing.T, now *atomic.Pointer[scene]) string {
 	}
 	page := monitor.NewGroup(f, "", m).Handler()
 
-	// A scene has exactly the fields of an answer.
+	// The answers of a scene have exactly the fields of a monitor's answers.
 	for path, like := range map[string]any{"/status": &group{}, "/history": &history{}} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)
@@ -111,7 +111,7 @@ func TestPageMatrix(t *testing.T) {
 	b.clean(origin)
 }
 
-// A page that gets no answer says so and stays readable.
+// If the page gets no answer, it says so and stays readable.
 func TestPageGone(t *testing.T) {
 	b := newBrowser(t)
 	s := matrix()[8]
@@ -125,7 +125,7 @@ func TestPageGone(t *testing.T) {
 	b.everywhere("gone", false)
 }
 
-// The page works with keys alone, and does not move for users who want no motion.
+// The page can be used with the keyboard alone. It shows no animation to users who have asked for reduced motion.
 func TestPageKeys(t *testing.T) {
 	b := newBrowser(t)
 	s := matrix()[8]
@@ -148,7 +148,7 @@ func TestPageKeys(t *testing.T) {
 	b.run("enter", chromedp.KeyEvent(kb.Enter))
 	b.await(`document.getElementById("details").open`)
 	b.run("tab", chromedp.KeyEvent(kb.Tab))
-	b.run("down", chromedp.KeyEvent(kb.End)) // only the table scrolls
+	b.run("down", chromedp.KeyEvent(kb.End)) // the table scrolls, not the page
 	b.await(`document.activeElement.matches(".scroll") && document.activeElement.scrollTop > 100`)
 	b.everywhere("table", true)
 
@@ -160,7 +160,7 @@ func TestPageKeys(t *testing.T) {
 		}
 	}
 
-	// What a screen reader sees.
+	// value is a text that a screen reader gets.
 	type value struct {
 		Value any `json:"value"`
 	}

@@ -20,14 +20,14 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is a headless Chromium with one page, and its errors and requests.
+// browser is a headless Chromium with one page. It records the page's errors and requests.
 type browser struct {
 	context.Context
 	t *testing.T
 
 	mu       sync.Mutex
 	problems []string
-	asked    map[string]int // by origin
+	asked    map[string]int // number of requests by origin
 }
 
 func newBrowser(t *testing.T) *browser {
@@ -44,7 +44,7 @@ func newBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // its processes may still write for a moment after it ends
+	t.Cleanup(func() { // retry: for a moment after its end, its processes may still write
 		for range 100 {
 			if err = os.RemoveAll(profile); err == nil {
 				return
@@ -70,7 +70,7 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// note records errors and the origins of requests.
+// note records the errors of the page and the origins of its requests.
 func (b *browser) note(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +91,7 @@ func (b *browser) note(event any) {
 	}
 }
 
-// clean checks that there were no errors, and that the page requested nothing beyond its own origin.
+// clean checks that the page had no errors and requested nothing from an origin other than the given one.
 func (b *browser) clean(origin string) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -124,7 +124,7 @@ func eval[T any](b *browser, expression string) (value T) {
 	return value
 }
 
-// look sets the screen size and light or dark mode, and takes a picture of the whole page.
+// look sets the size of the screen, and light or dark mode, and saves a picture of the whole page.
 func (b *browser) look(name string, width, height int64, scheme string) {
 	b.t.Helper()
 	var shot []byte
@@ -132,7 +132,7 @@ func (b *browser) look(name string, width, height int64, scheme string) {
 		chromedp.EmulateViewport(width, height, chromedp.EmulateScale(2)),
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme},
 			{Name: "prefers-reduced-motion", Value: "reduce"}}),
-		chromedp.Sleep(300*time.Millisecond), // for the picture: charts are redrawn in the next frame
+		chromedp.Sleep(300*time.Millisecond), // the charts are redrawn in the next frame
 		chromedp.FullScreenshot(&shot, 100))
 	dir := os.Getenv("SPADE_EDGE_SHOTS")
 	if dir == "" {
@@ -157,7 +157,7 @@ func (b *browser) keep(name string) {
 	}
 }
 
-// fits checks that a screen of this width needs no horizontal scrolling.
+// fits checks that the page does not scroll horizontally on a screen of this width.
 func (b *browser) fits(width int) {
 	b.t.Helper()
 	if w := eval[int](b, `document.documentElement.scrollWidth`); w > width {
@@ -169,7 +169,8 @@ func (b *browser) fits(width int) {
 
 const roundNumber = `+(document.getElementById("round").textContent.match(/Round (\d+)/) || [0, 0])[1]`
 
-// A node of a private fleet, from its first rounds to its end, with a neighbor that dies during the run.
+// The page of a node in a private fleet is right from the first rounds to the end, while a neighbor dies during the
+// run.
 func TestNodePage(t *testing.T) {
 	b := newBrowser(t)
 	dir := newFleet(t)
@@ -201,7 +202,7 @@ func TestNodePage(t *testing.T) {
 		t.Error("a private run is called NOT PRIVATE")
 	}
 
-	// For users who do not see the charts, each has a name, and a table has the same numbers.
+	// For users who do not see the charts, each chart has a name, and a table has the same numbers.
 	if bad := eval[int](b,
 		`[...document.querySelectorAll("svg")].filter(e => e.getAttribute("role") !== "img" || `+
 			`!e.getAttribute("aria-label")).length`); bad > 0 {
@@ -230,7 +231,7 @@ func TestNodePage(t *testing.T) {
 	b.look("node-phone", 360, 740, "light")
 	b.fits(360)
 
-	// The layout is stable: the part above the charts keeps its height from one second to the next.
+	// The layout is stable: what is above the charts has the same height one second later.
 	top := eval[float64](b, `document.getElementById("charts").getBoundingClientRect().top + scrollY`)
 
 	third.kill()
@@ -247,7 +248,7 @@ func TestNodePage(t *testing.T) {
 	b.everywhere("real node waiting", false)
 	b.clean(origin)
 
-	// The policy holds: the page could not reach any other origin.
+	// The page's content security policy works: the page cannot reach another origin.
 	if got := eval[string](b, `fetch("http://127.0.0.2:1/").then(() => "reached", e => String(e))`); got == "reached" {
 		t.Error("a request has left the page's origin")
 	}
@@ -263,7 +264,7 @@ func TestNodePage(t *testing.T) {
 	}
 	b.look("node-gone", 1200, 900, "light")
 
-	// The page recovers by itself, at the same address.
+	// When the node runs again at the same address, the page recovers by itself.
 	again := start(t, "run", "-anyway", node("ward-1"), "-http", strings.TrimSuffix(strings.TrimPrefix(origin, "http://"), "/"))
 	if again.address(t) != origin {
 		t.Error("another address")
@@ -283,7 +284,7 @@ func TestScorerPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	few := filepath.Join(t.TempDir(), "few.csv") // the shell is slow
+	few := filepath.Join(t.TempDir(), "few.csv") // few rows, because the shell is slow
 	text := strings.Join(strings.SplitAfter(string(rows), "\n")[:5], "")
 	if err := os.WriteFile(few, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -307,7 +308,7 @@ func TestScorerPage(t *testing.T) {
 	b.clean(origin)
 }
 
-// The demo's page shows all nodes, the graph between them, and NOT PRIVATE in large letters, and stays after the run.
+// The demo's page shows all nodes, the graph between them and, in large letters, NOT PRIVATE. It stays after the run.
 func TestDemoPage(t *testing.T) {
 	b := newBrowser(t)
 	demo := start(t, "demo", "-non-private", "-rounds", "400", "-cooldown", "40", "-http", "127.0.0.1:0")

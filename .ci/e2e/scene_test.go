@@ -14,10 +14,10 @@ type scene struct {
 	name    string
 	status  any
 	history history
-	planned bool // no warnings expected
+	planned bool // whether the scene should cause no warnings
 }
 
-// history and group have the form of a monitor's answers.
+// history and group have the JSON form of a monitor's answers.
 type history struct {
 	Stride int             `json:"stride"`
 	Points []monitor.Point `json:"points"`
@@ -43,7 +43,7 @@ const (
 	longName           = "st-elisabeth-hospital-cardiology-ward-12-north"
 )
 
-// newRun returns the fleet of a run of eight on a complete graph, one with a long name.
+// newRun returns a fleet of eight members on a complete graph. One member has a long name.
 func newRun(run string, private bool) *sdk.Fleet {
 	f := &sdk.Fleet{Run: run, Dim: 30, Method: sdk.Method{Rounds: learning, Cooldown: cooldown, Tau: 3},
 		Privacy: sdk.Privacy{Clip: 0.2, Sigma: 3, Delta: 1e-5, EpsilonLimit: 30, NonPrivate: !private}}
@@ -112,8 +112,8 @@ func newHistory(f *sdk.Fleet, round int, scorer bool) history {
 	return h
 }
 
-// matrix returns scenes for one and eight nodes, scorers and built-in models, waiting, running and done, private and
-// not.
+// matrix returns scenes of all kinds: one node and eight, scorers and built-in models, nodes that wait, run or are
+// done, private and not.
 func matrix() []scene {
 	var all []scene
 	for _, phase := range []monitor.Phase{monitor.Waiting, monitor.Querying, monitor.Ended} {
@@ -170,7 +170,7 @@ func rare() []scene {
 		return s
 	})
 	add("serving", true, true, monitor.Serving, learning+cooldown, func(_ *sdk.Fleet, s *monitor.Status) any {
-		// The neighbor has everything and exited.
+		// This neighbor had received everything and has exited.
 		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: monitor.InWords("going away")}
 		s.Waiting = []string{}
 		return s
@@ -198,7 +198,7 @@ func rare() []scene {
 		p.Accuracy, p.Loss, p.ConsensusError = 1, monitor.Value(1.2345e-4+1e-9*float64(i)), monitor.Unknown()
 	}
 	add("one round", true, true, monitor.Waiting, 1, func(_ *sdk.Fleet, s *monitor.Status) any {
-		s.Seconds, s.Neighbors[2].Link.Connected = 1, true // for a moment, as in every round
+		s.Seconds, s.Neighbors[2].Link.Connected = 1, true // just connected, as at the beginning of every round
 		return s
 	})
 	for _, size := range []int{1, 2, 20, 40} {

@@ -19,20 +19,21 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// Limits for a node that waits for a slow neighbor, and for its start until the first query.
+// Limits for a node that waits for a slow neighbor, and for the time from its start to its first query.
 const (
-	// Bytes of data, without pages of the program's file: the kernel decides how many of these it maps, and can drop them
-	// at any time. The size of the file has its own limit. Measured were 2.6 to 2.8 and 3.6 to 4.1 MiB.
+	// The limits, in bytes, count data but not the mapped pages of the program's file: the kernel decides how many of
+	// these it maps, and can drop them at any time. The size of the file has a limit of its own. Measured were 2.6 to
+	// 2.8 MiB for the embedded node and 3.6 to 4.1 MiB for the program.
 	maxEmbedded = 3 << 20
 	maxProgram  = 9 << 19
 	maxStart    = 50 * time.Millisecond
-	maxShare    = 0.001 // of one processor
+	maxShare    = 0.001 // share of one processor
 )
 
-// measureIdle runs a node with four neighbors at d = 1,000 as a separate process; the fourth neighbor is connected but
-// never ends its first round. It measures a small program that embeds a node, and the program itself. Memory above the
-// limit is an error. Times depend on the machine's load: they are only reported, beside those of a program that only
-// wakes up ten times a second.
+// measureIdle runs a node with four neighbors at d = 1,000 as a separate process. Three neighbors make their releases;
+// the fourth is connected but never ends its first round, so the node waits. It measures a small program that embeds a
+// node, and the program spade-edge. If the memory exceeds the limit, it fails. Times depend on the load of the machine,
+// so they are only printed, beside those of a program that just wakes up ten times a second.
 func measureIdle(seconds int) error {
 	if runtime.GOOS != "linux" {
 		return errors.New("-memory needs Linux: it reads /proc")
@@ -83,8 +84,8 @@ func measureIdle(seconds int) error {
 	return errors.Join(errs...)
 }
 
-// measureTicker measures a program that only wakes up ten times a second, as a lower bound for a node on this machine.
-// Some virtual machines charge milliseconds for a wake-up.
+// measureTicker measures a program that just wakes up ten times a second. A node cannot use less on this machine: some
+// virtual machines charge milliseconds for a wake-up.
 func measureTicker(dir string, native target, span time.Duration) error {
 	bin := filepath.Join(dir, "ticker")
 	if err := build(".", "./.ci/footprint/ticker", native, bin, ""); err != nil {
@@ -108,14 +109,14 @@ func measureTicker(dir string, native target, span time.Duration) error {
 
 type idleMeasure struct {
 	resident, peak int64         // bytes
-	anonymous      int64         // bytes of resident outside the program's own file
-	asked          time.Duration // until the first query; 0 if not printed
-	share          float64       // of one processor
-	wakeups        float64       // per second
+	anonymous      int64         // bytes of resident that are not pages of the program's file
+	asked          time.Duration // time from the start to the first query; 0 if not printed
+	share          float64       // share of one processor
+	wakeups        float64       // wake-ups per second
 }
 
 func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasure, err error) {
-	const columns = 999 // and a bias
+	const columns = 999 // the parameters are one per column, and a bias
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return m, err
 	}
@@ -147,7 +148,7 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 		}
 		wg.Go(stop)
 	}
-	// All neighbors are up: the measured time is the node's own start.
+	// All neighbors are already up, so the time until the first query is the node's own.
 	cmd := exec.CommandContext(ctx, bin, append(args, tr.path("a.json"))...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -182,7 +183,8 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 	return m, err
 }
 
-// startNeighbor runs a member in this process. A slow one never answers its first query. stop waits for its end.
+// startNeighbor runs a member in this process. If slow is true, its oracle never answers the first query. stop ends the
+// member and waits for its end.
 func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (stop func(), err error) {
 	key, err := fleetfile.ReadKey(tr.path(name + ".key"))
 	if err != nil {
@@ -215,7 +217,7 @@ func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (sto
 	}, nil
 }
 
-// busy returns the share of a processor that a process uses, and how often per second its threads wake up.
+// busy returns the share of one processor that a process uses, and how often per second its threads wake up.
 func busy(pid int, span time.Duration) (share, wakeups float64, err error) {
 	before, wakesBefore, err := usage(pid)
 	if err != nil {
@@ -226,7 +228,7 @@ func busy(pid int, span time.Duration) (share, wakeups float64, err error) {
 	return float64(after-before) / float64(span), float64(wakesAfter-wakesBefore) / span.Seconds(), err
 }
 
-// usage returns the processor time of a process, and how often its threads waited.
+// usage returns the processor time that a process has used, and how often its threads have waited.
 func usage(pid int) (cpu time.Duration, waits int64, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
 	if err != nil || len(threads) == 0 {
@@ -252,7 +254,7 @@ func usage(pid int) (cpu time.Duration, waits int64, err error) {
 	return cpu, waits, nil
 }
 
-// fields parses the numbers of a file such as /proc/self/status.
+// fields parses a file such as /proc/self/status. It returns the fields that are numbers, by name.
 func fields(path string) (map[string]int64, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -11,19 +11,20 @@ import (
 	"strings"
 )
 
-// linkedFile lists every package that a program links only because it embeds a node, beyond those of a program with
-// TLS, websockets and CBOR. Each line gives the reason.
+// linkedFile lists every package that a program links because it embeds a node, and that a program with TLS, websockets
+// and CBOR does not link anyway. Each line gives the reason.
 const linkedFile = ".ci/footprint/linked.txt"
 
 const linkedHead = `# The packages that embedws links and bare does not, on linux/amd64, and what each is for.
 # "go run ./.ci/footprint -linked -update" rewrites the list; the words are written by hand.
 `
 
-// unexplained stands for a missing reason.
+// unexplained stands in for a reason that nobody has given.
 const unexplained = "?"
 
-// checkLinked compares the packages that an embedder links with the checked-in list, or writes that list. It also
-// fails if the linker keeps all exported methods because a package looks up methods by names that are not constant.
+// checkLinked compares the packages that an embedder links with the list in linkedFile or, with update, writes that
+// list. It also fails if the linker must keep all exported methods, because a package looks up a method by a name that
+// is not constant.
 func checkLinked(update bool) error {
 	with, err := deps("./.ci/footprint/embedws")
 	if err != nil {
@@ -77,7 +78,7 @@ func checkLinked(update bool) error {
 	return nil
 }
 
-// deps returns the packages that a package needs on linux/amd64, sorted by name.
+// deps returns the packages on which a package depends on linux/amd64, sorted by name.
 func deps(pkg string) ([]string, error) {
 	out, err := goCommand("list", "-deps", pkg)
 	names := strings.Fields(string(out))
@@ -85,8 +86,8 @@ func deps(pkg string) ([]string, error) {
 	return names, err
 }
 
-// checkDeadCode returns an error if the linker must keep every exported method of the types that reach an interface.
-// It must if reachable code calls reflect's Method, or MethodByName with a name that is not constant.
+// checkDeadCode returns an error if the linker must keep every exported method of the types that are converted to an
+// interface. It must if reachable code calls reflect's Method, or MethodByName with a name that is not constant.
 func checkDeadCode() error {
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {

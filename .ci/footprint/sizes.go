@@ -10,17 +10,17 @@ import (
 
 const mb = 1_000_000
 
-// limit bounds the size of a build for a target, in bytes.
+// limit is the maximum size, in bytes, of a build for a target.
 type limit struct {
 	what, pkg, on string
-	over          string // a package whose size is subtracted
+	over          string // package whose size is subtracted from that of the build; empty for none
 	bytes         int64
 }
 
 var (
 	programLimit = limit{what: "program", pkg: program, on: "linux/arm/6", bytes: 12 * mb}
 
-	// embedders measure what a node adds to a program.
+	// embedders are limits on what a node adds to a program.
 	embedders = []limit{
 		{what: "SDK, transport/mem", pkg: "./.ci/footprint/embedmem", on: "linux/amd64", bytes: 5.1 * mb},
 		{what: "SDK, transport/ws, sdk/state, on top of TLS, websockets and CBOR", pkg: "./.ci/footprint/embedws",
@@ -29,7 +29,7 @@ var (
 )
 
 // printSizes builds the program for the targets, and prints its sizes and what a node costs an embedder. It builds the
-// targets in twice again in another directory.
+// program for the targets in twice once more in another directory, and compares the bytes.
 func printSizes(targets, twice []target, fresh bool) error {
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {
@@ -77,8 +77,8 @@ func weigh(tmp string, t target, l limit) (int64, error) {
 	return size, err
 }
 
-// compareBuilds builds the program for each target here and in a copy of the module, and returns an error if the bytes
-// differ. It ignores the build ID, which depends on the source that copyModule changes.
+// compareBuilds builds the program for each target here and in a copy of the module. It returns an error if the bytes
+// differ, except for the build ID, which depends on the source lines that copyModule changes.
 func compareBuilds(tmp string, targets []target, fresh bool) error {
 	if len(targets) == 0 {
 		return nil

@@ -31,7 +31,7 @@ func (t target) file() string {
 	return name
 }
 
-// env returns the additions to the environment of a build.
+// env returns the environment variables that a build for the target needs.
 func (t target) env() []string {
 	env := []string{"CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOOS=" + t.os, "GOARCH=" + t.arch}
 	switch t.arch {
@@ -43,7 +43,7 @@ func (t target) env() []string {
 	return env
 }
 
-// parseTargets parses a list of targets; an empty one means all.
+// parseTargets parses a list of targets, separated by commas. An empty list means all targets.
 func parseTargets(list string) ([]target, error) {
 	if list == "" {
 		return targets, nil

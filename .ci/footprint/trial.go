@@ -22,8 +22,8 @@ type trial struct {
 	file *fleetfile.File
 }
 
-// newTrial writes the files of a fleet whose members all listen on loopback. Member i has the oracle oracle(i), which
-// is JSON.
+// newTrial writes the files of a fleet whose members all listen on loopback. oracle(i) is the oracle of member i, in
+// JSON.
 func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, error) {
 	tr := &trial{dir: dir, file: &fleetfile.File{Fleet: fleet}}
 	var ports []int
@@ -32,7 +32,7 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, 
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() // only after all ports are chosen
+		defer l.Close() // keeps the port until all others are chosen
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	for i, name := range fleet.Members {
@@ -59,7 +59,7 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, 
 
 func (tr *trial) path(name string) string { return filepath.Join(tr.dir, name) }
 
-// writeTable writes a CSV file of two classes with so many columns.
+// writeTable writes a CSV file with so many rows and columns of numbers, and a class of two for each row.
 func writeTable(path string, rows, columns int) error {
 	var b strings.Builder
 	for j := range columns {

@@ -70,7 +70,8 @@ func run(words []string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	// Each worker has its own copy, because the work on a single one (one package) would leave processors idle.
+	// Each worker has its own copy of the project. A single copy allows one mutation at a time, and work on one package
+	// would leave processors idle.
 	copies := make([]string, runtime.NumCPU())
 	for i := range copies {
 		copies[i] = filepath.Join(work, strconv.Itoa(i))
@@ -108,7 +109,7 @@ func run(words []string) error {
 	return nil
 }
 
-// fits reports every mutation whose old text does not occur exactly once in its file.
+// fits reports every mutation whose old text does not occur exactly once in the mutation's file.
 func fits(root string) error {
 	var errs []error
 	for _, m := range mutations {
@@ -118,7 +119,7 @@ func fits(root string) error {
 	return errors.Join(errs...)
 }
 
-// find returns the content of the file that m changes. It fails unless the text to change occurs there exactly once.
+// find returns the content of the file that m changes. It fails unless m's old text occurs there exactly once.
 func (m mutation) find(root string) (sound []byte, err error) {
 	sound, err = os.ReadFile(filepath.Join(root, filepath.FromSlash(m.file)))
 	if err != nil {
@@ -130,7 +131,7 @@ func (m mutation) find(root string) (sound []byte, err error) {
 	return sound, nil
 }
 
-// each processes every item, with one worker per folder, and returns the errors.
+// each calls do for every item, with one worker for each of the folders. It returns the errors.
 func each[Item any](folders []string, items []Item, do func(folder string, i Item) error) []error {
 	next := make(chan Item)
 	failed := make(chan error)
@@ -159,7 +160,7 @@ func each[Item any](folders []string, items []Item, do func(folder string, i Ite
 	return errs
 }
 
-// copyTree copies the project, without .git.
+// copyTree copies the project from one folder to another, without .git.
 func copyTree(to, from string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -185,7 +186,7 @@ func copyTree(to, from string) error {
 	})
 }
 
-// plant applies one mutation, runs its tests, and reverts it. It returns the tests that failed.
+// plant applies one mutation, runs the tests that should detect it, and reverts it. It returns the tests that failed.
 func plant(root string, m mutation) (failed []string, err error) {
 	path := filepath.Join(root, filepath.FromSlash(m.file))
 	sound, err := m.find(root)
@@ -201,11 +202,11 @@ func plant(root string, m mutation) (failed []string, err error) {
 
 var failure = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 
-// test runs a suite and returns the names of the failed tests. An error means that there is no result: the tests did
-// not compile, did not end, or do not exist.
+// test runs a suite and returns the names of the tests that failed. It returns an error if there is no result because
+// the tests did not compile, did not end, or do not exist.
 func test(root string, s suite) ([]string, error) {
 	cmd := exec.Command("go", "test", "-short", "-count=1", "-timeout=180s", "-vet=off", "-trimpath", "-run", s.run, "-skip", "Golden", ".")
-	cmd.Dir = filepath.Join(root, filepath.FromSlash(s.pkg)) // a package of a nested module runs only from there
+	cmd.Dir = filepath.Join(root, filepath.FromSlash(s.pkg)) // a nested module runs only from there
 	out, err := cmd.CombinedOutput()
 	text := string(out)
 	var failed []string

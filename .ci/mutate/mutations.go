@@ -1,6 +1,6 @@
 package main
 
-// mutation is one wrong change: old, which occurs once in the file, becomes new.
+// mutation is one wrong change to the code: old, which must occur exactly once in the file, is replaced by new.
 type mutation struct {
 	name, file, old, new string
 	by                   suite

@@ -1,6 +1,6 @@
-// Command picture draws .github/demo.svg for the README: the mean accuracy of the demo's nodes if each trains alone,
-// if they train together without noise, and if they train together with epsilon 1 for each record. It runs the demo
-// with seeds 1 to 20, in both forms, in about two minutes:
+// Command picture draws .github/demo.svg for the README. It shows the mean accuracy of the demo's nodes if each trains
+// alone, if they train together without noise, and if they train together with epsilon 1 for each record. Command
+// picture runs the demo with and without noise, each with seeds 1 to 20, in about two minutes:
 //
 //	go run ./.ci/picture
 package main
@@ -48,7 +48,7 @@ func main() {
 	}
 }
 
-// result is the part of the demo's output for the picture.
+// result is the part of the demo's JSON output that the picture shows.
 type result struct {
 	Mean     float64 `json:"accuracy_mean"`
 	Alone    float64 `json:"accuracy_alone"`

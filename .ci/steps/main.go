@@ -1,7 +1,8 @@
 // Command steps compares the program's default step size with the result of a search, on ten tasks. It prints the
-// accuracy without noise, in percent as the mean over seeds, at 1/4 to 16 times the default, and what the default
-// loses against the best of them. Then it prints the accuracy of two private runs with defaults. It fails if a task
-// loses more than 0.5 points, if the mean of all ten losses exceeds 0.2, or if a private run misses its goal.
+// accuracy without noise at 1/4 to 16 times the default step, in percent as the mean over seeds, and how many points
+// the default loses against the best of these. Then it prints the accuracy of two private runs with default settings.
+// It fails if the default loses more than 0.5 points on a task or more than 0.2 points on average, or if a private run
+// misses its goal.
 //
 //	go run ./.ci/steps                 all, in about 20 minutes on two cores
 //	go run ./.ci/steps Alzheimer       the tasks with this word in their name
@@ -28,10 +29,10 @@ import (
 	"time"
 )
 
-// times are the multiples of the default step, including 1.
+// times are the multiples of the default step that are compared, including 1.
 var times = []float64{0.25, 0.5, 1, 2, 4, 8, 16}
 
-// A task may lose mostLost points of accuracy; the mean over all tasks may be meanLost.
+// The default step may lose at most mostLost points of accuracy on one task, and at most meanLost points on average.
 const mostLost, meanLost = 0.5, 0.2
 
 func main() {
@@ -48,11 +49,11 @@ func main() {
 	}
 }
 
-// lab runs the program, which it built in a temporary folder.
+// lab runs the program, which it has built in a temporary folder.
 type lab struct {
 	ctx          context.Context
 	dir, program string
-	desks        chan struct{} // each run takes one
+	desks        chan struct{} // limits the runs at a time: each holds one place
 }
 
 func run(ctx context.Context, data, seeds, noises string, onlyPrivate bool, words []string) error {
@@ -150,7 +151,7 @@ func (l *lab) protect(private []gate, seeds string) error {
 	return errors.Join(faults...)
 }
 
-// sweep is the part of the JSON of "simulate" with several seeds that is needed here.
+// sweep is the part of the JSON of "simulate" with several seeds that is used here.
 type sweep struct {
 	Runs []struct {
 		Accuracy float64 `json:"accuracy_mean"`
@@ -163,7 +164,7 @@ type sweep struct {
 	} `json:"runs"`
 }
 
-// score returns the mean over runs and clients. A client with held-back data is judged on them.
+// score returns the mean score over runs and clients. If clients hold back data, it is their score on that data.
 func (s *sweep) score() (mean float64) {
 	for _, r := range s.Runs {
 		accuracy := r.Accuracy
@@ -202,7 +203,7 @@ func (l *lab) fit(path string, args ...string) error {
 
 func (l *lab) do(args ...string) ([]byte, error) {
 	c := exec.CommandContext(l.ctx, l.program, args...)
-	c.Env = append(os.Environ(), "GOMAXPROCS=1") // each of two programs
+	c.Env = append(os.Environ(), "GOMAXPROCS=1") // each program uses one processor, because two run at a time
 	text, err := c.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

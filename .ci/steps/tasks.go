@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// task is a run of "simulate" whose default step is compared with others.
+// task is a run of "simulate" in which the default step is compared with other steps.
 type task struct {
 	name string
 	args []string
@@ -19,13 +19,13 @@ type gate struct {
 	least float64
 }
 
-// tasks writes the files for the runs to a folder and returns the runs. data is the folder of the data sets.
+// tasks returns the runs, and writes the files that they need to a folder. data is the folder of the data sets.
 func (l *lab) tasks(data string) (open []task, private []gate, err error) {
 	words := strings.Fields
 	agreed, brain := filepath.Join(l.dir, "agreed.json"), filepath.Join(l.dir, "brain.json")
 	err = l.fit(agreed, words("-data csv:examples/hospital/agreed.csv -label ill -onehot cp,restecg,slope,thal -missing indicator "+
 		"-test-fraction 0")...)
-	if err == nil { // once: each of many runs would take half a minute to find the same components
+	if err == nil { // once, because each of many runs would take half a minute to find the same components
 		err = l.fit(brain, "-data", "idx:"+filepath.Join(data, "brain-tumor-64"), "-pca", "20")
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// service has exactly the fields of a service that compose.yaml uses, so that a mistyped field is unknown.
+// service has exactly the fields of a service that compose.yaml uses, so that parsing a misspelled field fails.
 type service struct {
 	Image           string   `json:"image"`
 	PullPolicy      string   `json:"pull_policy"`
@@ -32,8 +32,8 @@ type service struct {
 	} `json:"networks"`
 }
 
-// compose.yaml has the members of statefulset.yaml, each with its own folder and its address there, and no more
-// rights.
+// compose.yaml has the same members as statefulset.yaml. Each member has its own folder, its own address in the fleet,
+// and no more rights than there.
 func TestCompose(t *testing.T) {
 	text, err := os.ReadFile("../../examples/fleet/compose.yaml")
 	if err != nil {
@@ -81,7 +81,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// Compose itself, if installed, accepts the file; this needs no engine.
+// Docker Compose itself, if it is installed, accepts the file. The check does not need a running engine.
 func TestComposeConfig(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), "docker", "compose", "version").CombinedOutput(); err != nil {
 		t.Skipf("there is no docker compose here: %v\n%s", err, out)

@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documents parses the manifest: each part into the type that it names, without unknown or duplicate fields.
+// documents parses the documents of the manifest into the types that they name. Unknown and duplicate fields are
+// errors.
 func documents(t *testing.T, text string) (service core.Service, set apps.StatefulSet) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -53,7 +54,7 @@ func TestManifest(t *testing.T) {
 	check(t, manifest(t))
 }
 
-// The commented-out part for the first start is valid too.
+// The manifest is also valid with the part that is commented out, which is for the first start.
 func TestManifestTheFirstTime(t *testing.T) {
 	text := manifest(t)
 	start := strings.Index(text, "        # - name: ledger")

@@ -12,11 +12,12 @@ import (
 	"strings"
 )
 
-// speaks matches the functions whose string arguments people read.
+// speaks matches the functions whose string arguments are shown to people.
 var speaks = regexp.MustCompile(`\b(Errorf|errors\.New|Usage|refuse|Mismatchf|When|Warn|Info|Error|say)$`)
 
-// find returns the comments of a Go file, except outputs of examples, with the code line below, and the messages, except
-// in tests: literals of more than 20 bytes that a call of speaks has as arguments. It skips generated files.
+// find returns the comments and the messages of a Go file. Comments come with the line of code below them; outputs of
+// examples are not among them. Messages are literals of more than 20 bytes in arguments of functions that match speaks;
+// test files have none. Generated files have neither.
 func find(path, text string) (comments, messages []string) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, text, parser.ParseComments|parser.SkipObjectResolution)
@@ -43,7 +44,7 @@ func find(path, text string) (comments, messages []string) {
 	return comments, messages
 }
 
-// literal returns the text of a string literal or of the literals in a sum, and "" for another expression.
+// literal returns the text of a string literal, or of a sum of string literals. For any other expression it returns "".
 func literal(e ast.Expr) (text string) {
 	if sum, ok := e.(*ast.BinaryExpr); ok {
 		return literal(sum.X) + literal(sum.Y)
@@ -53,7 +54,7 @@ func literal(e ast.Expr) (text string) {
 	return text
 }
 
-// draw returns n of all in random order: the same for the same seed.
+// draw returns n elements of all in random order. The same seed gives the same result.
 func draw(all []string, n int, seed uint64) []string {
 	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:min(n, len(all))]

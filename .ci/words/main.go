@@ -1,4 +1,4 @@
-// Command words finds words that the project avoids: private terms for which the field has others, archaisms and
+// Command words finds words that the project avoids: private terms for which the field has its own, archaisms and
 // riddles. It checks comments and strings of Go files, and whole .md, .txt and .sh files.
 //
 //	go run ./.ci/words            fails if a file has such words and is not listed in .ci/words/todo.txt
@@ -26,10 +26,10 @@ import (
 
 const list = ".ci/words/todo.txt"
 
-// skipped matches files that are data, copies, or about these words.
+// skipped matches files that words does not check: data, copies, and files about these words.
 var skipped = regexp.MustCompile(`^\.ci/words/|licenses\.txt$|testdata/|^examples/paper/results/|^\.ci/bench/results\.md$`)
 
-// rule is a case-insensitive pattern to avoid, and what to write instead.
+// rule is a case-insensitive pattern to avoid, with better words.
 type rule struct {
 	avoid   *regexp.Regexp
 	instead string
@@ -38,7 +38,7 @@ type rule struct {
 //go:embed rules.txt
 var rulesText string
 
-// rules are those of rules.txt. Each line has a pattern, a tab and better words; "#" starts a comment.
+// rules are the rules in rules.txt. Each line has a pattern, a tab and better words; "#" begins a comment.
 var rules = func() (all []rule) {
 	for line := range strings.Lines(rulesText) {
 		if avoid, instead, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && line[0] != '#' {
@@ -67,7 +67,7 @@ func main() {
 		}
 		text, err := os.ReadFile(path)
 		if err != nil {
-			continue // deleted, but not yet committed
+			continue // deleted, but the deletion is not committed yet
 		}
 		if *n > 0 {
 			c, m := find(path, string(text))
@@ -103,7 +103,7 @@ func main() {
 	}
 }
 
-// check returns a line for each match of a rule in a file.
+// check returns a line of output for each match of a rule in a file.
 func check(path string, text []byte) (hits []string) {
 	for _, part := range parts(path, text) {
 		for _, r := range rules {
@@ -116,13 +116,14 @@ func check(path string, text []byte) (hits []string) {
 	return hits
 }
 
-// part is text of a file that a reader sees, and the line where it begins.
+// part is a text in a file that a reader sees, with the line number at which it begins.
 type part struct {
 	text string
 	line int
 }
 
-// parts returns comments and strings of a Go file, with adjacent comment lines together, or the whole of another file.
+// parts returns the parts of a file. For a Go file these are strings, and comments with adjacent lines together; for
+// another file it is the whole text.
 func parts(path string, text []byte) (all []part) {
 	if filepath.Ext(path) != ".go" {
 		return []part{{string(text), 1}}

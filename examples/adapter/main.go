@@ -1,6 +1,6 @@
-// Command adapter adapts a frozen network to the images of eight cameras, with forward passes alone: the network was
-// trained on clean digits, and the cameras add noise. With -queries it compares estimators, and numbers of queries a
-// round, instead. The README explains both outputs.
+// Command adapter adapts a frozen network to the images of eight cameras, with forward passes alone. The network was
+// trained on clean digits, and the cameras add noise. With -queries the command instead compares estimators, and
+// numbers of queries per round. The README explains both outputs.
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// The settings of the two adapters, chosen on the first 2000 test digits. The table reports the remaining ones.
+// The settings of the two adapters. They were chosen on the first 2000 test digits, so the table reports the others.
 var (
 	ofBiases   = way{frozen.Large.Biases(), 1, 0.1, 20, 6}
 	ofSubspace = way{frozen.Large.Subspace(256), 0.006, 0.01, 20, 0.5}
@@ -71,7 +71,7 @@ func demonstrate(data string, each int, out io.Writer) error {
 	return nil
 }
 
-// trial has a frozen network, and noisy digits: those of the members, and others for evaluation.
+// trial has a frozen network, the noisy digits of the members, and further noisy digits for evaluation.
 type trial struct {
 	frozen.Network
 	base      []float32
@@ -79,7 +79,7 @@ type trial struct {
 	seed      uint64 // of directions and noise
 }
 
-// newTrial trains the network on some clean digits that no member has.
+// newTrial trains the network on clean digits, none of which belongs to a member.
 func newTrial(data string, each, clean, held int) (*trial, error) {
 	if each < 1 || each > most {
 		return nil, fmt.Errorf("-each is %d, want 1..%d", each, most)
@@ -91,10 +91,11 @@ func newTrial(data string, each, clean, held int) (*trial, error) {
 	return dealt(s, each, held, 0, false)
 }
 
-// most is the maximum number of digits of a member.
+// most is the largest number of digits that each member can have.
 const most = (60_000 - frozen.Clean) / members
 
-// dealt returns the trial of a seed.
+// dealt returns the trial of a seed: each member has each digits, and held digits are for evaluation, see
+// [frozen.Source.Deal].
 func dealt(s *frozen.Source, each, held int, seed uint64, validate bool) (*trial, error) {
 	own, eval, err := s.Deal(members*each, held, seed, validate)
 	return &trial{s.Network, s.Base, own, eval, 1 + seed}, err

@@ -13,21 +13,22 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// study says which runs fewRecords makes.
+// study has the numbers that determine the runs of fewRecords.
 type study struct {
 	network frozen.Network
-	dims    []int // numbers of an adapter, for a random subspace
-	each    []int // digits of a member
-	total   int   // queries for each digit in a run
-	queries []int // of them in a round, each a divisor of total
+	dims    []int // numbers of an adapter, which span a random subspace
+	each    []int // numbers of digits of one member
+	total   int   // queries of each digit in a run
+	queries []int // queries of each digit in a round; each must divide total
 	scales  []scale
 	seeds   int
-	clean   int // digits for the frozen network
-	held    int // digits for evaluation
+	clean   int // number of digits on which the frozen network is trained
+	held    int // number of digits for evaluation
 }
 
-// scale has multiples of the smoothing radius that package plan chooses for so many numbers without an adapter, and of
-// the step that it chooses for a radius. One scale is chosen for each cell of the table.
+// scale has factors for two settings: for the smoothing radius that package plan chooses for a model of so many
+// parameters without an adapter, and for the step that it chooses for the resulting radius. Each cell of the table has
+// its own scale.
 type scale struct{ radius, step float64 }
 
 var complete = study{
@@ -36,14 +37,15 @@ var complete = study{
 	scales: []scale{{1, 1}, {1, 0.25}, {1, 4}, {0.25, 1}, {0.25, 0.25}, {0.25, 4}, {0.0625, 1}, {0.0625, 4}, {0.0625, 16}},
 }
 
-// cell is a kind of run.
+// cell identifies runs that differ only in their seed.
 type cell struct {
 	dim, each int
 	estimator zoest.Kind
-	queries   int // for each digit and round
+	queries   int // of each digit in a round
 }
 
-// fleet returns the fleet of a cell. The paper's and the centered estimator spend one query of a round on their table.
+// fleet returns the fleet of a cell. With the paper's and the centered estimator, one query of a round fills the table,
+// so there is one local step less.
 func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	known := plan.Known{Privacy: sdk.Privacy{NonPrivate: true}, Method: sdk.Method{Rounds: s.total / c.queries, Tau: c.queries,
 		Cooldown: 5, Estimator: c.estimator, Directions: zoest.Walsh, Seed: seed}}
@@ -62,16 +64,16 @@ func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	return f, f.Validate()
 }
 
-// byDefault returns a fleet with the settings that package plan chooses for as many queries as the others have.
+// byDefault returns a fleet with the settings that package plan chooses for the number of queries that all cells have.
 func (s *study) byDefault(dim, each int, seed uint64) (*sdk.Fleet, error) {
 	spec := s.network.Subspace(dim)
 	return suggested(spec, each, plan.Known{Moved: spec.Moved(), Open: true, Privacy: sdk.Privacy{NonPrivate: true},
 		Method: sdk.Method{Rounds: s.total / 3, Seed: seed}})
 }
 
-// fewRecords writes a table, in Markdown: how many digits are right after runs with equal numbers of queries, for each
-// estimator and each number of queries a round. The scale of a cell is the best on other digits, with the least
-// number of digits a member.
+// fewRecords writes a table in Markdown. It has the share of digits that are labeled correctly after runs with equal
+// numbers of queries, for each estimator and each number of queries per round. The scale of a cell is the best one on
+// other digits, for members with the smallest number of digits.
 func fewRecords(data string, s study, out, log io.Writer) error {
 	source, err := frozen.Open(s.network, data, s.clean)
 	if err != nil {
@@ -110,7 +112,7 @@ type bench struct {
 	source   *frozen.Source
 	log      io.Writer
 	chosen   map[cell]scale
-	variance float64 // over seeds, summed over cells
+	variance float64 // sum over cells of the variance of accuracy over seeds
 	cells    int
 }
 
@@ -140,7 +142,7 @@ func (b *bench) row(dim, each int, estimator zoest.Kind) (row string, err error)
 	return row + fmt.Sprintf(" %.1f |", 100*mean), err
 }
 
-// choose returns the best scale for a cell on digits that no reported run has.
+// choose returns the scale that is best for a cell on digits that no reported run uses.
 func (b *bench) choose(c cell) (best scale, err error) {
 	const other = 999
 	t, err := dealt(b.source, c.each, b.held, other, true)
@@ -164,7 +166,7 @@ func (b *bench) choose(c cell) (best scale, err error) {
 	return best, nil
 }
 
-// mean returns the mean accuracy over the seeds.
+// mean runs a fleet for every seed and returns the mean accuracy.
 func (b *bench) mean(each int, fleet func(seed uint64) (*sdk.Fleet, error)) (mean float64, err error) {
 	var all []float64
 	for seed := range uint64(b.seeds) {

@@ -21,9 +21,9 @@ const members = 8
 
 type way struct {
 	spec      *adapter.Spec
-	step, mu  float64 // step of a round along the gradient, and smoothing radius, in a run without noise
-	rounds    int     // likewise
-	protected float64 // the step in a record-level private run: longer, since clipping bounds the slope of each digit
+	step, mu  float64 // without noise: step of a round along the gradient, and smoothing radius
+	rounds    int     // without noise
+	protected float64 // step of a private run for each digit: longer, as clipping bounds a digit's slope
 }
 
 // The privacy of a run.
@@ -33,7 +33,7 @@ const (
 	client = "each member's digits, epsilon 4, pairwise noise"
 )
 
-// fleet returns a fleet of eight members, with each digits per member.
+// fleet returns a fleet of eight members. each is the number of digits per member.
 func (w way) fleet(privacy string, each int, seed uint64) (*sdk.Fleet, error) {
 	known := plan.Known{Open: true, Method: sdk.Method{Mu: admm.Schedule{w.mu}, Seed: seed}}
 	switch privacy {
@@ -52,8 +52,8 @@ func (w way) fleet(privacy string, each int, seed uint64) (*sdk.Fleet, error) {
 	return suggested(w.spec, each, known)
 }
 
-// suggested returns a fleet of eight members, a complete graph, with each digits per member, that trains the numbers of
-// an adapter with the settings that package plan chooses for what is known.
+// suggested returns a fleet that trains the numbers of an adapter. Eight members form a complete graph; each is the
+// number of digits per member. Package plan chooses the settings from known.
 func suggested(spec *adapter.Spec, each int, known plan.Known) (*sdk.Fleet, error) {
 	f := &sdk.Fleet{Run: "adapter", Dim: spec.Dim, Adapter: spec}
 	for i := range members {
@@ -81,12 +81,12 @@ func suggested(spec *adapter.Spec, each int, known plan.Known) (*sdk.Fleet, erro
 }
 
 type outcome struct {
-	accuracy float64 // of the first member's final model, on the held-out digits
-	bytes    int64   // sent by a member to all neighbors in a round, without signatures
-	queries  int64   // of all members together
+	accuracy float64 // of the first member's final model, on digits that no member has
+	bytes    int64   // sent by a member to all neighbors in one round, without signatures
+	queries  int64   // losses asked for, by all members together
 }
 
-// train simulates a run of members with equal parts of the trial's digits.
+// train simulates a run in which members have equal parts of the trial's digits.
 func (w way) train(privacy string, t *trial) (o outcome, err error) {
 	f, err := w.fleet(privacy, len(t.own)/members, 1)
 	if err != nil {
@@ -95,10 +95,10 @@ func (w way) train(privacy string, t *trial) (o outcome, err error) {
 	return t.run(f)
 }
 
-// run simulates a fleet of members with equal parts of the trial's digits, and evaluates the model.
+// run simulates a fleet whose members have equal parts of the trial's digits. It evaluates the first member's model.
 func (t *trial) run(f *sdk.Fleet) (o outcome, err error) {
 	each := len(t.own) / members
-	cfgs, err := f.Machines(slices.Repeat([]int{each}, members), func(i int) io.Reader { // a simulation: real nodes use their system's randomness
+	cfgs, err := f.Machines(slices.Repeat([]int{each}, members), func(i int) io.Reader { // only in a simulation: real nodes use random noise
 		s := rng.New(t.seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
 		return &s
 	})
@@ -132,7 +132,7 @@ func (t *trial) run(f *sdk.Fleet) (o outcome, err error) {
 	return o, nil
 }
 
-// meter returns a function that measures the encoded size of messages with dim numbers.
+// meter returns a function that returns the encoded length, in bytes, of a message with dim numbers.
 func meter(dim int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// target is a processor to build the library for.
+// target is a processor for which the library is built.
 type target struct {
 	name     string
 	arch     string
 	arm      string // GOARM
-	compiler string // empty for the compiler of this machine
+	compiler string // C compiler; empty means the one for this machine
 	run      []string
 	sysroot  string
 
@@ -27,7 +27,7 @@ type target struct {
 	built map[string]built
 }
 
-// built is the program host with the library in it or beside it.
+// built is the compiled program host. The library is linked into it, or is a file in the same folder.
 type built struct {
 	path string
 	err  error
@@ -63,7 +63,7 @@ func need(t *testing.T, programs ...string) {
 	}
 }
 
-// compilerOf returns the C compiler of a target, and skips the test if the machine lacks one.
+// compilerOf returns the C compiler of a target. It skips the test if this machine does not have that compiler.
 func (to *target) compilerOf(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -86,7 +86,7 @@ func (to *target) compilerOf(t *testing.T) string {
 	return cc
 }
 
-// library builds the library of a target, once, and returns its file.
+// library builds the library for a target, once per mode, and returns the path of its file.
 func (to *target) library(t *testing.T, mode string) string {
 	t.Helper()
 	cc := to.compilerOf(t)
@@ -101,7 +101,7 @@ func (to *target) library(t *testing.T, mode string) string {
 	})
 }
 
-// host builds testdata/host.c with the library in a build mode and further flags.
+// host builds testdata/host.c together with the library in a build mode. flags are passed to the C compiler.
 func (to *target) host(t *testing.T, mode string, flags ...string) string {
 	t.Helper()
 	cc, library := to.compilerOf(t), to.library(t, mode)
@@ -150,10 +150,10 @@ func quietly(cmd *exec.Cmd) error {
 type process struct {
 	out, log bytes.Buffer
 	cmd      *exec.Cmd
-	over     chan struct{} // closed when it has ended
+	over     chan struct{} // closed when the process has ended
 }
 
-// start starts a C program of the target, emulated on other machines.
+// start starts a C program of the target. On a machine with another processor it runs in an emulator.
 func (to *target) start(t *testing.T, wrapper []string, args ...string) *process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -168,14 +168,14 @@ func (to *target) start(t *testing.T, wrapper []string, args ...string) *process
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // the exit code is enough
+		_ = p.cmd.Wait() // the exit code, which wait checks, is enough
 		cancel()
 		close(p.over)
 	}()
 	return p
 }
 
-// wait returns the output of a program, which must exit with code.
+// wait waits for a program, which must exit with code, and returns its output.
 func (p *process) wait(t *testing.T, code int) string {
 	t.Helper()
 	<-p.over

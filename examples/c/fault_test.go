@@ -23,7 +23,7 @@ func alone(t *testing.T, change func(*sdk.Fleet)) (dir string, fleet *sdk.Fleet)
 	return dir, newFleet(t, dir, []string{"alone"}, change)
 }
 
-// A loss that is not a number ends a run without privacy, with the same error as for a Go function.
+// If a loss is not a number, a run without privacy ends with the same error as for a Go function.
 func TestLossIsNoNumber(t *testing.T) {
 	program := native.host(t, "c-shared")
 	for mode, bad := range map[string]float64{"nan": math.NaN(), "infinite": math.Inf(-1)} {
@@ -52,7 +52,7 @@ func TestLossIsNoNumber(t *testing.T) {
 	}
 }
 
-// A private run continues, and its certificate is valid.
+// If a loss is not a number, a private run continues, and its certificate is valid.
 func TestPrivate(t *testing.T) {
 	program := native.host(t, "c-shared")
 	for _, mode := range []string{"nan", "run"} {
@@ -73,7 +73,7 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// Every invalid call is refused with an error, and ends nothing.
+// Every invalid call returns an error and does not end the program.
 func TestErrors(t *testing.T) {
 	program := native.host(t, "c-archive")
 	dir, _ := alone(t, nil)
@@ -108,12 +108,12 @@ model: -1: no model yet: the node has made no release: `
 	}
 }
 
-// A thousand nodes, of which a hundred run, leak no resources.
+// Opening a thousand nodes and running a hundred of them leaks no memory, descriptors or threads.
 func TestCycles(t *testing.T) {
 	program := native.host(t, "c-shared")
 	dir, _ := alone(t, nil)
 	said := native.start(t, nil, program, "cycles", nodeFile(dir, "alone"), "1000", "0").wait(t, 0)
-	var at, last [4]int // count, kB, descriptors, threads
+	var at, last [4]int // number of nodes, memory in kB, descriptors, threads
 	for i, line := range strings.Split(strings.TrimSpace(said), "\n") {
 		to := &at
 		if i > 0 {
@@ -129,8 +129,8 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// Two memory checkers confirm that the host uses its memory as the header says. A host that reads beyond its model
-// shows that they work.
+// Two memory checkers confirm that a host which follows the header uses memory correctly. A host that reads beyond the
+// end of its model shows that the checkers detect errors.
 func TestCheckers(t *testing.T) {
 	check := func(t *testing.T, program, word string, wrapper ...string) {
 		t.Helper()
@@ -208,7 +208,7 @@ func installed(t *testing.T, mode string) string {
 	return dir
 }
 
-// pkg-config and CMake find the header and the library in any folder, both shared and static.
+// pkg-config and CMake find the header and the library in any folder, for the shared and for the static library.
 func TestFoundByBuildTools(t *testing.T) {
 	build := map[string]func(t *testing.T, mode, dir string) (program string){
 		"pkg-config": func(t *testing.T, mode, dir string) string {
@@ -246,7 +246,7 @@ func TestFoundByBuildTools(t *testing.T) {
 				need(t, tool)
 				dir := installed(t, mode)
 				t.Setenv("LD_LIBRARY_PATH", dir)
-				p := native.start(t, nil, build(t, mode, dir)) // without a node file, which the library refuses
+				p := native.start(t, nil, build(t, mode, dir)) // without a node file, so the library must return an error
 				if p.wait(t, 1); !strings.Contains(p.log.String(), "no node file: give its path or its text") {
 					t.Errorf("it says %q", &p.log)
 				}
@@ -255,7 +255,7 @@ func TestFoundByBuildTools(t *testing.T) {
 	}
 }
 
-// Three sensors learn jointly, in a program of 60 lines, what none of them knows alone.
+// Three sensors learn jointly what none of them can learn alone, with a program of 60 lines.
 func TestSensor(t *testing.T) {
 	if text, err := os.ReadFile("sensor/sensor.c"); err != nil || strings.Count(string(text), "\n") > 60 {
 		t.Errorf("sensor.c has %d lines, want at most 60 (%v)", strings.Count(string(text), "\n"), err)
@@ -284,7 +284,7 @@ func TestSensor(t *testing.T) {
 	}
 }
 
-// A panic becomes an error before it leaves Go.
+// A panic in Go becomes an error, and does not end the C program.
 func TestPanic(t *testing.T) {
 	_, err := host.Guard(func() (int64, error) { panic("planted") })
 	if err == nil || !strings.Contains(err.Error(), "panic: planted") {

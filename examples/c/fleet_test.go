@@ -19,9 +19,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-const samples = 8 // of every node, as in testdata/host.c
+const samples = 8 // number of samples of every node, as in testdata/host.c
 
-// square is the loss of testdata/host.c.
+// square returns the loss function of testdata/host.c for the node with a number.
 func square(number int) zoest.OracleFunc {
 	return func(_ context.Context, x []float32, sample int) (float64, error) {
 		sum := 0.0
@@ -33,8 +33,8 @@ func square(number int) zoest.OracleFunc {
 	}
 }
 
-// newFleet writes the files of a fleet whose graph is a path, in which every other member listens, and returns the
-// fleet. The node files have the gap that "spade-edge init -dim" leaves.
+// newFleet writes the files of a fleet and returns the fleet. Its graph is a path on which every second member listens.
+// As after "spade-edge init -dim", the node files have a placeholder for the oracle.
 func newFleet(t *testing.T, dir string, members []string, change func(*sdk.Fleet)) *sdk.Fleet {
 	t.Helper()
 	fleet := &sdk.Fleet{
@@ -94,7 +94,7 @@ func freePort(t *testing.T) string {
 	return "127.0.0.1:" + strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-// ofGo returns the models of a fleet whose nodes are goroutines of this process.
+// ofGo runs a fleet whose nodes are goroutines of this process, and returns the final models.
 func ofGo(t *testing.T, fleet *sdk.Fleet) [][]float32 {
 	t.Helper()
 	meeting, work := mem.New(fleet.Members...), sync.WaitGroup{}

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/device"
 )
 
-// Three nodes, two in C processes and one in Go, get the same bits as three Go nodes.
+// Three nodes, of which two run in C processes and one in Go, give the same bits as three Go nodes.
 func TestSameBits(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent")
 	for _, to := range []*target{native, arm64, arm6} {
@@ -28,7 +28,7 @@ func TestSameBits(t *testing.T) {
 			for _, p := range []*process{a, c} {
 				go func() {
 					if <-p.over; !p.cmd.ProcessState.Success() {
-						b.Stop() // it would wait
+						b.Stop() // otherwise b would wait for the others
 					}
 				}()
 			}
@@ -51,11 +51,11 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// Side effects of a callback change no bit: it calls the library, sleeps while another thread stops the node, raises a
-// signal in its thread, or stops the node; and other threads query the library all the time.
+// What a callback does besides computing the loss changes no bit: it calls the library, sleeps while another thread
+// stops the node, raises a signal in its thread, or stops the node. Meanwhile other threads keep calling the library.
 func TestCallbacks(t *testing.T) {
 	program := native.host(t, "c-shared")
-	t.Setenv("NOTIFY_SOCKET", "/nonexistent") // of the host
+	t.Setenv("NOTIFY_SOCKET", "/nonexistent") // belongs to the host, so the library must ignore it
 	for _, c := range []struct {
 		mode string
 		want []string
@@ -81,7 +81,7 @@ func TestCallbacks(t *testing.T) {
 	}
 }
 
-// The commands status and stop of spade-edge reach a node in another program, through its state folder.
+// The commands status and stop of spade-edge reach a node that runs in another program, through its state folder.
 func TestStoppedFromOutside(t *testing.T) {
 	program := native.host(t, "c-shared")
 	dir := t.TempDir()

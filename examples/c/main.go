@@ -23,16 +23,16 @@ import (
 
 func main() {}
 
-// node is the object behind a handle.
+// node is what the handle of an open node stands for.
 type node struct {
 	*host.Node
 	line C.uintptr_t
 	user C.uintptr_t // of line
-	told bool        // spade_lines was called; line may be NULL, which discards lines
+	told bool        // spade_lines was called; line may still be NULL, which discards lines
 	one  sync.Mutex  // held while line is called
 }
 
-// open holds the open nodes, each a *node, by their handles, which are numbers instead of pointers.
+// open maps handles to open nodes, each a *node. Handles are numbers, because C must not hold Go pointers.
 var (
 	open sync.Map
 	last atomic.Int32 // latest handle
@@ -65,7 +65,8 @@ func (n *node) say(line string) {
 	C.spade_go_line(n.line, text, n.user)
 }
 
-// result returns the number that call returns, or the code of its error, and keeps the error's text for the thread.
+// result returns the number that call returns. If call fails, it returns the negative error code, and stores the
+// error's text for the calling thread.
 func result(call func() (int64, error)) C.int64_t {
 	n, err := host.Guard(call)
 	if err == nil {
@@ -76,7 +77,7 @@ func result(call func() (int64, error)) C.int64_t {
 	return C.int64_t(-host.Code(err))
 }
 
-// with is result for a call that needs the open node of a handle.
+// with is like result, and passes to call the open node with a handle.
 func with(handle C.int32_t, call func(n *node) (int64, error)) C.int64_t {
 	return result(func() (int64, error) {
 		n, ok := open.Load(int32(handle))

@@ -28,12 +28,12 @@ func main() {
 	fleet.Method, fleet.Privacy, err = plan.Suggest(plan.Known{Dim: 3, Samples: fleet.Records, Open: true,
 		Privacy: sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5}})
 	check(err)
-	for _, name := range names { // each device makes a key, and publishes the public half
+	for _, name := range names { // each device makes a key and publishes the public half of it
 		public, key, err := ed25519.GenerateKey(nil)
 		check(err)
 		keys[name], fleet.Members = key, append(fleet.Members, fleetfile.Member{Name: name, Keys: []ed25519.PublicKey{public}})
 	}
-	for i, name := range names { // each dials those before it
+	for i, name := range names { // each device dials the devices before it in the list
 		link, err := ws.New(ws.ConfigOf(fleet, name, keys[name], "127.0.0.1:0"))
 		check(err)
 		fleet.Members[i].Addresses = []string{link.Addr()}
@@ -43,11 +43,11 @@ func main() {
 	check(os.RemoveAll(dir))
 }
 
-// pump runs the node of a device, whose readings never leave it. After a crash the node continues from its folder.
+// pump runs the node of a device, whose readings never leave it. After a crash, pump continues from the state in dir.
 func pump(fleet *fleetfile.File, link *ws.Transport, name string, key ed25519.PrivateKey, dir string) {
 	store, err := state.Open(dir)
 	check(err)
-	ledger, err := state.CreateLedger(filepath.Join(dir, "ledger.json"), "readings of "+name, nil) // later OpenLedger
+	ledger, err := state.CreateLedger(filepath.Join(dir, "ledger.json"), "readings of "+name, nil) // later: OpenLedger
 	check(err)
 	node, err := sdk.New(sdk.Config{Fleet: fleet.Fleet, Name: name, Key: key, Keys: fleet.SigningKeys, Samples: 400,
 		Oracle: sdk.OracleFunc(loss), Transport: link, Store: store, Ledger: ledger})
@@ -56,7 +56,7 @@ func pump(fleet *fleetfile.File, link *ws.Transport, name string, key ed25519.Pr
 	fmt.Printf("%s: it fails if %.2v * (heat, vibration, 1) > 0\n", name, node.Model())
 }
 
-// loss is the black box: the logistic loss of a model for a reading. A pump fails if heat + 2 * vibration > 0.
+// loss is the black box: the logistic loss of a model x for one reading. A pump fails if heat + 2 * vibration > 0.
 func loss(_ context.Context, x []float32, reading int) (float64, error) {
 	heat, vibration := math.Sin(float64(3*reading)), math.Sin(float64(5*reading+1))
 	fails := math.Copysign(1, heat+2*vibration)

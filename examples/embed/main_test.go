@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// Three pumps end with one model, which gives vibration about twice the weight of heat. The whole program has 70
-// lines.
+// Three pumps end with the same model, which gives vibration about twice the weight of heat. The program has 70 lines.
 func TestEmbed(t *testing.T) {
 	stdout := os.Stdout
 	defer func() { os.Stdout = stdout }()

@@ -21,12 +21,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// before holds what the hospitals have before the study: their scoring program, and their patients.
+// before has what the hospitals have before the study: a scoring program and their patients.
 //
 //go:embed score.py data
 var before embed.FS
 
-// hospital is a member of the study. Nothing in its folder dir leaves it: patients.csv and score.py, and later
+// hospital is a member of the study. No file in its folder dir leaves the hospital. At first these are patients.csv and
+// score.py, later also
 //
 //	ledger.json        the privacy budget of its patients' data over all studies; never deleted
 //	state/             the state of its node in this study
@@ -34,16 +35,16 @@ var before embed.FS
 type hospital struct {
 	name, dir string
 	python    string
-	key       ed25519.PrivateKey // on a device it is in a file, see sdk/fleetfile
+	key       ed25519.PrivateKey // a real device keeps its key in a file, see sdk/fleetfile
 	keys      func(member string) []ed25519.PublicKey
 	link      *ws.Transport
-	rule      []float32 // the result of the study; nil before
+	rule      []float32 // the result of the study; nil before its end
 }
 
 func (h *hospital) path(name string) string { return filepath.Join(h.dir, name) }
 
-// open fills the folder of a hospital, and creates the ledger. With the ledger the hospital declares that its data was
-// never used before, and how much the data may reveal until it is deleted.
+// open fills the folder of a hospital and creates its ledger. By creating a ledger, the hospital declares that its data
+// was never used before, and how much the data may reveal in total until it is deleted.
 func open(name, dir, python string) (*hospital, error) {
 	h := &hospital{name: name, dir: dir, python: python}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -72,8 +73,8 @@ func open(name, dir, python string) (*hospital, error) {
 	return h, err
 }
 
-// connect opens the connections of all hospitals, which have exchanged their public keys over a trusted channel. Each
-// dials those after it in the list, so city needs no open port.
+// connect connects all hospitals, which have exchanged their public keys over a trusted channel. Each hospital dials
+// those after it in the list, so city, the first one, needs no open port.
 func connect(fleet *sdk.Fleet, all []*hospital) error {
 	file := &fleetfile.File{Fleet: fleet}
 	for _, h := range all {
@@ -99,8 +100,9 @@ func connect(fleet *sdk.Fleet, all []*hospital) error {
 
 var errPower = errors.New("the power has failed")
 
-// run runs the hospital's node until the study ends, or until release number failing. Called again, it continues from
-// there: everything that it needs is in the folder before anything is sent.
+// run runs the hospital's node until the study ends or, if failing is positive, until the power fails at release number
+// failing. The next call continues from there, because the node stores everything that it needs before it sends
+// anything.
 func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err error) {
 	patients, err := h.score(ctx, "patients.csv")
 	if err != nil {
@@ -154,8 +156,8 @@ func (h *hospital) score(ctx context.Context, patients string) (*scorer.Oracle, 
 	return scorer.OpenStream(ctx, scorer.StreamConfig{Program: program})
 }
 
-// accuracy returns the share of another hospital's patients for whom a rule gives the true outcome more than even
-// odds.
+// accuracy returns the share of the patients of a hospital outside the study for whom the rule gives the true outcome a
+// probability above one half.
 func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err error) {
 	unseen, err := h.score(ctx, "unseen.csv")
 	if err != nil {
@@ -176,8 +178,8 @@ func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err
 	return float64(right) / float64(len(losses)), err
 }
 
-// verify recomputes every number in the certificate, and compares it with the ledger, which only the hospital can
-// read. It fails unless the ledger refuses a second study of the same size.
+// verify recomputes every number in the certificate and compares the certificate with the ledger, which only the
+// hospital can read. It fails unless the ledger refuses a second study of the same size.
 func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	text, err := os.ReadFile(h.path("certificate.json"))
 	if err != nil {
@@ -201,7 +203,7 @@ func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	return certificate, errors.Join(ledger.Verify(certificate), second, ledger.Close())
 }
 
-// trainAlone returns the rule that the hospital finds without the others. It sends nothing, so there is no noise.
+// trainAlone returns the rule that the hospital finds without the others. It uses no noise, because it sends nothing.
 func (h *hospital) trainAlone(ctx context.Context) (_ []float32, err error) {
 	fleet, err := study(sdk.Privacy{NonPrivate: true}, h.name)
 	if err != nil {

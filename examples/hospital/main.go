@@ -48,14 +48,14 @@ func main() {
 // weights is the number of weights of a rule: one for each of the five findings that score.py reads, and a baseline.
 const weights = 6
 
-// size is the number of patients of each hospital. The numbers are public, and part of the agreement.
+// size is the number of patients of each hospital. These numbers are public and part of the agreement.
 var size = map[string]int{"city": 100, "coast": 100, "hills": 42}
 
-// protected is the privacy of the study: it protects each patient against all others together, but not a hospital as a
-// whole.
+// protected is the privacy of the study. It protects each single patient against all others together, but not the data
+// of a hospital as a whole.
 var protected = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5, Accounting: dpmech.GDP}
 
-// study returns the agreement: members, graph, duration and privacy. Nothing in it comes from the patients: all
+// study returns the agreement: members, graph, duration and privacy. It depends on no patient's data, because all
 // settings follow from the number of weights, the numbers of patients and epsilon.
 func study(privacy sdk.Privacy, names ...string) (*sdk.Fleet, error) {
 	fleet := &sdk.Fleet{Run: "risk of an event, 2026", Dim: weights, Members: names}
@@ -76,7 +76,7 @@ func study(privacy sdk.Privacy, names ...string) (*sdk.Fleet, error) {
 	return fleet, err
 }
 
-// run carries out the study, in dir, with a folder for each hospital.
+// run carries out the study. It makes a folder for each hospital in dir.
 func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 	fleet, err := study(protected, "city", "coast", "hills")
 	if err != nil {
@@ -111,8 +111,8 @@ func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 	return report(ctx, out, fleet, all, alone)
 }
 
-// trainTogether runs the three nodes until each has the final rule. Halfway the power fails in the first hospital; its
-// node restarts with the same folder, and the others wait.
+// trainTogether runs the three nodes until each has the final rule. Halfway the power fails in the first hospital. Its
+// node restarts with the same folder, and the other nodes wait for it.
 func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospital) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -131,7 +131,7 @@ func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*
 				errs[i] = h.run(ctx, fleet, 0)
 			}
 			if errs[i] != nil {
-				cancel() // otherwise the others would wait for it
+				cancel() // otherwise the other nodes would wait for the failed one
 			}
 		})
 	}
@@ -139,7 +139,7 @@ func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*
 	return errors.Join(errs...)
 }
 
-// report prints the accuracy of the rule and its privacy cost.
+// report prints the accuracy of the common rule and of each hospital's own, and the privacy cost.
 func report(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospital, alone [][]float32) error {
 	for i, h := range all {
 		before, err := h.accuracy(ctx, alone[i])

@@ -22,8 +22,8 @@ import (
 
 var update = flag.Bool("update", false, "write the files of patients")
 
-// python returns the path of the Python program itself: the name in PATH may be a script that searches for it each
-// time.
+// python returns the path of the Python program itself. The name in PATH may be a script that searches for the program
+// at each start.
 func python(t *testing.T) string {
 	t.Helper()
 	path, err := exec.CommandContext(t.Context(), "python3", "-c", "import sys; print(sys.executable)").Output()
@@ -33,8 +33,8 @@ func python(t *testing.T) string {
 	return string(bytes.TrimSpace(path))
 }
 
-// The tutorial runs and prints its result. It verifies certificates, and detects a forged one. City's releases count
-// once each, in spite of the power failure.
+// The tutorial runs and prints its result. Genuine certificates verify, and a forged one does not. City's ledger counts
+// each release once, although the power failed.
 func TestRun(t *testing.T) {
 	var out strings.Builder
 	dir := t.TempDir()
@@ -72,7 +72,7 @@ func TestRun(t *testing.T) {
 	t.Log(out.String())
 }
 
-// forge makes the certificate of one hospital claim too little, which must be detected.
+// forge lowers the epsilon in the certificate of one hospital. The hospital's verification must detect that.
 func forge(t *testing.T, h *hospital) {
 	t.Helper()
 	path := filepath.Join(h.dir, "certificate.json")
@@ -96,7 +96,8 @@ func forge(t *testing.T, h *hospital) {
 	}
 }
 
-// The patients are generated: the first that suit each hospital. The last are those of a hospital outside the study.
+// The patients are generated, and each hospital gets the first that fit it. The last file has the patients of a
+// hospital outside the study.
 func TestData(t *testing.T) {
 	files := []struct {
 		name    string
@@ -128,7 +129,7 @@ func TestData(t *testing.T) {
 	}
 }
 
-// jsonFields adds the names of a type's JSON fields to into, with a dot between levels.
+// jsonFields adds the names of a type's JSON fields to into. Nested names are joined by dots, after the prefix at.
 func jsonFields(t reflect.Type, at string, into map[string]bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -149,7 +150,7 @@ func jsonFields(t reflect.Type, at string, into map[string]bool) {
 	}
 }
 
-// Every field that DPIA.md names exists.
+// Every JSON field that DPIA.md names exists.
 func TestEvidence(t *testing.T) {
 	text, err := os.ReadFile("DPIA.md")
 	if err != nil {

@@ -139,7 +139,7 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 		if !given["seeds"] {
 			*seeds = 5
 		}
-		if !given["datasets"] { // features of Brain Tumor are not the paper's
+		if !given["datasets"] { // by default without Brain Tumor, whose features differ from the paper's
 			*sets = "mnist,fashion,alzheimers"
 		}
 	}
@@ -181,7 +181,8 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 		jobs = slices.DeleteFunc(jobs, func(j experiment.Job) bool { return !slices.Contains(chosen, j.Method) })
 	}
 	if command == "quick" {
-		// The ceilings take longer than all runs; the complete computation has them for the same splits.
+		// Take the ceilings from the complete computation, which has the same splits: they would take longer than all
+		// runs.
 		if known, err := os.ReadFile(filepath.FromSlash("results/ceilings.csv")); err == nil {
 			if err := os.WriteFile(filepath.Join(*out, "ceilings.csv"), known, 0o644); err != nil {
 				return err
@@ -241,14 +242,14 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 	return nil
 }
 
-// inQuick reports whether a run belongs to the quick table: the paper's seven methods and the best form of SPADE-DFL,
-// with one fold of Alzheimer's data per seed.
+// inQuick reports whether a run belongs to the quick table. This table has the paper's seven methods and the best form
+// of SPADE-DFL, with one fold of the Alzheimer's data per seed.
 func inQuick(j experiment.Job) bool {
 	ours := j.Method == experiment.PaperForm || j.Method == experiment.TrackingWalsh
 	return (ours || !strings.HasPrefix(j.Method, experiment.PaperForm)) && (j.Dataset != "alzheimers" || j.Fold == int(j.Seed)%data.Folds)
 }
 
-// firstTable prints the first tables of a report, those under its first heading.
+// firstTable prints the tables under the first heading of a report.
 func firstTable(path string, to io.Writer) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

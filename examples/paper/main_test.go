@@ -37,7 +37,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// The quick table has the paper's methods and the best form of SPADE-DFL, each cell has one fold per seed, and the
+// The quick table has the paper's methods and the best form of SPADE-DFL. Each cell has one fold per seed, and the
 // output is the first table of the report.
 func TestQuick(t *testing.T) {
 	cells := map[experiment.Job]int{}

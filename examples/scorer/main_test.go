@@ -27,7 +27,7 @@ const dim = 4
 
 var members = []string{"a", "b", "c"}
 
-// ways are the oracles of a node file, and the programs that they need. HERE is this folder.
+// ways lists oracles for a node file, each with the program that it needs. HERE stands for this folder.
 var ways = []struct{ name, needs, oracle string }{
 	{"python json", "python3", `{"stream": ["python3", "HERE/score.py", "json", "part.csv"], "workers": 2}`},
 	{"python cbor", "python3", `{"stream": ["python3", "HERE/score.py", "cbor", "part.csv"], "format": "cbor"}`},
@@ -48,8 +48,8 @@ func newFleet() *sdk.Fleet {
 	}
 }
 
-// Every scorer and every format gives the same models to the last bit. The built-in model is nearly the same: it
-// rounds products to float32 and has a different exp.
+// Every scorer and every format gives the same models to the last bit. The model of the built-in oracle is nearly the
+// same: it rounds products to float32 and computes exp differently.
 func TestScorersAgree(t *testing.T) {
 	var mu sync.Mutex
 	models := map[string][][]float32{}
@@ -72,7 +72,7 @@ func TestScorersAgree(t *testing.T) {
 	for _, way := range ways {
 		got, ran := models[way.name]
 		switch {
-		case !ran: // it has reported the failure
+		case !ran: // runFleet has reported the failure
 		case first == "":
 			first = way.name
 			if off := far(got, builtin); off > 1e-5 {
@@ -84,7 +84,7 @@ func TestScorersAgree(t *testing.T) {
 	}
 }
 
-// far returns the largest difference between two lists of models; the shorter one repeats.
+// far returns the largest difference between the models of two lists. The shorter list is repeated.
 func far(a, b [][]float32) float64 {
 	most := 0.0
 	for i, x := range a {
@@ -95,7 +95,7 @@ func far(a, b [][]float32) float64 {
 	return most
 }
 
-// parts returns the rows of data.csv, with its header, for each member.
+// parts deals the rows of data.csv to the members. Each part is a CSV file with the header.
 func parts(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("data.csv")
@@ -110,7 +110,7 @@ func parts(t *testing.T) []string {
 	return out
 }
 
-// runFleet writes the files of a fleet of three nodes with an oracle, runs them, and returns their models.
+// runFleet writes the files of a fleet of three nodes with an oracle, runs the nodes, and returns their models.
 func runFleet(t *testing.T, needs, oracle string) [][]float32 {
 	t.Helper()
 	if _, err := exec.LookPath(needs); err != nil {
@@ -125,7 +125,7 @@ func runFleet(t *testing.T, needs, oracle string) [][]float32 {
 		t.Fatal(err)
 	}
 	oracle = strings.ReplaceAll(oracle, "HERE", strings.Trim(string(quoted), `"`))
-	if needs == "python3" { // the program in PATH may be a script that searches for it each time
+	if needs == "python3" { // the name in PATH may be a script that searches for Python at each start
 		path, err := exec.CommandContext(t.Context(), needs, "-c",
 			"import json, sys; print(json.dumps(sys.executable))").Output()
 		if err != nil {
@@ -223,7 +223,7 @@ func newNode(t *testing.T, path string, net *mem.Net) *sdk.Node {
 	return node
 }
 
-// runBuiltin simulates the three nodes with the model of package task on the same rows.
+// runBuiltin simulates the three nodes on the same rows, with the model of package task.
 func runBuiltin(t *testing.T) [][]float32 {
 	t.Helper()
 	cfgs, err := newFleet().Machines([]int{12, 12, 12}, nil)

@@ -15,8 +15,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// patients returns generated patients: two numbers, a category, a class of three and a number to predict. With gaps,
-// cells are missing in every way; with strangers, there are wards that no model knows.
+// patients returns generated patients as CSV: two numbers, a category, a class of three, and a number to predict. With
+// gaps, some cells are missing, in every possible notation. With strangers, some patients are in wards that no model
+// knows.
 func patients(n int, seed uint64, gaps, strangers bool) string {
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate})
 	var b strings.Builder
@@ -47,8 +48,8 @@ func numpy(t *testing.T) string {
 	return ""
 }
 
-// same compares the predictions of predict.py and package task for the rows of a file, from a model file with random
-// weights. It returns the number of rows, and how many of their categories the model does not know.
+// same checks that predict.py and package task make the same predictions for the rows of data, with a model file of
+// random weights. It returns the number of rows, and how many of their categories the model does not know.
 func same(t *testing.T, python string, recipe *task.Recipe, narrow bool, data string) (rows, strangers int) {
 	t.Helper()
 	draw := rng.New(7, rng.Address{Purpose: rng.Start})
@@ -110,7 +111,7 @@ func same(t *testing.T, python string, recipe *task.Recipe, narrow bool, data st
 	return len(lines), strangers
 }
 
-// predict.py makes the same predictions for held-out patients as package task, from the same model file.
+// predict.py and package task make the same predictions for held-out patients, from the same model file.
 func TestNumpyPredictsTheSame(t *testing.T) {
 	python := numpy(t)
 	dir := t.TempDir()
@@ -168,8 +169,9 @@ func TestNumpyPredictsTheSame(t *testing.T) {
 	}
 }
 
-// The same holds for the patients of four real hospitals, with all their markers of missing values. The preprocessing
-// of the model comes from one hospital: others have categories that it does not know.
+// predict.py and package task also make the same predictions for the patients of four real hospitals, with all their
+// markers of missing values. The model's preprocessing comes from one hospital, so the others have categories that it
+// does not know.
 func TestNumpyPredictsTheSameOfFourHospitals(t *testing.T) {
 	dir := filepath.FromSlash("../../../shared/data/heart-four-hospitals")
 	if os.Getenv("SPADE_LONG") == "" {
@@ -179,7 +181,7 @@ func TestNumpyPredictsTheSameOfFourHospitals(t *testing.T) {
 		t.Skip("no data: ", err)
 	}
 	python := numpy(t)
-	var all strings.Builder // one file for all, since starting Python takes longest
+	var all strings.Builder // one file for all rows, because starting Python takes longest
 	for i, hospital := range []string{"va", "cleveland", "hungarian", "switzerland"} {
 		text, err := os.ReadFile(filepath.Join(dir, hospital+".csv"))
 		if err != nil {
@@ -207,7 +209,7 @@ func TestNumpyPredictsTheSameOfFourHospitals(t *testing.T) {
 			t.Run(rule+", "+name, func(t *testing.T) {
 				s := c.spec
 				s.Source, s.Missing = "csv:"+filepath.Join(dir, "va.csv"), rule
-				s.OneHot = []string{"cp", "restecg", "slope", "ca", "thal"} // no patient at va has ca above 0
+				s.OneHot = []string{"cp", "restecg", "slope", "ca", "thal"} // no patient of va has ca above 0
 				recipe, err := task.Fit(s, c.model, "one hospital's patients")
 				if err != nil {
 					t.Fatal(err)

@@ -15,12 +15,12 @@ const window = endpoint.Window
 
 // Net is a network inside one process. It and its nodes are safe for concurrent use.
 type Net struct {
-	// MaxFrame is the length limit of a frame in bytes, 16 MiB if zero. Set it before the first node is opened.
+	// MaxFrame is the maximum length of a frame in bytes; 0 means 16 MiB. Set it before the first node is opened.
 	MaxFrame int
 
 	mu     sync.Mutex
 	nodes  map[string]*node           // nil for a member that is not open
-	missed map[string]map[string]bool // for a member that is not open: the senders whose frames it lost
+	missed map[string]map[string]bool // by closed member: the senders whose frames the member missed
 }
 
 var (
@@ -37,9 +37,10 @@ func New(members ...string) *Net {
 	return n
 }
 
-// Node opens a member's end of the network. A member can be open once at a time; after Close it can be opened again
-// with an empty inbox. Frames sent to a member that is not open are lost; the sender, as a [transport.Notifier],
-// reports when that member opens. Node fails for an unknown name, an open member and a negative MaxFrame.
+// Node opens a member's end of the network. A member can be open only once at a time. After Close it can be opened
+// again, with an empty inbox. Frames to a closed member are lost; when the member opens, the transport of each such
+// sender reports that, as a [transport.Notifier]. Node fails if the name is unknown, if the member is open, and if
+// MaxFrame is negative.
 func (n *Net) Node(name string) (transport.Transport, error) {
 	if n.MaxFrame < 0 {
 		return nil, fmt.Errorf("mem: MaxFrame is %d, want at least 0", n.MaxFrame)
@@ -72,7 +73,8 @@ func (n *Net) Node(name string) (transport.Transport, error) {
 	return e, nil
 }
 
-// miss records that frames to a member that is not open are or may be lost. The caller holds the network's lock.
+// miss records that the member to, which is not open, missed or may have missed a frame of from. The caller holds the
+// network's lock.
 func (n *Net) miss(to, from string) {
 	if n.missed[to] == nil {
 		n.missed[to] = make(map[string]bool)
@@ -87,13 +89,13 @@ type node struct {
 	inbox    *endpoint.Inbox // at most window frames of each sender
 	ctx      context.Context // ends with Close
 	close    context.CancelFunc
-	opened   chan string // members that lost frames from this one and are now open
+	opened   chan string // names of members that missed frames of this node and have opened
 
 	mu   sync.Mutex
 	room map[string]chan struct{} // per sender, one token for each of its frames in inbox
 }
 
-// roomFor returns the channel with a token for each frame of the sender in the inbox.
+// roomFor returns a channel that holds one token for each frame of the sender in the inbox, at most window.
 func (e *node) roomFor(sender string) chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -136,7 +138,7 @@ func (e *node) Send(ctx context.Context, to string, frame []byte) error {
 		return fmt.Errorf("mem: send from %q: %w", e.name, transport.ErrClosed)
 	case <-dst.ctx.Done():
 	}
-	if dst.ctx.Err() != nil { // it has closed in the meantime, and may be open again
+	if dst.ctx.Err() != nil { // the receiver has closed, and may be open again
 		e.net.mu.Lock()
 		defer e.net.mu.Unlock()
 		if e.net.nodes[to] == nil {
@@ -169,7 +171,7 @@ func (e *node) Close() error {
 		e.net.nodes[e.name] = nil
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		for from := range e.room { // their last frames may be lost
+		for from := range e.room { // each sender's last frames may be lost
 			e.net.miss(e.name, from)
 		}
 	}

@@ -101,7 +101,7 @@ func TestNodeErrors(t *testing.T) {
 	}
 }
 
-// A slow receiver delays only its own senders, and only once their queue is full.
+// A slow receiver delays only members that send to it, and each of them only when the queue for its own frames is full.
 func TestBackPressureIsPerPair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, New("a", "b", "c"), "a", "b", "c")
@@ -174,7 +174,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 	})
 }
 
-// When a member dies, the frames that it had not received are lost, and a Send that waits for it returns.
+// When a member closes, the frames that it has not received are lost, and a Send that waits for the member returns.
 func TestMemberReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := New("a", "b")
@@ -245,7 +245,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// A sender is informed when a member opens after losing its frames, for the first time or again; others are not.
+// When a member opens, the members whose frames it missed are informed, whether it opens for the first time or again.
+// Other members are not.
 func TestOpened(t *testing.T) {
 	n := New("a", "b", "c")
 	e := open(t, n, "a", "c")
@@ -273,11 +274,11 @@ func TestOpened(t *testing.T) {
 	opened(e[0], "b")
 	b.Close()
 	b = open(t, n, "b")[0]
-	opened(e[0]) // nothing of it could be lost
+	opened(e[0]) // the closed member missed no frame of e[0]
 	opened(b)
 }
 
-// If a member closes and opens while another sends, the sender is informed of any lost frame.
+// If a member closes and opens while another member sends to it, the sender is informed of every lost frame.
 func TestOpenedWhileSending(t *testing.T) {
 	for range 200 {
 		n := New("a", "b")

@@ -28,30 +28,33 @@ type Config struct {
 	// Peers are the neighbors, in any order. The list may be empty.
 	Peers []Peer
 
-	// Run is the name by which the members of a run find each other at the broker. It must never be used for another
-	// run, which would read the stored frames of the first.
+	// Run is the name by which the members of a run find each other at the broker. Never use a name again: the second
+	// run would read the stored frames of the first.
 	Run string
 
-	// Fleet is a hash of what all members must agree on. A frame with a different hash is refused.
+	// Fleet is a hash of the settings on which all members must agree. The node refuses a frame that carries a different
+	// hash.
 	Fleet [32]byte
 
-	// URL is the broker: "tls://host:port", or "wss://host:port/path" for its websocket listener, or the same without
-	// TLS, "mqtt://" and "ws://". The ports default to 8883, 443, 1883 and 80.
+	// URL is the address of the broker: "tls://host:port", or "wss://host:port/path" for its websocket listener. Without
+	// TLS, the schemes are "mqtt" and "ws". The default ports of tls, wss, mqtt and ws are 8883, 443, 1883 and 80.
 	URL string
 
-	// Proxy is the proxy through which the broker is dialed, see [transport.CheckProxy]. Nil means none, or, for wss,
-	// HTTPS_PROXY and NO_PROXY of the environment.
+	// Proxy is the proxy through which the broker is dialed, see [transport.CheckProxy]. Nil means no proxy. For a wss
+	// URL, nil means HTTPS_PROXY and NO_PROXY of the environment.
 	Proxy *url.URL
 
-	// Login returns the user and the password for a connection; a nil Login, or an empty user, means none. TLS returns
-	// the configuration of a connection, whose ServerName may be empty; nil means the system's authorities. Both are
-	// called for each connection, so that files can be replaced; an error is a failed attempt.
+	// Login returns the user and the password for a connection. A nil Login or an empty user means that there are none.
+	// TLS returns the TLS configuration of a connection, whose ServerName may be empty; a nil TLS means the system's
+	// authorities. Both are called before each connection, so files that they read can be replaced. If one fails, so
+	// does the attempt to connect.
 	Login func() (user, password string, err error)
 	TLS   func() (*tls.Config, error)
 
-	// Hello returns the message for a peer when this node starts, at most 64 KiB; nil sends an empty hello. CheckHello
-	// checks the hello of the peer, nil accepts every hello. Peers reports its error, which refuses nothing by itself:
-	// frames carry Fleet. Both are called from several goroutines.
+	// Hello returns the message that this node sends to a peer when it starts, at most 64 KiB; a nil Hello means an
+	// empty message. CheckHello checks the peer's hello; a nil CheckHello accepts every hello. If CheckHello fails,
+	// Peers reports the error, but frames are not refused for it: they carry Fleet. Both are called from several
+	// goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 
@@ -59,11 +62,11 @@ type Config struct {
 	// should agree on it. For each peer the node holds up to four frames for Recv, and two that are still arriving.
 	MaxFrame int
 
-	// MaxAge is how long the broker keeps this node's session while the node is away, and the frames that it sent, in
-	// whole seconds; 0 means a week. A broker may keep them for less time.
+	// MaxAge is how long the broker keeps this node's session while the node is away, and the frames that the node sent,
+	// in whole seconds; 0 means a week. A broker may have a lower limit.
 	MaxAge time.Duration
 
-	// Logger receives connections to the broker and refusals; nil is silent.
+	// Logger receives lines about connections to the broker and refused messages; nil is silent.
 	Logger *slog.Logger
 
 	timing timing                                                                        // for tests; zero means defaultTiming
@@ -75,12 +78,12 @@ type Peer = transport.Peer
 
 type timing struct {
 	connect    time.Duration // for one attempt to reach the broker
-	keepAlive  time.Duration // between keepalives; one and a half without an answer end a connection; whole seconds
-	answer     time.Duration // until the broker confirms a request, in addition to the transfer time of its bytes
-	steady     time.Duration // a connection that lasts less is a failed attempt
-	backoffMin time.Duration // before any retry
+	keepAlive  time.Duration // between keepalives, in whole seconds; a connection ends after 1.5 times that in silence
+	answer     time.Duration // for the broker to confirm a request, in addition to the time to send it
+	steady     time.Duration // a connection that ends earlier counts as a failed attempt
+	backoffMin time.Duration // shortest wait before a retry
 	backoffMax time.Duration
-	repeatMin  time.Duration // before the same frame is given to the broker again
+	repeatMin  time.Duration // shortest time before a frame is sent to the broker again
 	repeatMax  time.Duration
 }
 

@@ -13,9 +13,9 @@ import (
 
 const (
 	chunk     = 16 << 10 // bytes that must be written within timing.answer
-	slowest   = 1 << 10  // bytes a second of the slowest link that is still useful
-	inFlight  = 8        // messages that the broker may send before one is confirmed
-	maxSlots  = 64       // unconfirmed messages to the broker, if it allows as many
+	slowest   = 1 << 10  // lowest useful speed of a link, in bytes a second
+	inFlight  = 8        // unconfirmed messages from the broker, at most
+	maxSlots  = 64       // unconfirmed messages to the broker, at most; the broker may allow fewer
 	maxHeader = 128      // bytes of a PUBLISH in addition to its payload
 )
 
@@ -23,7 +23,7 @@ var errLeft = errors.New("this node ended the connection")
 
 var errSilent = errors.New("the broker did not answer in time")
 
-// conn is one connection to a broker, which has admitted this node.
+// conn is one connection to a broker that has admitted this node.
 type conn struct {
 	net    net.Conn
 	timing *timing
@@ -51,18 +51,18 @@ type conn struct {
 	ended chan struct{} // closed when all goroutines have ended
 }
 
-// waiting is a packet that the broker must answer.
+// waiting is a packet that was sent and that the broker must answer.
 type waiting struct {
 	answer chan reply
-	bytes  int // 0 for a packet without a slot
+	bytes  int // of a message; 0 for another packet, which takes no slot
 }
 
-// hello is how a client introduces itself.
+// hello has the fields of the CONNECT packet with which a client introduces itself.
 type hello struct {
 	client         string
 	user, password string // empty means none
 	expiry         uint32 // seconds that the broker keeps the session
-	clean          bool   // the broker must discard an earlier session
+	clean          bool   // whether the broker must discard an earlier session
 	peers          int    // number of topics on which the broker will send
 	maxPacket      int
 }
@@ -95,15 +95,15 @@ func (h *hello) packet(keepAlive time.Duration) []byte {
 	return appendPacket(nil, kindConnect<<4, b, 0)
 }
 
-// connect opens an MQTT connection to a broker over c within t.connect. It closes c on failure.
+// connect opens an MQTT connection to a broker over the network connection c, within t.connect. It closes c on failure.
 func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topic string, payload []byte)) (*conn, error) {
 	stop := context.AfterFunc(ctx, func() { c.Close() })
 	defer stop()
 	in := &patient{c, t.connect}
 	r := bufio.NewReader(in)
 	_ = c.SetWriteDeadline(time.Now().Add(t.connect))
-	// A broker that refuses a certificate in TLS 1.3 reports this after this end's handshake, and closes: the pending
-	// input has the reason, not the error of this write.
+	// In TLS 1.3 a broker refuses a certificate only after this end has finished its handshake, and then closes. This
+	// write may then fail, but the reason is in the input that waits to be read.
 	_, wrong := c.Write(h.packet(t.keepAlive))
 	p, err := readPacket(r, h.maxPacket)
 	var a reply
@@ -170,7 +170,7 @@ func (n *conn) write(parts ...[]byte) error {
 }
 
 func (n *conn) writeLocked(parts ...[]byte) error {
-	if len(parts) > 1 && len(parts[1]) <= chunk { // one record of TLS, and one network packet if possible
+	if len(parts) > 1 && len(parts[1]) <= chunk { // one write: one TLS record, and perhaps one network packet
 		parts = [][]byte{append(parts[0], parts[1]...)}
 	}
 	for _, b := range parts {
@@ -178,7 +178,7 @@ func (n *conn) writeLocked(parts ...[]byte) error {
 			_ = n.net.SetWriteDeadline(time.Now().Add(n.timing.answer))
 			m, err := n.net.Write(b[:min(len(b), chunk)])
 			if err != nil {
-				n.end(err) // a part of a packet may have been sent
+				n.end(err) // the connection is unusable: a part of a packet may have been sent
 				return err
 			}
 			b = b[m:]
@@ -188,7 +188,7 @@ func (n *conn) writeLocked(parts ...[]byte) error {
 	return nil
 }
 
-// patient reads with a deadline that every byte extends: a long packet may take its time.
+// patient is a connection whose read deadline moves with every byte, because a long packet may take long.
 type patient struct {
 	net.Conn
 	limit time.Duration
@@ -250,7 +250,7 @@ func (n *conn) read(r *bufio.Reader, h hello) error {
 	}
 }
 
-// answered delivers an answer to the waiting packet.
+// answered passes a reply to the goroutine that waits for it, and frees the slot of the answered message.
 func (n *conn) answered(a reply) {
 	n.mu.Lock()
 	w, known := n.waiting[a.id]
@@ -266,7 +266,8 @@ func (n *conn) answered(a reply) {
 	w.answer <- a
 }
 
-// await registers a packet that must be answered: a message of the given size, or 0 for another packet.
+// await registers a packet that the broker must answer. bytes is the size of a message, or 0 for another packet. It
+// returns the packet's identifier, the channel for the answer, and how long to wait for it.
 func (n *conn) await(bytes int) (id uint16, answer chan reply, limit time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -280,8 +281,8 @@ func (n *conn) await(bytes int) (id uint16, answer chan reply, limit time.Durati
 	return n.last, answer, n.timing.answer + time.Duration(n.bytes/slowest)*time.Second
 }
 
-// result waits for an answer. Without an answer it ends the connection, because a message may be sent again only on a
-// new one.
+// result waits for an answer until limit. If none arrives, it ends the connection, because MQTT allows sending a
+// message again only on a new connection.
 func (n *conn) result(ctx context.Context, answer chan reply, limit time.Duration) (reply, error) {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -298,8 +299,8 @@ func (n *conn) result(ctx context.Context, answer chan reply, limit time.Duratio
 	}
 }
 
-// publish waits until the broker has confirmed a message, which the broker may discard after expiry seconds. The
-// payload has at least one byte.
+// publish sends a message and waits until the broker confirms it. The broker may discard the message after expiry
+// seconds. payload must have at least one byte.
 func (n *conn) publish(ctx context.Context, topic string, expiry uint32, payload []byte) error {
 	if longest := n.maxPacket - maxHeader; len(payload) > longest {
 		return fmt.Errorf("a message of %d bytes, but the broker accepts at most %d: %w", len(payload), longest, &refusal{code: reasonTooLarge})
@@ -319,7 +320,7 @@ func (n *conn) publish(ctx context.Context, topic string, expiry uint32, payload
 	return err
 }
 
-// writeMessage writes a PUBLISH. It omits a topic that already has an alias.
+// writeMessage writes a PUBLISH. If the topic already has an alias, it sends the alias in place of the topic.
 func (n *conn) writeMessage(topic string, id uint16, expiry uint32, payload []byte) error {
 	n.writing.Lock()
 	defer n.writing.Unlock()

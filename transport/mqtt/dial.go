@@ -20,7 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// dialer makes the connections, directly or through a proxy. TLS runs above it, to the broker.
+// dialer connects to the broker, directly or through a proxy. With TLS, the encrypted connection ends at the broker.
 type dialer struct {
 	*proxy.Dialer
 	cfg *Config
@@ -29,13 +29,13 @@ type dialer struct {
 func newDialer(cfg *Config) *dialer {
 	d := &dialer{Dialer: proxy.New(cfg.Proxy, cfg.direct), cfg: cfg}
 	if u, _, _ := sealed.Split(cfg.URL); u.Scheme != "wss" {
-		// HTTPS_PROXY is meant for HTTPS: a proxy rarely allows other ports.
+		// Ignore HTTPS_PROXY for schemes other than wss: a proxy for HTTPS rarely allows other ports.
 		d.Environment = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}
 	return d
 }
 
-// dial connects to the broker, and also returns the proxy that it used, without credentials; empty if none.
+// dial connects to the broker. via is the proxy that it used, without credentials, or empty.
 func (d *dialer) dial(ctx context.Context) (conn net.Conn, via string, err error) {
 	u, web, _ := sealed.Split(d.cfg.URL)
 	secure := new(tls.Config)
@@ -63,16 +63,16 @@ func (d *dialer) dial(ctx context.Context) (conn net.Conn, via string, err error
 	return over, via, nil
 }
 
-// upgrade connects to the broker by websocket (MQTT 5, section 6).
+// upgrade connects to the broker through a websocket (MQTT 5, section 6).
 func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (conn net.Conn, via string, err error) {
 	to := *u
-	var proxied atomic.Value // set by a dial that may outlast the request
+	var proxied atomic.Value // the dial that sets it may outlast the request
 	proxied.Store("")
 	defer func() { via = proxied.Load().(string) }()
 	to.Scheme = map[string]string{"wss": "https", "ws": "http"}[u.Scheme]
 	way := &http.Transport{
 		TLSClientConfig: secure,
-		IdleConnTimeout: time.Second, // for a connection that is established too late
+		IdleConnTimeout: time.Second, // closes a connection that was made too late for its request
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, through, err := d.Dial(ctx, network, address)
 			proxied.Store(through)
@@ -82,12 +82,12 @@ func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (c
 	defer way.CloseIdleConnections()
 	ws, resp, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: way, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // the target may be without TLS
+			return http.ErrUseLastResponse // a redirection could lead to a URL without TLS
 		}}, Subprotocols: []string{"mqtt"}, CompressionMode: websocket.CompressionDisabled,
 	})
 	var outer *url.Error
 	switch {
-	case errors.As(err, &outer) && outer.Err != nil: // it repeats the URL
+	case errors.As(err, &outer) && outer.Err != nil: // without the URL, which the outer error repeats
 		err = outer.Err
 	case err != nil && resp != nil:
 		err = errors.New("it answers " + resp.Status + " instead of opening a websocket")
@@ -99,7 +99,7 @@ func (d *dialer) upgrade(ctx context.Context, u *url.URL, secure *tls.Config) (c
 		_ = ws.CloseNow()
 		return nil, "", errors.New("the websocket does not offer the subprotocol mqtt")
 	}
-	ws.SetReadLimit(-1) // readPacket has its own limit
+	ws.SetReadLimit(-1) // no limit, because readPacket has its own
 	return websocket.NetConn(context.Background(), ws, websocket.MessageBinary), "", nil
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// All errors of a configuration are reported together, without any password.
+// All errors of a configuration are reported together. No error contains a password.
 func TestConfigFaults(t *testing.T) {
 	_, err := New(Config{URL: "mqtt://joe:hidden@x", MaxFrame: -1, MaxAge: -1, Proxy: &url.URL{Scheme: "ftp"},
 		Peers: []Peer{{Name: "a"}}})
@@ -50,8 +50,8 @@ func grant(id byte, bytes int, value uint32) []byte {
 	return append([]byte{id}, b[4-bytes:]...)
 }
 
-// The node respects the broker's limits: the maximum packet, with smaller pieces; the number of unconfirmed messages;
-// aliases.
+// The node respects the limits that the broker announces: the length of a packet, for which it cuts frames into smaller
+// pieces, the number of unconfirmed messages, and the number of aliases.
 func TestLimits(t *testing.T) {
 	const packet = 1000
 	b := newToy(t, bytes.Join([][]byte{grant(propMaxPacket, 4, packet), grant(propReceiveMax, 2, 1), grant(propAliasMax, 2, 1)},
@@ -80,7 +80,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// The probe distinguishes a broker with a small packet limit, one with invalid answers, and one that is absent.
+// The probe tells apart a broker with a small packet limit, a broker with invalid answers, and an absent broker.
 func TestProbe(t *testing.T) {
 	one := brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}, MaxFrame: 1 << 20}
 	ask := func(b *toy) *Answer {
@@ -128,7 +128,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// replay is a broker that admits a node and then sends the given bytes.
+// replay is a broker that admits a node and then sends the bytes after. It returns the broker's URL.
 func replay(t *testing.T, after ...[]byte) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -156,8 +156,8 @@ func replay(t *testing.T, after ...[]byte) string {
 	return "mqtt://" + l.Addr().String()
 }
 
-// For any bytes from a broker, the node reports the error and retries; it allocates no memory for announced data that
-// never arrives.
+// Whatever bytes a broker sends, the node reports the error and retries. It allocates no memory for data that the
+// broker announces and never sends.
 func TestMalformed(t *testing.T) {
 	in := []byte{kindConnack << 4, 3, 0, 0, 0}
 	granted := []byte{kindSuback << 4, 4, 0, 1, 0, 1}
@@ -193,7 +193,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// A silent connection ends after one and a half keepalives; one with pings does not.
+// A connection ends if the broker is silent for one and a half keepalives, but not if the broker answers pings.
 func TestKeepAlive(t *testing.T) {
 	b := newToy(t, grant(propKeepAlive, 2, 1)...).honest()
 	a := open(t, b.of(brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}))
@@ -227,7 +227,8 @@ func TestUnconfirmed(t *testing.T) {
 	}
 }
 
-// FuzzPackets reads any bytes from a broker: there is no panic, and no memory for absent data.
+// FuzzPackets reads arbitrary bytes from a broker. There is no panic, and no memory is allocated for data that is
+// absent.
 func FuzzPackets(f *testing.F) {
 	f.Add([]byte{kindConnack << 4, 9, 0, 0, 6, propReceiveMax, 0, 1, propAliasMax, 0, 1})
 	f.Add([]byte{kindPublish<<4 | 2, 9, 0, 1, 'x', 0, 1, 3, propAlias, 0, 1, 'p'})
@@ -277,7 +278,7 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// Another answer to a websocket request is reported, and a redirection is not followed.
+// If a server does not answer with a websocket, the node reports the answer. It does not follow a redirection.
 func TestNoWebsocket(t *testing.T) {
 	reached := false
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))

@@ -17,14 +17,14 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// line is a proxy that delays and loses data as a bad link does below TCP: each segment takes the delay, and a lost
-// segment, with everything behind it, two additional round trips, about as long as TCP takes to retransmit.
+// line is a proxy that delays and loses data as a bad link below TCP does. Each segment takes delay. A lost segment and
+// all data behind it take two more round trips, about as long as TCP needs to retransmit.
 type line struct {
 	net.Listener
 	to          string
 	delay       time.Duration // one way
 	loss        float64
-	lost, bytes atomic.Int64 // segments; bytes in both directions
+	lost, bytes atomic.Int64 // lost segments, and bytes in both directions
 	segments    atomic.Int64
 }
 
@@ -45,7 +45,7 @@ func newLine(t testing.TB, to string, delay time.Duration, loss float64) *line {
 			}
 			go func() {
 				defer c.Close()
-				time.Sleep(2 * delay) // until TCP is connected
+				time.Sleep(2 * delay) // as long as the handshake of TCP takes
 				far, err := net.Dial("tcp", n.to)
 				if err != nil {
 					return
@@ -102,8 +102,8 @@ func (n *line) carry(to, from net.Conn) {
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// The bytes of a frame on the network are those that plan estimates, minus the overhead of TCP and IP, which is not
-// visible here.
+// A frame takes as many bytes on the network as plan estimates, minus the headers of TCP and IP, which this test cannot
+// see.
 func TestMosquittoBytes(t *testing.T) {
 	b := newMosquitto(t, "tls")
 	l := newLine(t, strings.TrimPrefix(b.url(), "tls://"), 0, 0)
@@ -111,7 +111,7 @@ func TestMosquittoBytes(t *testing.T) {
 	a, c := brokertest.Opener(b.End).Pair(t, "bytes", "a", "c")
 	frame := make([]byte, 200)
 	brokertest.Pass(t, a, "a", c, "c", frame)
-	time.Sleep(100 * time.Millisecond) // for repeated messages
+	time.Sleep(100 * time.Millisecond) // repeated messages arrive in the meantime
 	for len(c.Opened()) > 0 {
 		<-c.Opened()
 	}
@@ -133,9 +133,9 @@ func TestMosquittoBytes(t *testing.T) {
 	}
 }
 
-// Rounds per minute over bad links, compared with websockets: SPADE_LINE=1. Every device has a link with a round trip
-// of 500 ms that loses one segment in a hundred. Two directly connected devices have both of their links between them;
-// with a broker each has its own.
+// Rounds per minute over bad links, through a broker and with websockets: SPADE_LINE=1. Every device has a link with a
+// round trip of 500 ms that loses one segment in a hundred. Between two devices that connect directly there are two
+// such links; between a device and a broker there is one.
 func TestRoundsOverBadLine(t *testing.T) {
 	if os.Getenv("SPADE_LINE") == "" {
 		t.Skip("takes two minutes: SPADE_LINE=1")

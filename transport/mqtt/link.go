@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// link keeps one connection to the broker, which it reestablishes whenever the connection ends.
+// link keeps a connection to the broker. Whenever the connection ends, link makes a new one.
 type link struct {
 	*sealed.Watch
 	cfg       *Config
@@ -24,8 +24,8 @@ type link struct {
 
 	mu     sync.Mutex // guards the fields below
 	conn   *conn      // nil while the link is down
-	piece  int        // of the last connection
-	served bool       // there was an earlier connection
+	piece  int        // bytes of a frame that fit into a message of the last connection
+	served bool       // a connection was made before
 }
 
 // filter is the topic filter of the messages for this node.
@@ -33,7 +33,7 @@ func (l *link) filter() string { return topic(l.run, "+", l.self) }
 
 func topic(run, from, to string) string { return "spade/" + run + "/" + from + "/" + to }
 
-// hello returns how the node introduces itself to the broker.
+// hello returns the fields of the CONNECT packet for a client id.
 func (l *link) hello(client string) (h hello, err error) {
 	h = hello{client: client, expiry: uint32(l.cfg.MaxAge / time.Second), peers: len(l.cfg.Peers), maxPacket: sealed.MaxPiece +
 		sealed.Overhead + maxHeader}
@@ -45,7 +45,7 @@ func (l *link) hello(client string) (h hello, err error) {
 
 func (l *link) work(ctx context.Context) {
 	l.WarnIfExposed(l.cfg.URL)
-	brief := 0 // successive connections that did not last
+	brief := 0 // consecutive connections that ended early
 	for attempts := 0; ctx.Err() == nil; attempts++ {
 		n, via, err := l.connect(ctx)
 		if err != nil {
@@ -81,7 +81,7 @@ func (l *link) backoff(attempts int) time.Duration {
 	return sealed.Backoff(l.cfg.timing.backoffMin, l.cfg.timing.backoffMax, attempts)
 }
 
-// connect returns a connection that the broker has admitted, subscribed to the messages for this node.
+// connect returns a connection that the broker has admitted and that is subscribed to the messages for this node.
 func (l *link) connect(ctx context.Context) (n *conn, via string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, l.cfg.timing.connect)
 	defer cancel()
@@ -104,10 +104,10 @@ func (l *link) connect(ctx context.Context) (n *conn, via string, err error) {
 	return n, via, nil
 }
 
-// explain adds the likely cause to an error.
+// explain adds the likely cause to an error, and the proxy via if that is not empty.
 func explain(err error, via string) error { return proxy.Explain(err, via, late(err)) }
 
-// receive takes a message. Its topic names the sender; [sealed.End.Take] later checks the message itself.
+// receive passes on a message with the topic at. The topic names the sender; [sealed.End.Take] checks that claim.
 func (l *link) receive(at string, payload []byte) {
 	parts := strings.Split(at, "/")
 	if len(parts) == 4 && at == topic(l.run, parts[2], l.self) {
@@ -136,7 +136,7 @@ func (l *link) leave(why error) {
 	}
 }
 
-// pieceSize returns how much of a frame fits into a packet.
+// pieceSize returns how many bytes of a frame fit into a packet of packet bytes.
 func pieceSize(packet int) int { return min(sealed.MaxPiece, packet-sealed.Overhead-maxHeader) }
 
 func (l *link) await(ctx context.Context) (*conn, error) {
@@ -168,7 +168,8 @@ func (l *link) Ready(ctx context.Context) (int, error) {
 func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 	expiry := l.cfg.MaxAge
 	if m.Again > 0 {
-		// The next repeat replaces this one: a device that sleeps finds a frame twice, not once for each repeat.
+		// Let this message expire when the next repeat is due. A sleeping device then finds a frame twice, not once per
+		// repeat.
 		expiry = min(expiry, max(10*l.cfg.timing.repeatMin, 2*m.Again))
 	}
 	for attempts := 0; ; attempts++ {
@@ -187,7 +188,7 @@ func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 		case errors.As(err, &no) && no.code == reasonTooLarge:
 			l.Failed(err)
 			return err
-		case n.over.Err() != nil: // the end of the connection is already recorded
+		case n.over.Err() != nil: // not Failed: the end of the connection is already recorded
 			l.Pause(ctx, l.backoff(0))
 			continue
 		}

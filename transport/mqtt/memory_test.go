@@ -22,15 +22,16 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// maxResident is the memory limit of an idle node, including the pages of its program's file, as in .ci/footprint.
+// maxResident is the limit, in bytes, of an idle node's resident memory. It counts the mapped pages of the program's
+// file, as .ci/footprint does.
 const maxResident = 12 << 20
 
 // guest is the address where the emulator maps the program's 4 GiB.
 const guest = 0x10000000000
 
-// An idle node on linux/arm/6: an emulated program that embeds one, over TLS, with four neighbors at d = 1,000. Three
-// keep up, and the fourth never finishes its first query. The test counts the memory of the program, not that of the
-// emulator.
+// The memory of an idle node on linux/arm/6: a program with a node runs in an emulator, over TLS, with four neighbors
+// at d = 1,000. Three neighbors keep up; the fourth never finishes its first query, so the node waits. The test counts
+// the program's memory, not the emulator's.
 func TestMosquittoIdleMemory(t *testing.T) {
 	qemu, err := exec.LookPath("qemu-arm")
 	if err != nil || testing.Short() {
@@ -106,7 +107,7 @@ func TestMosquittoIdleMemory(t *testing.T) {
 	}
 }
 
-// residentOf sums the resident memory that the emulated program sees.
+// residentOf returns the resident memory, in bytes, of the emulated program.
 func residentOf(t *testing.T, pid int) (sum int64) {
 	t.Helper()
 	text, err := os.Open(fmt.Sprintf("/proc/%d/smaps", pid))
@@ -129,7 +130,7 @@ func residentOf(t *testing.T, pid int) (sum int64) {
 	return sum
 }
 
-// compile builds the program with a node for linux/arm/6, and returns its path and size.
+// compile builds the program in testdata/idle for linux/arm/6. It returns its path and its size in bytes.
 func compile(t *testing.T, dir, tags string) (path string, size int64) {
 	t.Helper()
 	path = filepath.Join(dir, "idle"+tags)

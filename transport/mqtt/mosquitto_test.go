@@ -27,7 +27,7 @@ import (
 
 const secret = "s3cr3t" // a password
 
-// mosquitto is Debian's Mosquitto in a separate process.
+// mosquitto is Debian's Mosquitto broker in a separate process.
 type mosquitto struct {
 	t       testing.TB
 	program string
@@ -44,7 +44,8 @@ type mosquitto struct {
 	before  func(cfg *Config) // changes configurations
 }
 
-// newMosquitto starts a broker with lines of configuration. If the first line has "tls", its listeners use TLS.
+// newMosquitto starts a broker with conf as further lines of its configuration. If the first line has "tls", its
+// listeners use TLS.
 func newMosquitto(t testing.TB, conf ...string) *mosquitto {
 	t.Helper()
 	b := &mosquitto{t: t, program: brokertest.Mosquitto(t), dir: t.TempDir(), said: new(brokertest.Buffer)}
@@ -81,7 +82,7 @@ func (b *mosquitto) write(name, text string) string {
 	return b.path(name)
 }
 
-// authority creates a self-signed certificate; sign creates one that another signs.
+// authority creates a self-signed certificate. sign creates one that another certificate signs.
 func (b *mosquitto) authority(name string) { b.sign(name, name, time.Hour) }
 
 func (b *mosquitto) certificate(name, by string, lasts time.Duration) { b.sign(name, by, lasts) }
@@ -160,7 +161,7 @@ func (b *mosquitto) Stop() {
 
 func (b *mosquitto) restart() { b.Stop(); b.Start() }
 
-// HangUp does nothing: there is no tunnel.
+// HangUp does nothing, because there is no tunnel to close.
 func (b *mosquitto) HangUp() {}
 
 func (b *mosquitto) url() string {
@@ -175,7 +176,8 @@ func (b *mosquitto) url() string {
 	return fmt.Sprintf("%s://%s:%d", scheme, host, port)
 }
 
-// trusting returns a TLS configuration that trusts an authority and presents a certificate if own is not empty.
+// trusting returns a TLS configuration that trusts the authority ca. If own is not empty, it presents the certificate
+// own.
 func (b *mosquitto) trusting(ca, own string) func() (*tls.Config, error) {
 	return func() (*tls.Config, error) {
 		text, err := os.ReadFile(b.path(ca + ".pem"))
@@ -249,7 +251,8 @@ func TestMosquittoConformance(t *testing.T) {
 	}
 }
 
-// Five private members, with killed members, cut networks and killed brokers: with and without a disk.
+// Five private members run while members are killed, networks cut and brokers killed. The broker stores messages on
+// disk in one test and only in memory in the other.
 func TestMosquittoKills(t *testing.T) {
 	for name, conf := range map[string]func(dir string) string{
 		"with persistence": func(dir string) string {
@@ -265,7 +268,7 @@ func TestMosquittoKills(t *testing.T) {
 	}
 }
 
-// Websockets over TLS, through a proxy that sometimes hangs up.
+// Members reach the broker by websockets over TLS, through a proxy that sometimes closes all connections.
 func TestMosquittoBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 6),
 		func(run string) *brokertest.Network { return brokertest.Ring(run, 5, true, 16) },
@@ -287,7 +290,7 @@ func (b behind) HangUp() { b.tunnel.HangUp() }
 // The connection to the broker is cut for a second.
 func TestMosquittoLongCut(t *testing.T) { brokertest.LongCut(t, time.Second, newMosquitto(t)) }
 
-// same runs five private members over ends and compares their releases with the quiet run.
+// same runs five private members over ends that open opens. Their releases must equal those of the quiet run.
 func same(t *testing.T, name string, open brokertest.Opener, released func(member, round int)) {
 	t.Helper()
 	n := brokertest.Ring(name, 5, true, 16)
@@ -301,7 +304,7 @@ func same(t *testing.T, name string, open brokertest.Opener, released func(membe
 	}
 }
 
-// A broker that queues only two messages for an absent member loses frames, which are sent again.
+// A broker that queues at most two messages for an absent member drops frames. The sender sends them again.
 func TestMosquittoFullQueue(t *testing.T) {
 	b := newMosquitto(t, "max_queued_messages 2", "max_inflight_messages 1")
 	var way brokertest.Way
@@ -321,7 +324,7 @@ func TestMosquittoFullQueue(t *testing.T) {
 		t.Errorf("the queue was never full:\n%s", b.said)
 	}
 
-	// Frames longer than the queue allows, while the receiver is away.
+	// While the receiver is away, the sender sends frames with more pieces than the queue holds.
 	c := open(t, b.of(brokertest.Setup{Run: "long", Name: "c", Peers: []string{"a"}}))
 	brokertest.Eventually(t, "c is known", func() bool { return c.Peers()[0].Connected })
 	_ = c.Close()
@@ -332,7 +335,7 @@ func TestMosquittoFullQueue(t *testing.T) {
 	brokertest.Pass(t, a, "a", c, "c", frame)
 }
 
-// A restriction of the broker yields one clear error, and the node continues once it is lifted.
+// When the broker restricts something, the node reports one clear error. It continues once the restriction is lifted.
 func TestMosquittoRefusals(t *testing.T) {
 	one := brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}
 	with := func(t *testing.T, b *mosquitto, change func(cfg *Config)) *Transport {

@@ -37,25 +37,25 @@ const (
 
 // Reason codes (section 2.4) that are handled individually.
 const (
-	reasonNobody        = 0x10 // no matching subscribers: nobody has a session for the message
+	reasonNobody        = 0x10 // no session subscribes to the topic
 	reasonProtocol      = 0x82
 	reasonNotAuthorized = 0x87
 	reasonTakenOver     = 0x8e
 	reasonTooLarge      = 0x95
 )
 
-// longestPacket is the largest number that four bytes of length can encode.
+// longestPacket is the largest length that the four bytes of a variable byte integer can encode.
 const longestPacket = 1<<28 - 1
 
 var errMalformed = errors.New("the broker sent a packet that is not MQTT 5")
 
-// packet is a packet as it was read; its body is not yet checked.
+// packet is a packet as it was read. Its body is not checked yet.
 type packet struct {
 	kind, flags byte
 	body        []byte
 }
 
-// readPacket reads a packet that has at most most bytes after the length.
+// readPacket reads a packet. It fails if more than most bytes follow the length field.
 func readPacket(r *bufio.Reader, most int) (p packet, err error) {
 	first, err := r.ReadByte()
 	if err != nil {
@@ -83,7 +83,7 @@ func readPacket(r *bufio.Reader, most int) (p packet, err error) {
 	return p, unexpected(err)
 }
 
-// unexpected converts an end in the middle of a packet.
+// unexpected turns io.EOF in the middle of a packet into io.ErrUnexpectedEOF.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -91,8 +91,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// appendPacket appends a packet without the last more bytes of its body, which the caller writes afterwards. This way a
-// long payload is not copied.
+// appendPacket appends a packet, except for the last more bytes of its body, which the caller writes afterwards. The
+// caller can then send a long payload without copying it.
 func appendPacket(b []byte, first byte, body []byte, more int) []byte {
 	b = append(b, first)
 	b = appendLength(b, len(body)+more)
@@ -112,7 +112,7 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint16(b, uint16(len(s))), s...)
 }
 
-// cursor reads a body. After an error it returns zeros.
+// cursor reads the fields of a packet's body. After an error it returns only zeros.
 type cursor struct {
 	b   []byte
 	bad bool
@@ -154,14 +154,14 @@ func (c *cursor) length() (n int) {
 	return 0
 }
 
-// properties are the numeric properties of a packet and its reason string.
+// properties are the numeric properties of a packet, and its reason string.
 type properties struct {
 	has    uint64 // bit set of the properties present
 	number [64]uint32
 	reason string
 }
 
-// get returns a property, or absent if the packet does not have it.
+// get returns the property with the identifier id, or absent if the packet does not have it.
 func (p *properties) get(id byte, absent uint32) uint32 {
 	if p.has>>id&1 == 0 {
 		return absent
@@ -169,7 +169,7 @@ func (p *properties) get(id byte, absent uint32) uint32 {
 	return p.number[id]
 }
 
-// properties reads all properties. Each may occur once, except for user properties.
+// properties reads all properties of a packet. No property but a user property may occur twice.
 func (c *cursor) properties() (p properties) {
 	inner := cursor{b: c.take(c.length())}
 	for len(inner.b) > 0 && !inner.bad {
@@ -205,10 +205,10 @@ func (c *cursor) properties() (p properties) {
 	return p
 }
 
-// reply is a CONNACK, PUBACK, SUBACK or DISCONNECT.
+// reply is a CONNACK, PUBACK, SUBACK or DISCONNECT packet.
 type reply struct {
 	id      uint16 // identifier of the answered packet; 0 for none
-	session bool   // CONNACK: the broker has a session
+	session bool   // in a CONNACK: the broker has a session of this client
 	code    byte
 	properties
 }
@@ -220,7 +220,7 @@ func parseReply(p packet) (r reply, err error) {
 	case kindConnack:
 		r.session = c.number(1)&1 == 1
 		r.code = byte(c.number(1))
-		if len(c.b) == 0 && r.code > 0 && !c.bad { // from MQTT 3, which has different codes
+		if len(c.b) == 0 && r.code > 0 && !c.bad { // a broker of MQTT 3, whose codes differ
 			r.code = 0x84
 		} else {
 			r.properties = c.properties()
@@ -229,7 +229,7 @@ func parseReply(p packet) (r reply, err error) {
 		r.id = uint16(c.number(2))
 		r.properties = c.properties()
 		r.code = byte(c.number(1))
-	case kindPuback, kindDisconnect: // these may be abbreviated
+	case kindPuback, kindDisconnect: // may end after any field
 		if p.kind == kindPuback {
 			r.id = uint16(c.number(2))
 		}
@@ -250,11 +250,11 @@ func parseReply(p packet) (r reply, err error) {
 
 // delivery is a PUBLISH from the broker.
 type delivery struct {
-	topic   string // empty if alias stands for it
+	topic   string // empty if the packet has an alias in place of the topic
 	alias   uint16 // 0 for none
 	qos     byte
 	id      uint16
-	payload []byte // aliases the packet
+	payload []byte // shares memory with the packet
 }
 
 func parseDelivery(p packet) (d delivery, err error) {
@@ -271,7 +271,7 @@ func parseDelivery(p packet) (d delivery, err error) {
 	return d, nil
 }
 
-// refusal is a reason code of the broker that is an error.
+// refusal is an error for a reason code of 0x80 or more from the broker.
 type refusal struct {
 	code byte
 	text string // the broker's own text, if any
@@ -288,7 +288,7 @@ func (r *refusal) Error() string {
 	return s
 }
 
-// reasons are the texts of codes from 0x80 on that this client can receive.
+// reasons has a text for each reason code of 0x80 or more that this client can receive.
 var reasons = map[byte]string{
 	0x80: "unspecified error", 0x81: "malformed packet", 0x82: "protocol error", 0x83: "the broker's own error",
 	0x84: "the broker does not speak MQTT 5", 0x85: "client id not valid", 0x86: "bad user name or password",
@@ -302,7 +302,7 @@ var reasons = map[byte]string{
 	0xa0: "maximum connect time", 0xa2: "wildcard subscriptions not supported",
 }
 
-// err returns nil unless the code is a refusal.
+// err returns a refusal if the reason code is 0x80 or more, otherwise nil.
 func (r *reply) err() error {
 	if r.code < 0x80 {
 		return nil

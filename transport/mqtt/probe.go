@@ -11,25 +11,25 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// Answer is the answer of a broker, see [Probe].
+// Answer is what [Probe] learned about a broker.
 type Answer struct {
-	Proxy   string // the proxy, without credentials; empty if none
+	Proxy   string // the proxy that was used, without credentials; empty if none
 	Took    time.Duration
 	Packet  int // bytes of the longest packet that the broker accepts
-	Pieces  int // messages that the longest frame needs
+	Pieces  int // messages for a frame of the maximum length
 	Aliases int // topic aliases that the broker accepts
 
-	// Err is the reason why the broker could not be asked, or what it does not allow. Refused means that waiting does
-	// not help: the broker does not admit this node, or is not the one that the URL names.
+	// Err is the reason why the broker could not be reached or does not serve this node; nil if it does. Refused means
+	// that waiting does not help: the broker does not admit this node, or is not the broker that the URL names.
 	Err     error
 	Refused bool
 }
 
-// Probe asks the broker once, on its own connection with its own client id, and leaves nothing there: it does not
-// disturb a running node. It publishes a message of the size of a piece to the node itself, on a topic that no other
-// member reads, and reads it back, to test access lists and limits. An access list by client id rather than by user
-// must include the probe's id, the node's followed by "check". The error concerns cfg alone. A broker that does not
-// answer within 20 s, or until ctx ends, counts as absent.
+// Probe connects once to the broker and reports what the broker allows. It uses its own connection and its own client
+// id, and leaves nothing at the broker, so it does not disturb a running node. To test access lists and limits, it
+// publishes a message of the size of a piece on a topic that only this node reads, and reads it back. An access list by
+// client id, rather than by user, must include the probe's id, which is the node's id followed by "check". The error
+// concerns cfg alone. A broker that does not answer within 20 s, or until ctx ends, counts as absent.
 func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	cfg.Hello = nil
 	t, err := build(cfg)
@@ -43,7 +43,7 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	err = t.ask(ctx, a)
 	if a.Took = time.Since(began); err != nil {
 		a.Err = explain(err, a.Proxy)
-		var told *net.OpError // as when TLS requires a certificate
+		var told *net.OpError // such as the alert of a server that requires a certificate
 		var untrusted *tls.CertificateVerificationError
 		var noTLS tls.RecordHeaderError
 		a.Refused = errors.As(err, new(*refusal)) || errors.As(err, &told) && told.Op == "remote error" ||

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
 
-// A device wakes 24 times, executes a round, and sleeps: suspended, or as a new process each time. When it wakes it
-// receives a few frames, although its neighbors repeat theirs while it sleeps.
+// A device wakes 24 times, executes a round each time, and sleeps. In one test it is suspended, in the other a new
+// process starts each time. It receives few frames when it wakes, although its neighbors repeat theirs while it sleeps.
 func TestMosquittoWakes(t *testing.T) {
 	for name, restart := range map[string]bool{"suspended": false, "restarted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -27,8 +27,8 @@ func TestMosquittoWakes(t *testing.T) {
 	}
 }
 
-// A repeat for a sleeping member replaces the previous one, which expires when the next comes. The broker keeps the
-// first copy for MaxAge, and of the repeats only the last.
+// The repeats of a frame for a sleeping member expire one by one, each when the next is due. So the broker keeps the
+// first copy, for MaxAge, and only the latest repeat.
 func TestMosquittoRepeats(t *testing.T) {
 	b := newMosquitto(t)
 	setup := brokertest.Setup{Run: "run", Name: "c", Peers: []string{"a"}}
@@ -37,11 +37,11 @@ func TestMosquittoRepeats(t *testing.T) {
 	_ = c.Close()
 	a := open(t, b.of(brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}))
 	brokertest.Eventually(t, "the hello is out", func() bool { return a.Peers()[0].Sent > 0 })
-	size := a.Peers()[0].Sent // of the hello, and of a short frame
+	size := a.Peers()[0].Sent // bytes of the hello; a short frame has as many
 	for began := time.Now(); time.Since(began) < time.Second; time.Sleep(time.Millisecond) {
 		brokertest.Send(t, a, "c", nil)
 	}
-	// Gaps double from repeatMin: after 0.1, 0.3, 0.7 seconds.
+	// The gaps between repeats double from repeatMin, so repeats are due after 0.1, 0.3 and 0.7 seconds.
 	if again := a.Peers()[0].Sent/size - 2; again > 4 || again < 2 {
 		t.Errorf("%d times in a second, want 3", again)
 	}
@@ -54,7 +54,7 @@ func TestMosquittoRepeats(t *testing.T) {
 	}
 }
 
-// A session that ended at the broker is created again, and both ends are informed.
+// If a session ends at the broker, its member creates it again, and the member and its peers are informed.
 func TestMosquittoSessionEnds(t *testing.T) {
 	b := newMosquitto(t, "log_type all")
 	b.before = func(cfg *Config) { cfg.MaxAge = time.Second }
@@ -69,14 +69,15 @@ func TestMosquittoSessionEnds(t *testing.T) {
 	}
 	way.Set(false)
 	select {
-	case <-c.Opened(): // so that lost frames are sent at once
+	case <-c.Opened(): // c is informed, so that it can send lost frames again at once
 	case <-time.After(brokertest.Soon):
 		t.Error("nobody says that a is there again")
 	}
 	brokertest.Pass(t, c, "c", a, "a", []byte("two"))
 }
 
-// middle is a proxy before a broker that drops and repeats messages while it confirms them to senders.
+// middle is a proxy in front of a broker. It drops messages of members, although it confirms them, and delivers
+// messages to members twice.
 type middle struct {
 	to    string
 	mu    sync.Mutex // guards the fields below
@@ -169,7 +170,7 @@ func (m *middle) serve(member net.Conn) {
 	}
 }
 
-// A broker drops every tenth message and repeats every tenth.
+// A broker drops every tenth message and delivers every tenth message twice.
 func TestMosquittoDropsAndRepeats(t *testing.T) {
 	b := newMosquitto(t)
 	m, url := newMiddle(t, strings.TrimPrefix(b.url(), "mqtt://"), 0.1, 0.1)

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
 
-// quick is a timing for nearby machines.
+// quick is a timing for a broker on the same machine.
 var quick = timing{
 	connect: 5 * time.Second, keepAlive: 5 * time.Second, answer: 5 * time.Second, steady: 100 * time.Millisecond,
 	backoffMin: 10 * time.Millisecond, backoffMax: 200 * time.Millisecond, repeatMin: 100 * time.Millisecond,
@@ -25,12 +25,12 @@ type toy struct {
 	t        testing.TB
 	listener net.Listener
 	grants   []byte // properties of the CONNACK
-	aliases  int    // the number of aliases it uses for sending
-	code     byte   // of a PUBACK
+	aliases  int    // topic aliases that it uses for messages to clients
+	code     byte   // reason code of each PUBACK
 
 	mu      sync.Mutex
 	clients map[string]*toyClient // by client id; includes sessions of absent clients
-	all     []brokertest.Message  // Place is the tag of the run
+	all     []brokertest.Message  // with the tag of the run as Place
 	seen    map[string]int        // counts
 
 	doing sync.Mutex // held while do runs; guards do
@@ -38,7 +38,7 @@ type toy struct {
 }
 
 type toyClient struct {
-	conn    net.Conn // nil while it is away
+	conn    net.Conn // nil while the client is away
 	filters []string
 	queue   []brokertest.Message
 	aliases map[string]uint16
@@ -205,7 +205,7 @@ func (b *toy) Give(m brokertest.Message) {
 	}
 }
 
-// send publishes to a client, with an alias once the topic has one.
+// send publishes a message to a client. If the topic has an alias, it sends the alias.
 func (b *toy) send(c *toyClient, m brokertest.Message) {
 	c.id = max(1, c.id+1)
 	if c.pending++; c.pending > c.most {
@@ -247,7 +247,7 @@ func (b *toy) of(s brokertest.Setup) Config { return configure(s, b.url()) }
 
 func (b *toy) End(s brokertest.Setup) (brokertest.End, error) { return New(b.of(s)) }
 
-// configure returns the configuration for a setup.
+// configure returns the configuration of an end for the setup s.
 func configure(s brokertest.Setup, url string) Config {
 	cfg := Config{Name: s.Name, Key: s.Secret(), Peers: s.Neighbors(), Run: s.Run, URL: url, Fleet: s.Fleet, Hello: s.Hello,
 		CheckHello: s.CheckHello, MaxFrame: s.MaxFrame, Logger: s.Logger, timing: quick}
@@ -259,7 +259,7 @@ func configure(s brokertest.Setup, url string) Config {
 
 type hostile struct{ *toy }
 
-// End opens an end that repeats often, because much is lost.
+// End opens an end that repeats frames often, because the hostile broker drops many.
 func (h hostile) End(s brokertest.Setup) (brokertest.End, error) {
 	cfg := h.of(s)
 	cfg.timing.repeatMax = 200 * time.Millisecond

@@ -7,8 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// Transport is a node's end of its edges. It has the methods of [transport.Transport] and [transport.Notifier]. Peers
-// returns the state of every peer, sorted by name. Update replaces the keys of all peers; the set of peers is fixed.
+// Transport is a node's part of its connections to all peers. It implements [transport.Transport] and
+// [transport.Notifier]. Peers returns the state of every peer, sorted by name. Update replaces the keys of all peers;
+// the set of peers is fixed.
 type Transport struct {
 	*sealed.End
 	cfg  Config // including defaults
@@ -20,8 +21,8 @@ var (
 	_ transport.Notifier  = (*Transport)(nil)
 )
 
-// New checks the whole configuration, reports all errors together, and starts to connect; the broker need not be up. It
-// copies the slices in cfg.
+// New checks the whole configuration and reports all errors together. It then connects in the background, so the broker
+// need not be up. New copies the slices in cfg.
 func New(cfg Config) (*Transport, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -31,7 +32,7 @@ func New(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// build returns a transport that is not started.
+// build returns a transport that does not connect until it is started.
 func build(cfg Config) (*Transport, error) {
 	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
 	if err := cfg.validate(); err != nil {
@@ -51,12 +52,12 @@ func build(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// ClientID returns a member's client id at the broker, 16 hexadecimal digits. No two simultaneous connections may have
-// the same.
+// ClientID returns a member's client id at the broker, 16 hexadecimal digits. A broker ends a connection when another
+// client connects with the same id.
 func ClientID(run, member string) string { _, self := sealed.Tags(run, member); return self }
 
-// Topics returns the topic filters for an access list: publish, on which only this member of the run publishes, and
-// read, to which it subscribes.
+// Topics returns the topic filters that a broker's access list needs for a member of a run. Only this member publishes
+// on topics that match publish, and it subscribes to read.
 func Topics(run, member string) (publish, read string) {
 	ofRun, self := sealed.Tags(run, member)
 	return topic(ofRun, self, "+"), topic(ofRun, "+", self)

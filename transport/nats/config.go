@@ -20,7 +20,7 @@ const (
 	// maxPiece is the maximum length in bytes of the piece of a frame in one message.
 	maxPiece = sealed.MaxPiece
 
-	// spare is the room for everything around a piece in the broker's longest message.
+	// spare is the room, in bytes, for everything except the piece in a message of the broker's maximum length.
 	spare = 1 << 10
 )
 
@@ -35,30 +35,32 @@ type Config struct {
 	// Peers are the neighbors, in any order. The list may be empty.
 	Peers []Peer
 
-	// Run is the name by which the members of a run find each other at the broker. It must never be used for another
-	// run, which would read the stored frames of the first.
+	// Run is the name by which the members of a run find each other at the broker. Never use a name again: the second
+	// run would read the stored frames of the first.
 	Run string
 
-	// Fleet is a hash of what all members must agree on. A frame with a different hash is refused.
+	// Fleet is a hash of the settings on which all members must agree. The node refuses a frame that carries a different
+	// hash.
 	Fleet [32]byte
 
-	// URLs are servers of one broker, "tls://host:port" or "wss://host:port/path" for its websocket listener, or the
-	// same without TLS, "nats://" and "ws://", with user and password if required. The port defaults to 4222, and to
-	// 443 and 80 for websockets. Either all are websocket URLs, with one path, or none is. The node connects to no
-	// other server, even if these announce some.
+	// URLs are the servers of one broker: "tls://host:port", or "wss://host:port/path" for its websocket listener, with
+	// user and password if required. Without TLS, the schemes are "nats" and "ws". The default ports are 4222 for tls
+	// and nats, 443 for wss and 80 for ws. Websocket URLs must have the same path and cannot be mixed with others. The
+	// node connects to these servers only, even if they announce further ones.
 	URLs []string
 
-	// Proxy is the proxy through which the servers are dialed, see [transport.CheckProxy]. Nil means none, or, for wss,
-	// HTTPS_PROXY and NO_PROXY of the environment.
+	// Proxy is the proxy through which the servers are dialed, see [transport.CheckProxy]. Nil means no proxy. For wss
+	// URLs, nil means HTTPS_PROXY and NO_PROXY of the environment.
 	Proxy *url.URL
 
 	// Options are further options for the broker's client, such as client.UserCredentials or client.RootCAs. They must
 	// not change what happens when a connection ends.
 	Options []client.Option
 
-	// Hello returns the message for a peer when this node starts, at most 64 KiB; nil sends an empty hello. CheckHello
-	// checks the hello of the peer, nil accepts every hello. [Transport.Peers] reports its error, which refuses nothing
-	// by itself: frames carry Fleet. Both are called from several goroutines.
+	// Hello returns the message that this node sends to a peer when it starts, at most 64 KiB; a nil Hello means an
+	// empty message. CheckHello checks the peer's hello; a nil CheckHello accepts every hello. If CheckHello fails,
+	// [Transport.Peers] reports the error, but frames are not refused for it: they carry Fleet. Both are called from
+	// several goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 
@@ -66,12 +68,12 @@ type Config struct {
 	// should agree on it. For each peer the node holds up to four frames for Recv, and two that are still arriving.
 	MaxFrame int
 
-	// MaxAge is how long the broker keeps a frame, and MaxBytes how many bytes of a run; 0 means a week and no limit.
-	// An existing stream is used unchanged, with the values of the member that created it.
+	// MaxAge is how long the broker keeps a frame; 0 means a week. MaxBytes is how many bytes of a run it keeps; 0 means
+	// no limit. If the run's stream already exists, the values of the member that created it apply.
 	MaxAge   time.Duration
 	MaxBytes int64
 
-	// Logger receives connections to the broker and refusals; nil is silent.
+	// Logger receives lines about connections to the broker and refused messages; nil is silent.
 	Logger *slog.Logger
 
 	timing timing // for tests; zero means defaultTiming
@@ -82,13 +84,13 @@ type Peer = transport.Peer
 
 type timing struct {
 	connect    time.Duration // for one attempt to reach a server
-	ping       time.Duration // between keepalives; two without an answer end a connection
-	answer     time.Duration // until the broker confirms a request
-	backoffMin time.Duration // before any retry
+	ping       time.Duration // between keepalives; a connection ends if two are not answered
+	answer     time.Duration // for the broker to confirm a request
+	backoffMin time.Duration // shortest wait before a retry
 	backoffMax time.Duration
-	repeatMin  time.Duration // before the same frame is given to the broker again
+	repeatMin  time.Duration // shortest time before a frame is sent to the broker again
 	repeatMax  time.Duration
-	heartbeat  time.Duration // of the broker while there are no messages
+	heartbeat  time.Duration // between signs of life of the broker while it has no messages
 }
 
 var defaultTiming = timing{
@@ -141,5 +143,5 @@ func CheckURL(s string) error { return schemes.Check(s) }
 
 func (c *Config) web() bool { _, web, _ := sealed.Split(c.URLs[0]); return web }
 
-// path is the path of the broker's websocket.
+// path returns the path of the broker's websocket URLs; empty for other URLs.
 func (c *Config) path() string { _, _, path := sealed.Split(c.URLs[0]); return path }

@@ -15,7 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// dialer makes the client's connections, directly or through a proxy. TLS runs above it, to the broker.
+// dialer connects the broker's client, directly or through a proxy. With TLS, the encrypted connection ends at the
+// broker.
 type dialer struct {
 	*proxy.Dialer
 	ctx     context.Context // ends an attempt
@@ -27,7 +28,7 @@ func newDialer(ctx context.Context, cfg *Config) *dialer {
 	d := &dialer{Dialer: proxy.New(cfg.Proxy, nil), ctx: ctx, timeout: cfg.timing.connect}
 	d.via.Store("")
 	if u, web, _ := sealed.Split(cfg.URLs[0]); !web || u.Scheme != "wss" {
-		// HTTPS_PROXY is meant for HTTPS: a proxy rarely allows other ports.
+		// Ignore HTTPS_PROXY for schemes other than wss: a proxy for HTTPS rarely allows other ports.
 		d.Environment = func(*http.Request) (*url.URL, error) { return nil, nil }
 	}
 	return d
@@ -42,13 +43,15 @@ func (d *dialer) Dial(network, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The client sets no deadline for TLS below a websocket. It removes this deadline when the broker has admitted it.
+	// Without a deadline, the client could wait indefinitely for TLS below a websocket. It removes the deadline when the
+	// broker has admitted it.
 	return &doorstep{Conn: conn}, conn.SetDeadline(time.Now().Add(d.timeout))
 }
 
-// doorstep is a connection that the broker may not have admitted yet. A broker that refuses a certificate in TLS 1.3
-// reports this after the client's handshake, and closes. The client would give up when its next write fails, although
-// the reason is waiting to be read. So doorstep hides the error of a write, and the following read fails.
+// doorstep is a connection that the broker may not have admitted yet. In TLS 1.3 a broker refuses a certificate only
+// after the client has finished its handshake, and then closes. The client would give up when its next write fails,
+// although the reason waits to be read. So doorstep hides the error of a write; the client then reads, and that fails
+// with the reason.
 type doorstep struct {
 	net.Conn
 	in atomic.Bool
@@ -60,19 +63,19 @@ func (c *doorstep) Write(b []byte) (int, error) {
 	if err == nil || c.in.Load() || errors.Is(err, net.ErrClosed) || errors.As(err, &late) && late.Timeout() {
 		return n, err
 	}
-	return len(b), nil // the read ends with the connection, or at the deadline of Dial
+	return len(b), nil // the next read reports the end of the connection, or the deadline of Dial
 }
 
-// SetDeadline with a zero time is the client's signal that the broker has admitted it.
+// SetDeadline notes the client's signal that the broker has admitted it: a call with a zero time.
 func (c *doorstep) SetDeadline(t time.Time) error {
 	c.in.Store(t.IsZero())
 	return c.Conn.SetDeadline(t)
 }
 
-// proxyName returns the proxy of the last attempt, empty if none.
+// proxyName returns the proxy of the last attempt, or "" if there was none.
 func (d *dialer) proxyName() string { return d.via.Load().(string) }
 
-// explain adds the likely cause to the error of an attempt, and the proxy if there is one.
+// explain adds to an attempt's error its likely cause and the proxy, if there was one.
 func (d *dialer) explain(err error) error {
 	return proxy.Explain(err, d.proxyName(), errors.Is(err, client.ErrTimeout))
 }

@@ -14,10 +14,10 @@
 //
 // A frame is cut into pieces of at most 256 KiB. Each piece is sealed for the keys pinned for the receiver (AES-256-GCM
 // under a content key, which is sealed by X25519 with an ephemeral key pair, and HKDF-SHA-256) and signed with the
-// sender's Ed25519 key. Both cover the names of run, sender and receiver, the hash of the fleet, and the piece, frame
-// and process to which the envelope belongs. The X25519 key is the Ed25519 key on the other form of the curve; that is
-// safe (E. Thormarker, On using the same key pair for Ed25519 and an X25519 based KEM, ePrint 2021/509), and all hashes
-// are domain-separated. Anyone who controls the broker, or the network, can
+// sender's Ed25519 key. Seal and signature cover the names of run, sender and receiver, the hash of the fleet, and the
+// piece, frame and process to which the envelope belongs. The X25519 key is the Ed25519 key on the other form of the
+// curve; that is safe (E. Thormarker, On using the same key pair for Ed25519 and an X25519 based KEM, ePrint 2021/509),
+// and all hashes are domain-separated. Anyone who controls the broker, or the network, can
 //
 //   - drop, delay, reorder and repeat messages. That delays a run but does not change its result: a repeated frame is
 //     a statement about a round that is still true.
@@ -25,10 +25,12 @@
 //     Subjects are hashes without a secret: a guess of the names can be confirmed.
 //   - make a node check signatures. [Transport.Peers] counts refusals, and the log reports them at decreasing rates. The
 //     memory for frames is bounded.
-//   - not read, change or create a frame, nor move one to another run, edge or sender.
 //
-// A dishonest member sees nothing of other edges. Use the name of a run once: a run restarted under its old name would
-// accept the stored frames of the first run as its own, and stop at the contradictions.
+// Controlling the broker or the network does not allow reading, changing or creating a frame, or moving a frame to
+// another run, edge or sender.
+//
+// A dishonest member sees nothing of other edges. Use the name of a run only once: a second run with this name would
+// accept the stored frames of the first run as its own, and stop because they contradict its state.
 //
 // There is no forward secrecy for the receiver: anyone who records the messages and later obtains a member's secret key
 // can read what was sent to that member until its key was changed (see [Transport.Update]), but not what it sent. This

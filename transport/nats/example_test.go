@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/nats"
 )
 
-// Two members that are never connected at the same time. The server stands for a remote broker.
+// Two members exchange a frame, although they are never connected at the same time. A local server acts as the broker.
 func Example() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -15,20 +15,20 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
 
-// quick is a timing for nearby machines.
+// quick is a timing for a broker on the same machine.
 var quick = timing{
 	connect: 5 * time.Second, ping: 5 * time.Second, answer: 5 * time.Second, backoffMin: 10 * time.Millisecond,
 	backoffMax: 200 * time.Millisecond,
 	repeatMin:  100 * time.Millisecond, repeatMax: time.Second, heartbeat: time.Second,
 }
 
-// broker is a server in this process, or in a separate one if it has an estate.
+// broker is a NATS server. It runs in this process or, if it has an estate, in a process of its own.
 type broker struct {
 	t       testing.TB
 	options server.Options
 	server  *server.Server
 	estate  *estate
-	tunnel  *brokertest.Tunnel // leads to its websockets, if set
+	tunnel  *brokertest.Tunnel // if not nil, leads to the broker's websockets
 }
 
 // newBroker starts a server with JetStream on disk.
@@ -105,7 +105,7 @@ func (b *broker) of(s brokertest.Setup) Config {
 	return cfg
 }
 
-// way dials for the client, through a proxy if there is one, over a network that can be cut.
+// way dials the broker for a client over a network that can be cut, through a proxy if there is one.
 type way struct {
 	*brokertest.Way
 	dialer *dialer

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// hostile is a malicious broker: what members publish goes into a separate stream, which confirms it, and the broker
-// puts what members should read into the stream that they read.
+// hostile is a malicious broker. Messages that members publish go into a separate stream, which confirms them. The test
+// puts the messages that members should read into the stream from which they read.
 type hostile struct {
 	*broker
 	tag string

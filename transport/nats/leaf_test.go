@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// configuration returns a server configuration from the README with some words replaced.
+// configuration returns a server configuration from the README. words alternates words of it and their replacements.
 func configuration(t *testing.T, name string, words ...string) *server.Options {
 	t.Helper()
 	readme, err := os.ReadFile("README.md")
@@ -59,11 +59,12 @@ func ports(t *testing.T, n int) (all []string) {
 	return all
 }
 
-// Half of a fleet is at a site whose server, a leaf node, dials out through a proxy; the other half connects to the
-// hub. The link between the two is cut twice; the models equal those of the quiet run. The configurations are the README's.
+// Half of a fleet connects to a server at its site, a leaf node, which dials the hub through a proxy. The other half
+// connects to the hub. The link between leaf and hub is cut twice, and the models equal those of the quiet run. The
+// servers have the configurations of the README.
 func TestLeaf(t *testing.T) {
 	e := newEstate(t)
-	e.Stop() // only its certificate is needed
+	e.Stop() // the test needs only its certificate
 	free, p := ports(t, 4), brokertest.NewTunnel(t)
 	hub := &broker{t: t, options: *configuration(t, "hub.conf", "/var/lib/nats", t.TempDir(), "port: 443", "port: "+free[0],
 		"port: 7422", "port: "+free[1], "server.pem", e.estate.path("cert.pem"), "server.key", e.estate.path("key.pem"))}
@@ -81,7 +82,7 @@ func TestLeaf(t *testing.T) {
 	for i, name := range n.Fleet.Members {
 		at := []*broker{hub, site}[i%2]
 		cfg := at.of(n.Setup(name))
-		cfg.timing.answer = time.Second // lost messages are requested again
+		cfg.timing.answer = time.Second // request lost messages again soon
 		all = append(all, open(t, cfg))
 	}
 	for _, at := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond} {
@@ -96,7 +97,8 @@ func TestLeaf(t *testing.T) {
 	}
 }
 
-// Debian's tinyproxy, if it is installed: a frame passes through, and if tinyproxy filters the host the error names it.
+// A frame passes through Debian's tinyproxy, if it is installed. If tinyproxy filters the broker's host, the error
+// names tinyproxy.
 func TestTinyproxy(t *testing.T) {
 	program, err := exec.LookPath("tinyproxy")
 	if err != nil {

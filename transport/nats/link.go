@@ -16,35 +16,35 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// link is the connection to the broker, which is reestablished whenever it ends, and the run's stream at the broker.
+// link is the connection to the broker, made again whenever it ends, and the run's stream at the broker.
 type link struct {
 	*sealed.Watch
 	conn   *client.Conn
 	js     jetstream.JetStream
 	run    string                 // tag of the run
-	want   jetstream.StreamConfig // except for the limits of a subject, which depend on the server
-	frames func(piece int) int64  // how many messages a subject must hold
+	want   jetstream.StreamConfig // without the limits of a subject, which depend on the server
+	frames func(piece int) int64  // how many messages each subject must hold, for pieces of this size
 	dialer *dialer
 	timing *timing
 	log    *slog.Logger
-	lost   func() // called when the stream is not the one seen before
+	lost   func() // called when the broker has a new stream in place of the one before
 
 	mu      sync.Mutex // guards the fields below
 	stream  jetstream.Stream
-	found   context.Context // the connection period in which the stream was found
+	found   context.Context // ends with the connection over which the stream was found
 	created time.Time       // of the stream
 
 	making sync.Mutex // held while looking for the stream
 }
 
-// connect starts to connect. An unreachable server is not an error.
+// connect starts connecting in the background. It returns no error if a server is unreachable.
 func (l *link) connect(cfg *Config, name string) error {
 	options := append(l.options(cfg, name),
 		client.RetryOnFailedConnect(true),
 		client.MaxReconnects(-1),
 		client.IgnoreAuthErrorAbort(),
 		client.IgnoreDiscoveredServers(),
-		client.ReconnectBufSize(-1), // if a message cannot be sent, fail at once; link retries
+		client.ReconnectBufSize(-1), // no buffer: fail at once, and link retries
 		client.CustomReconnectDelay(func(attempts int) time.Duration { return l.backoff(attempts) }),
 		client.ConnectHandler(l.connected),
 		client.ReconnectHandler(l.connected),
@@ -70,7 +70,7 @@ func (l *link) options(cfg *Config, name string) []client.Option {
 		client.PingInterval(l.timing.ping),
 		client.MaxPingsOutstanding(2),
 		client.SetCustomDialer(l.dialer),
-		client.SkipHostLookup(), // the dialing host resolves names: this host, or a proxy
+		client.SkipHostLookup(), // the dialer or a proxy resolves names
 		client.ProxyPath(cfg.path()),
 	}, cfg.Options...)
 }
@@ -114,7 +114,7 @@ func (l *link) Ready(ctx context.Context) (piece int, err error) {
 	return l.pieceSize(), err
 }
 
-// pieceSize returns how much of a frame fits into one message of the broker.
+// pieceSize returns how many bytes of a frame fit into one message of the broker.
 func (l *link) pieceSize() int { return max(1, min(maxPiece, int(l.conn.MaxPayload())-spare)) }
 
 // find looks up the stream of the run, and creates it if it does not exist.
@@ -136,7 +136,7 @@ func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := l.js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = l.js.CreateStream(ctx, want)
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another member was faster, with other limits
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another member created it first, with other limits
 			stream, err = l.js.Stream(ctx, want.Name)
 		}
 	}
@@ -160,7 +160,7 @@ func (l *link) find(ctx context.Context) (jetstream.Stream, error) {
 	return stream, nil
 }
 
-// forget makes the next request look up the stream again.
+// forget makes link look up the stream again before the next request.
 func (l *link) forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,13 +198,13 @@ func (l *link) publishOnce(ctx context.Context, subject string, data []byte) err
 	return err
 }
 
-// request returns a context for a request to the broker. It ends with the connection, since no answer can arrive after
-// that.
+// request returns a context for a request to the broker. It ends with the connection, because no answer can arrive
+// after the connection has ended.
 func (l *link) request(ctx, period context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, l.timing.answer)
 	stop := context.AfterFunc(period, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// pause waits before another attempt, at most until the connection changes.
+// pause waits before another attempt. It returns early if the connection changes.
 func (l *link) pause(ctx context.Context, attempts int) { l.Pause(ctx, l.backoff(attempts)) }

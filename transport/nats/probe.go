@@ -15,29 +15,30 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// Answer is the answer of a broker, see [Probe].
+// Answer is what [Probe] learned about a broker.
 type Answer struct {
-	Where  string // the server of the connection
-	Proxy  string // the proxy, without credentials; empty if none
+	Where  string // the server that answered
+	Proxy  string // the proxy that was used, without credentials; empty if none
 	Took   time.Duration
-	Stream bool // the run has a stream: a member has connected before
+	Stream bool // the run has a stream, so a member has connected before
 	Peers  []PeerAnswer
 
-	// Err is the reason why the broker could not be asked. Refused means that waiting does not help: the broker does
-	// not admit this node, or is not the one that the URL names.
+	// Err is the reason why the broker could not be reached or does not serve this node; nil if it does. Refused means
+	// that waiting does not help: the broker does not admit this node, or is not the broker that the URL names.
 	Err     error
 	Refused bool
 }
 
-// PeerAnswer is what a broker stores of a peer.
+// PeerAnswer is what [Probe] learned about a peer from the messages that the broker stores.
 type PeerAnswer struct {
 	Name    string
 	Here    time.Time // when the last process of the peer started; zero if none did
-	Refused error     // why the peer and this node do not match; nil if they do
+	Refused error     // why the peer's hello is refused; nil if it is accepted
 }
 
-// Probe asks the broker once, on its own connection, and changes nothing there: it does not disturb a running node. The
-// error concerns cfg alone. A broker that does not answer within 15 s, or until ctx ends, counts as absent.
+// Probe connects once to the broker, on its own connection, and reports what it finds. It changes nothing at the
+// broker, so it does not disturb a running node. The error concerns cfg alone. A broker that does not answer within 15
+// s, or until ctx ends, counts as absent.
 func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	cfg.Hello = nil
 	t, err := build(cfg)
@@ -50,7 +51,7 @@ func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	err = t.ask(ctx, a)
 	if a.Took = time.Since(began); err != nil {
 		a.Err = t.link.dialer.explain(err)
-		var told *net.OpError // as when TLS requires a certificate
+		var told *net.OpError // such as the alert of a server that requires a certificate
 		a.Refused = errors.Is(err, client.ErrAuthorization) || errors.Is(err, client.ErrTLS) ||
 			errors.As(err, &told) && told.Op == "remote error" ||
 			errors.Is(err, client.ErrSecureConnWanted) || errors.Is(err, jetstream.ErrJetStreamNotEnabled) ||
@@ -95,7 +96,7 @@ func (t *Transport) ask(ctx context.Context, a *Answer) error {
 	return nil
 }
 
-// readHello reads the last hello of a peer, and returns when it was stored.
+// readHello reads the latest hello of a peer, and returns when the broker stored it.
 func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, peer string) (at time.Time, err error) {
 	consumer, err := stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1,
@@ -113,7 +114,7 @@ func (t *Transport) readHello(ctx context.Context, stream jetstream.Stream, peer
 		if err != nil {
 			return at, err
 		}
-		if t.take(m, true); !t.peer(peer).Heard.IsZero() { // it is authentic
+		if t.take(m, true); !t.peer(peer).Heard.IsZero() { // Heard is set only for an authentic message
 			at = meta.Timestamp
 		}
 	}

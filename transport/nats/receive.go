@@ -17,10 +17,10 @@ var (
 
 // reader is a node's position in the stream.
 type reader struct {
-	created time.Time // of the stream to which the numbers refer
+	created time.Time // when the stream with these numbers was created
 	server  string    // the server process that assigned the numbers
-	next    uint64    // the first unread message
-	old     uint64    // the last message older than this node
+	next    uint64    // number of the first message that the node has not read
+	old     uint64    // number of the last message stored before this node started
 }
 
 // receiveAll reads the messages for this node until the transport is closed.
@@ -43,8 +43,9 @@ func (t *Transport) receiveAll() {
 	}
 }
 
-// receive reads through one consumer until an error occurs. Messages are not acknowledged and stay until others take
-// their places, so a node that died before it could save the content of a frame reads that frame again.
+// receive reads messages through one consumer until an error occurs. It acknowledges nothing, so a message stays in its
+// place until another replaces it. A node that died before it could save the content of a frame can read the frame
+// again.
 func (t *Transport) receive(r *reader) error {
 	stream, err := t.link.ready(t.Context())
 	if err != nil {
@@ -60,7 +61,8 @@ func (t *Transport) receive(r *reader) error {
 		}
 	}
 	if id := t.link.conn.ConnectedServerId(); id != r.server {
-		// A server that crashed may have lost its last messages, and assigns their numbers to others.
+		// Start over at another server process: after a crash, a server may have lost its last messages and reuse their
+		// numbers.
 		r.server, r.next = id, 1
 	}
 	consumer, err := t.consume(period, stream, r.next)
@@ -76,7 +78,7 @@ func (t *Transport) receive(r *reader) error {
 		return fmt.Errorf("nats: reading: %w", err)
 	}
 	defer messages.Stop()
-	// A new connection, perhaps to another server, has no such consumer.
+	// Stop when the connection ends: over a new one, perhaps to another server, this consumer does not exist.
 	defer context.AfterFunc(period, messages.Stop)()
 	t.link.Worked()
 	for count := uint64(1); ; count++ {
@@ -99,7 +101,7 @@ func (t *Transport) receive(r *reader) error {
 	}
 }
 
-// consume makes the broker send messages from the number next on.
+// consume makes the broker send this node's messages, beginning with the number next.
 func (t *Transport) consume(period context.Context, stream jetstream.Stream, next uint64) (jetstream.Consumer, error) {
 	ctx, cancel := t.link.request(t.Context(), period)
 	defer cancel()
@@ -117,7 +119,7 @@ func (t *Transport) consume(period context.Context, stream jetstream.Stream, nex
 	return consumer, nil
 }
 
-// take takes a message; live means that it was stored after this node started.
+// take passes on a message. live means that the broker stored it after this node started.
 func (t *Transport) take(m jetstream.Msg, live bool) {
 	if parts := strings.Split(m.Subject(), "."); len(parts) == 5 {
 		t.Take(parts[2], m.Data(), live)

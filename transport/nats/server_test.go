@@ -25,7 +25,8 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// asServer is an environment variable that turns the test binary into a server: the folder of an estate, and its port.
+// asServer, if set in the environment, makes the test binary act as a server. Its value is an estate's folder and a
+// port.
 const asServer = "SPADE_EDGE_NATS_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -33,14 +34,15 @@ func TestMain(m *testing.M) {
 		n, _ := strconv.Atoi(port)
 		serve(dir, n)
 	}
-	// Go reads these once. Loopback addresses are dialed directly anyway.
+	// Set them now, because Go reads them only once. They do not affect loopback addresses, which are always dialed
+	// directly.
 	os.Setenv("HTTPS_PROXY", "http://joe:"+secret+"@127.0.0.1:1")
 	os.Setenv("NO_PROXY", excepted)
 	os.Exit(m.Run())
 }
 
-// estate is a broker as in production: a separate process, behind TLS, whose operator knows an account and whose
-// account knows a user. Its files, and its members' files, are in dir.
+// estate is a broker as in production: a process of its own, behind TLS, with an operator that knows an account and an
+// account that knows a user. The files of the broker and of its members are in dir.
 type estate struct {
 	dir  string
 	port int // the websocket port is the next one
@@ -49,7 +51,7 @@ type estate struct {
 
 func (e *estate) path(name string) string { return filepath.Join(e.dir, name) }
 
-// newEstate creates the files of a server, and the broker that represents it.
+// newEstate creates the files of an estate and returns it as a broker.
 func newEstate(t *testing.T) *broker {
 	t.Helper()
 	e := &estate{dir: t.TempDir()}
@@ -91,7 +93,7 @@ func newEstate(t *testing.T) *broker {
 
 	operator, _ := nkeys.CreateOperator()
 	account, _ := nkeys.CreateAccount()
-	system, _ := nkeys.CreateAccount() // the server's own account
+	system, _ := nkeys.CreateAccount() // account for the server's internal use
 	user, _ := nkeys.CreateUser()
 	name := func(k nkeys.KeyPair) string { s, _ := k.PublicKey(); return s }
 	text, err := jwt.NewOperatorClaims(name(operator)).Encode(operator)
@@ -143,7 +145,7 @@ func (e *estate) kill() {
 	_ = e.proc.Wait()
 }
 
-// options returns the options with which a member is admitted.
+// options returns the client options that authenticate a member.
 func (e *estate) options() []client.Option {
 	return []client.Option{client.RootCAs(e.path("cert.pem")), client.UserCredentials(e.path("user.creds"))}
 }
@@ -163,7 +165,7 @@ func serve(dir string, port int) {
 	operator, err := jwt.DecodeOperatorClaims(string(text))
 	must(err)
 	accounts := &server.MemAccResolver{}
-	var last string // the system account's
+	var last string // subject of the system account, whose file is the last
 	for _, name := range []string{"account.jwt", "system.jwt"} {
 		text, err := os.ReadFile(path(name))
 		must(err)
@@ -184,8 +186,8 @@ func serve(dir string, port int) {
 	os.Exit(0)
 }
 
-// Such a broker does not admit a client that presents no credentials or trusts another authority. A run over it
-// survives when its process, with unwritten data, and nodes are killed: the models equal those of the quiet run.
+// An estate does not admit a client that presents no credentials or trusts another authority. A run over it continues
+// when its process, with unwritten data, and nodes are killed: the models equal those of the quiet run.
 func TestKilledServer(t *testing.T) {
 	b := newEstate(t)
 	for what, options := range map[string][]client.Option{

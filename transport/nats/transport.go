@@ -11,8 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// Transport is a node's end of its edges. It has the methods of [transport.Transport] and [transport.Notifier]. Peers
-// returns the state of every peer, sorted by name. Update replaces the keys of all peers; the set of peers is fixed.
+// Transport is a node's part of its connections to all peers. It implements [transport.Transport] and
+// [transport.Notifier]. Peers returns the state of every peer, sorted by name. Update replaces the keys of all peers;
+// the set of peers is fixed.
 type Transport struct {
 	*sealed.End
 	cfg  Config // including defaults
@@ -24,8 +25,8 @@ var (
 	_ transport.Notifier  = (*Transport)(nil)
 )
 
-// New checks the whole configuration, reports all errors together, and starts to connect; the broker need not be up. It
-// copies the slices in cfg.
+// New checks the whole configuration and reports all errors together. It then connects in the background, so the broker
+// need not be up. New copies the slices in cfg.
 func New(cfg Config) (*Transport, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -40,7 +41,7 @@ func New(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// build returns a transport that is not started.
+// build returns a transport that does not connect until it is started.
 func build(cfg Config) (*Transport, error) {
 	cfg.timing = cmp.Or(cfg.timing, defaultTiming)
 	if err := cfg.validate(); err != nil {
@@ -68,14 +69,14 @@ func build(cfg Config) (*Transport, error) {
 // Stream returns the name of a run's stream at the broker.
 func Stream(run string) string { tag, _ := sealed.Tags(run, ""); return "SPADE-" + tag }
 
-// Subjects returns the pattern of the subjects on which only this member of the run publishes.
+// Subjects returns a pattern of subjects, for the broker's permissions. Only this member of the run publishes on them.
 func Subjects(run, member string) string {
 	ofRun, self := sealed.Tags(run, member)
 	return fmt.Sprintf("spade.%s.%s.*.*", ofRun, self)
 }
 
-// subject returns where the messages of an edge are stored; place separates the frames that are stored at the same
-// time.
+// subject returns the subject under which the broker stores one message of an edge. The places of an edge have
+// different subjects, so that several of its messages can be stored at the same time.
 func subject(run, from, to, place string) string {
 	ofRun, sender := sealed.Tags(run, from)
 	_, receiver := sealed.Tags(run, to)

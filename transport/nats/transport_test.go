@@ -19,7 +19,7 @@ func TestConformance(t *testing.T) { brokertest.Conformance(t, newBroker(t).End)
 func TestCutOff(t *testing.T)      { brokertest.CutOff(t, newBroker(t).End) }
 func TestOtherFleet(t *testing.T)  { brokertest.OtherFleet(t, newBroker(t).End) }
 
-// All errors of a configuration are reported together, without any password.
+// All errors of a configuration are reported together. No error contains a password.
 func TestConfigFaults(t *testing.T) {
 	_, err := New(Config{
 		Key: make(ed25519.PrivateKey, 3), URLs: []string{"tls://broker:4222", "http://joe:hidden@x", "nats://",
@@ -45,8 +45,8 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
-// Members that are never connected at the same time: a frame waits at the broker, even across a restart of its server.
-// A member that died before it could save the content of a frame finds the frame again.
+// Members exchange a frame although they are never connected at the same time: the frame waits at the broker, even
+// while the server restarts. A member that died before it could save the content of a frame finds the frame again.
 func TestStoreAndForward(t *testing.T) {
 	b := newBroker(t)
 	early := open(t, b.config("run", "a", "b"))
@@ -68,7 +68,7 @@ func TestStoreAndForward(t *testing.T) {
 	}
 }
 
-// A frame repeated while the peer sleeps displaces no other frame, and is not sent each time.
+// A frame that is repeated while the peer sleeps displaces no other frame. Not every repeat is sent to the broker.
 func TestRepeats(t *testing.T) {
 	b := newBroker(t)
 	a := open(t, b.config("run", "a", "b"))
@@ -80,11 +80,11 @@ func TestRepeats(t *testing.T) {
 		brokertest.Send(t, a, "b", []byte("last"))
 	}
 	took := time.Since(begin)
-	// Gaps double from repeatMin up to repeatMax.
+	// The gaps between repeats double from repeatMin up to repeatMax.
 	if n, most := (a.Peers()[0].Sent-sent)/sent, 2+int64(took/quick.repeatMin); n > most {
 		t.Errorf("%d times in %v, want at most %d", n, took, most)
 	}
-	for range 20 { // it is stored in its own place, however often
+	for range 20 { // every repeat goes into the same place
 		a.ResendAll()
 		brokertest.Send(t, a, "b", []byte("last"))
 	}
@@ -93,7 +93,8 @@ func TestRepeats(t *testing.T) {
 	brokertest.Receive(t, late, "a", []byte("last"))
 }
 
-// The server stops, and returns with its data or without: the members reconnect, and are informed if data was lost.
+// The server stops and returns, once with its data and once without. The members reconnect, and are informed if data
+// was lost.
 func TestServerRestarts(t *testing.T) {
 	b := newBroker(t)
 	a, c := open(t, b.config("run", "a", "c")), open(t, b.config("run", "c", "a"))
@@ -126,13 +127,13 @@ func TestServerRestarts(t *testing.T) {
 				t.Error("nobody says that the broker has lost everything")
 			}
 			brokertest.Eventually(t, "the sender knows as well", func() bool { return len(a.Opened()) > 0 })
-			brokertest.Send(t, a, "c", one) // it counts again
+			brokertest.Send(t, a, "c", one) // the new stream must deliver the frame again
 			brokertest.Receive(t, c, "a", one)
 		}
 	}
 }
 
-// An outdated message that is still stored at the broker leads to no accusation.
+// An outdated message that the broker still stores does not make a node accuse its sender.
 func TestOldWord(t *testing.T) {
 	b := newBroker(t)
 	config := func(name, peer, fleet string) Config {
@@ -150,7 +151,7 @@ func TestOldWord(t *testing.T) {
 	}
 }
 
-// A stream that an operator created with too little room is refused by name.
+// If an operator created the stream with too little room, the error names the stream.
 func TestNarrowStream(t *testing.T) {
 	b := newBroker(t)
 	nc, err := client.Connect(b.url())

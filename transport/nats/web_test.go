@@ -28,10 +28,10 @@ const (
 	nowhere = brokertest.Nowhere
 	secret  = "s3cr3t" // a password
 
-	excepted = "direct.invalid" // a name for which no proxy of the environment is used
+	excepted = "direct.invalid" // host that NO_PROXY excludes from the environment's proxy
 )
 
-// newFar is an estate whose websockets are reached through a proxy.
+// newFar creates an estate whose websockets members reach through a proxy.
 func newFar(t *testing.T) *broker {
 	t.Helper()
 	b := newEstate(t)
@@ -39,7 +39,7 @@ func newFar(t *testing.T) *broker {
 	return b
 }
 
-// Behind a proxy, over websockets, TLS and credentials: a frame passes through, the proxy is asked for the broker by
+// A frame passes over websockets with TLS and credentials, through a proxy. The client asks the proxy for the broker by
 // name, and the transport reports the proxy.
 func TestProxy(t *testing.T) {
 	b := newFar(t)
@@ -63,12 +63,14 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// The crash suite over websockets, through a proxy that sometimes hangs up, gives the models of the quiet run.
+// The tests with crashes run over websockets, through a proxy that sometimes closes all connections. The models equal
+// those of the quiet run.
 func TestKillsBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 12), ring8, func(t *testing.T) brokertest.Broker { return newFar(t) })
 }
 
-// For any error of a proxy, the node reports one clear error, without credentials, and retries until the proxy works.
+// Whatever goes wrong at a proxy, the node reports one clear error, without credentials. It retries until the proxy
+// works.
 func TestBrokenProxy(t *testing.T) {
 	b := newFar(t)
 	p := b.tunnel
@@ -161,7 +163,7 @@ func TestBrokenProxy(t *testing.T) {
 	}
 }
 
-// HTTPS_PROXY is only for wss, and NO_PROXY makes exceptions. TestMain has set both.
+// HTTPS_PROXY applies only to wss URLs, and NO_PROXY excludes hosts. TestMain sets both variables.
 func TestProxyOfTheEnvironment(t *testing.T) {
 	for url, want := range map[string]string{
 		"wss://" + nowhere:  "http://127.0.0.1:1",
@@ -176,7 +178,8 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// A proxy before the broker terminates TLS and serves the broker under a path: frames are sealed above that.
+// A proxy in front of the broker terminates TLS and serves the broker under a path. That works, because frames are
+// sealed independently of TLS.
 func TestPath(t *testing.T) {
 	b := &broker{t: t, options: server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true,
@@ -251,13 +254,13 @@ func TestProbe(t *testing.T) {
 	b.Start()
 }
 
-// In TLS 1.3 a broker refuses a certificate after the client has completed its handshake, and is gone when the client
-// writes. The error still states the reason instead of a broken connection.
+// In TLS 1.3 a broker refuses a certificate after the client has finished its handshake, and may have closed when the
+// client writes. The error still states the reason for the refusal, not only that the connection broke.
 func TestRefusedCertificate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("what has arrived on a connection that is reset cannot be read here")
 	}
-	front := httptest.NewTLSServer(nil) // for its certificate
+	front := httptest.NewTLSServer(nil) // used only for its certificate
 	defer front.Close()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -279,7 +282,7 @@ func TestRefusedCertificate(t *testing.T) {
 	pool.AddCert(front.Certificate())
 	cfg := Config{Name: "a", Key: brokertest.Member("a"), Run: "run", URLs: []string{"tls://" + l.Addr().String()}, timing: quick,
 		Options: []client.Option{client.Secure(&tls.Config{RootCAs: pool}),
-			client.TokenHandler(func() string { <-gone; return "" })}} // requested after TLS
+			client.TokenHandler(func() string { <-gone; return "" })}} // called after TLS
 	a, err := Probe(t.Context(), cfg)
 	if err != nil || a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "certificate required") {
 		t.Errorf("%+v, %v", a, err)

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// clique is the number of nodes in the benchmarks: each has four neighbors.
+// clique is the number of nodes in the benchmarks. Each node has the other four as neighbors.
 const clique = 5
 
-// ways are this package and the transports that it is compared with.
+// ways are the connections that BenchmarkRound compares: this package's, TLS and TCP.
 var ways = []struct {
 	name string
 	mesh func(b *testing.B, size int) mesh
 }{{"ws", wsMesh}, {"tls", rawMesh(true)}, {"tcp", rawMesh(false)}}
 
-// cpuTime returns the processor time of the process, in user and system mode; nil where it is not available.
+// cpuTime returns the process's user and system time. It is nil on platforms where that is not available.
 var cpuTime func() time.Duration
 
-// BenchmarkRound measures the network cost of a round of five nodes, each sending a frame of d float32 to each of its
-// four neighbors and waiting for theirs, over loopback in one process: with this package, with bare TLS 1.3, and with
-// bare TCP. Each line also reports the bytes on TCP, counted there, in addition to the numbers themselves.
+// BenchmarkRound measures the network cost of a round. Each of five nodes sends a frame of d float32 to its four
+// neighbors and waits for theirs, over loopback in one process: with this package, with bare TLS 1.3, and with bare
+// TCP. It also reports the overhead on the network: the bytes written to TCP beyond the numbers themselves.
 //
 //	go test -run xxx -bench Round -benchtime 3s ./transport/ws
 func BenchmarkRound(b *testing.B) {
@@ -51,8 +51,8 @@ func BenchmarkRound(b *testing.B) {
 }
 
 // BenchmarkAgainst alternates the rounds of BenchmarkRound between this package, TLS and TCP, so that other load on the
-// machine affects all of them equally. It reports the speed of this package as a fraction of TLS's and TCP's, by wall
-// clock and, where available, by processor time.
+// machine affects all of them equally. It reports the speed of this package as a fraction of the speed of TLS and of
+// TCP, by wall clock and, where available, by processor time.
 //
 //	go test -run xxx -bench Against -benchtime 3s -count 5 ./transport/ws
 func BenchmarkAgainst(b *testing.B) {
@@ -65,7 +65,7 @@ func BenchmarkAgainst(b *testing.B) {
 				m.round(b)
 				meshes = append(meshes, m)
 			}
-			turn := max(1, 10_000/d) // enough rounds that reading the clocks does not matter
+			turn := max(1, 10_000/d) // rounds between two readings of the clocks, whose cost is then negligible
 			for b.Loop() {
 				for i, m := range meshes {
 					began := time.Now()
@@ -167,7 +167,7 @@ func (m *transports) written() (n int64) {
 	return n
 }
 
-// streams is a mesh of one bare connection for each pair.
+// streams connects each pair of nodes with one bare connection.
 type streams struct {
 	ends  [clique][clique]net.Conn
 	in    [clique][clique][]byte
@@ -213,7 +213,7 @@ func tcpPair(t testing.TB) (near, far net.Conn) {
 	if near, err = net.Dial("tcp", l.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
-	if far, err = l.Accept(); err != nil { // the system has already made the connection
+	if far, err = l.Accept(); err != nil { // does not wait, as the system has already made the connection
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { near.Close(); far.Close() })

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The certificate equals that of the standard library's encoder byte for byte, and has the key and a valid signature.
+// The certificate equals one that the standard library encodes, byte for byte. It has the key and a valid signature.
 func TestCertificate(t *testing.T) {
 	for i := range 4 {
 		key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(77 * i)}, ed25519.SeedSize))

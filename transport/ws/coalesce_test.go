@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// sink is a connection that records what is written, up to limit bytes if limit is not 0.
+// sink is a connection that records the bytes written to it. It fails after limit bytes, unless limit is 0.
 type sink struct {
 	net.Conn
 	writes [][]byte
@@ -30,7 +30,8 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Data written in pieces of any size, held or not, leaves in order and complete; held data leaves in full blocks.
+// Data written in pieces of any size leaves complete and in order, whether or not it is held. Held data leaves in full
+// blocks.
 func TestCoalescerKeepsEverything(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	var below sink
@@ -82,10 +83,10 @@ func TestCoalescerKeepsEverything(t *testing.T) {
 	}
 }
 
-// An error of a deferred write appears at the end of the message, and in every later write.
+// The error of a deferred write is returned at the end of the message, and by every later write.
 func TestCoalescerReportsErrors(t *testing.T) {
 	for _, size := range []int{1, 20_000, 3 * chunk} {
-		below := &sink{limit: size, total: 1} // one byte is missing
+		below := &sink{limit: size, total: 1} // fails one byte before the end
 		g := &coalescer{Conn: newTCP(below)}
 		g.hold()
 		_, err := g.Write(make([]byte, size))
@@ -109,7 +110,7 @@ func TestCoalescerReportsErrors(t *testing.T) {
 	}
 }
 
-// The library answers pings from the reading goroutine, between writes of another goroutine.
+// The library answers pings from the reading goroutine, while another goroutine writes a frame in several writes.
 func TestPingsBetweenFrames(t *testing.T) {
 	const frames = 30
 	b := start(t, "b", nil, peerOf("a"))
@@ -159,9 +160,9 @@ func TestPingsBetweenFrames(t *testing.T) {
 	}
 }
 
-// Both ends count the same bytes, and a frame has little overhead.
+// Both ends count the same number of bytes, which is only a little more than the length of the frame.
 func TestBytesAreCounted(t *testing.T) {
-	slow := func(c *Config) { c.timing = defaultTiming } // without keepalives in the meantime
+	slow := func(c *Config) { c.timing = defaultTiming } // so slow that no keepalive is sent in the meantime
 	a, b := pair(t, slow, slow)
 	frame := make([]byte, 40_000)
 	a.send(t, "b", frame)
@@ -177,7 +178,7 @@ func TestBytesAreCounted(t *testing.T) {
 			}
 			return
 		}
-		if time.Now().After(deadline) { // a write is counted only after it
+		if time.Now().After(deadline) { // wait, because bytes are counted only after they are written
 			t.Fatalf("a counts %d sent and %d received, b %d received and %d sent", at.Sent, at.Received, bt.Received,
 				bt.Sent)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// window is the number of frames of one peer that may be received and not yet returned by Recv.
+// window is how many received frames of one peer may wait until Recv returns them.
 const window = endpoint.Window
 
 // Config describes a node and its neighbors.
@@ -27,16 +27,16 @@ type Config struct {
 	// empty, this end dials every peer.
 	Listen string
 
-	// Proxy is the HTTP CONNECT proxy through which peers are dialed, "http://host:port" or https, with user and
-	// password if required. Nil means HTTPS_PROXY and NO_PROXY, as [http.ProxyFromEnvironment] reads them.
+	// Proxy is the HTTP CONNECT proxy through which peers are dialed, "http://host:port" or "https://host:port", with
+	// user and password if required. Nil means HTTPS_PROXY and NO_PROXY, as [http.ProxyFromEnvironment] reads them.
 	Proxy *url.URL
 
 	// Peers are the neighbors, in any order. The list may be empty.
 	Peers []Peer
 
-	// Hello returns the first message to a peer on a new connection, at most 64 KiB; nil sends an empty one. CheckHello
-	// checks the peer's hello, nil accepts every hello; an error refuses the connection, and the peer receives the
-	// first 120 bytes of its text. Both are called from several goroutines.
+	// Hello returns the first message to a peer on a new connection, at most 64 KiB; a nil Hello means an empty message.
+	// CheckHello checks the peer's hello; a nil CheckHello accepts every hello. If it fails, the connection is refused,
+	// and the peer receives the first 120 bytes of the error's text. Both are called from several goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 
@@ -44,15 +44,15 @@ type Config struct {
 	// frame ends the connection. For each peer up to four such frames wait for Recv, and one is being sent.
 	MaxFrame int
 
-	// Logger receives connections made, lost and refused; nil is silent.
+	// Logger receives lines about connections that were made, lost or refused; nil is silent.
 	Logger *slog.Logger
 
-	// timing and dial are for tests; zero means defaultTiming and a net.Dialer.
+	// For tests only. A zero timing means defaultTiming, a nil dial a net.Dialer.
 	timing timing
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Fleet determines the connections: it has the members' keys and addresses, such as a fleetfile.File.
+// Fleet provides the keys and addresses of a fleet's members. A fleetfile.File is one.
 type Fleet interface {
 	Peers(member string) []Peer
 	MaxFrame() int
@@ -66,19 +66,20 @@ func ConfigOf(fleet Fleet, name string, key ed25519.PrivateKey, listen string) C
 		Hello: fleet.Hello(name), CheckHello: fleet.CheckHello(name)}
 }
 
-// Peer is a neighbor. Its addresses, "wss://host:port/path" with port 443 by default, or "host:port", are tried in
-// order while there is no connection; names are resolved each time. A peer without addresses has to dial this end.
+// Peer is a neighbor. An address is "wss://host:port/path", by default with port 443, or "host:port". While there is no
+// connection, this end tries the addresses in order, and resolves names each time. A peer without addresses must dial
+// this end.
 type Peer = transport.Peer
 
 type timing struct {
-	handshake  time.Duration // from TCP connect to accepted hello, in both directions
+	handshake  time.Duration // from the TCP connection until both hellos are accepted
 	keepalive  time.Duration
-	idle       time.Duration // without a byte read or written until the connection is closed
-	linger     time.Duration // for an orderly end
+	idle       time.Duration // after so long without a byte read or written, a connection is closed
+	linger     time.Duration // for an orderly end of a connection
 	backoffMin time.Duration // before the first new attempt to dial
-	eagerMax   time.Duration // the longest wait during the first eager of an outage, unless something answers
+	eagerMax   time.Duration // longest wait during the time eager after a loss, unless something answers
 	eager      time.Duration
-	backoffMax time.Duration // the longest wait afterwards
+	backoffMax time.Duration // longest wait after that time
 }
 
 var defaultTiming = timing{
@@ -105,7 +106,7 @@ func (c *Config) validate() error {
 	return faults.Err()
 }
 
-// checkPeers reports the errors of peers. own is the node's public key, nil if unknown.
+// checkPeers adds the errors of peers to faults. own is the node's public key, or nil if unknown.
 func checkPeers(faults *endpoint.Faults, name string, own ed25519.PublicKey, peers []Peer) {
 	faults.CheckPeers(name, own, peers, transport.CheckKey)
 	for _, p := range peers {

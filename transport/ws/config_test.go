@@ -95,7 +95,7 @@ func TestConfigFaultsOfTheNode(t *testing.T) {
 	}
 }
 
-// two is a fleet of a and b. Only the first has an address.
+// two is a fleet with the members a and b. Only a has an address.
 type two struct{ at string }
 
 func (f two) Peers(member string) []Peer {
@@ -120,7 +120,7 @@ func (two) CheckHello(member string) func(string, []byte) error {
 	}
 }
 
-// A fleet and a key suffice for a connection, with an address without a scheme.
+// ConfigOf needs only a fleet and a key to make a working configuration, even if the address has no scheme.
 func TestConfigOfAFleet(t *testing.T) {
 	a, err := New(ConfigOf(two{}, "a", keyOf("a"), "127.0.0.1:0"))
 	if err != nil {
@@ -150,7 +150,7 @@ func TestConfigOfAFleet(t *testing.T) {
 	}
 }
 
-// The status of a peer without an address that has not dialed states this: nobody will dial it.
+// If a peer has no address and has not dialed, its status gives this as the reason why it is not connected.
 func TestNoAddressIsSaid(t *testing.T) {
 	a, err := New(ConfigOf(two{}, "a", keyOf("a"), "127.0.0.1:0"))
 	if err != nil {

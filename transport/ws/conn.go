@@ -21,10 +21,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// subprotocol names the framing of this package. A different framing gets a different name.
+// subprotocol is the websocket subprotocol of this package's framing. An incompatible framing would get another name.
 const subprotocol = "spade-edge.1"
 
-// kind is the type of a message. A message is one binary websocket message: kind, number (big-endian), body.
+// kind is the type of a message. Each message is one binary websocket message: kind, number (big-endian), body.
 type kind byte
 
 const (
@@ -35,7 +35,7 @@ const (
 
 const (
 	headerLen = 5
-	// chunk is the maximum length of one write, which bounds the wait of a control frame.
+	// chunk is the maximum length of one write in bytes. It bounds how long a control frame waits for a write to finish.
 	chunk     = 64 << 10
 	maxReason = 123
 )
@@ -46,7 +46,7 @@ func putHeader(k kind, number int) [headerLen]byte {
 	return h
 }
 
-// parseHeader parses a header and checks the number against the limit of its kind.
+// parseHeader parses a header and checks that the number is within the limit of its kind.
 func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error) {
 	k = kind(h[0])
 	n := binary.BigEndian.Uint32(h[1:])
@@ -67,16 +67,17 @@ func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error
 	return k, int(n), nil
 }
 
-// conn is a websocket that carries messages. One goroutine may read while another writes. It uses no context: a
-// deadline or the end of tcp ends its calls.
+// conn is a websocket that carries messages. One goroutine may read while another writes. Calls take no context: to end
+// one, set a deadline or close tcp.
 type conn struct {
 	ws *websocket.Conn
 	link
-	dialed   string // the address; empty if the other end dialed
+	dialed   string // the address that this end dialed; empty if the other end dialed
 	maxFrame int
 
-	// in holds the beginning of the message being read, and rest the part that readBody has not consumed. A call into
-	// the library is as slow as a small message, so a small message is read together with its header.
+	// in holds the first bytes of the message being read, and rest the part of them that readBody has not returned yet.
+	// A call into the library takes as long as reading a small message, so header and small message are read in one
+	// call.
 	in   [512]byte
 	rest []byte
 }
@@ -129,7 +130,7 @@ type message struct {
 	body   []byte
 }
 
-// write sends messages together. After an error the connection is unusable.
+// write sends the messages in one flush. After an error the connection is unusable.
 func (c *conn) write(messages ...message) (err error) {
 	c.secure.hold()
 	for i := 0; i < len(messages) && err == nil; i++ {
@@ -138,7 +139,7 @@ func (c *conn) write(messages ...message) (err error) {
 	return cmp.Or(err, c.secure.release())
 }
 
-// put encodes a message as websocket frames: one if it is short, otherwise pieces of at most a chunk.
+// put encodes a message as websocket frames: a short message as one frame, a longer one in pieces of at most a chunk.
 func (c *conn) put(m message) error {
 	h := putHeader(m.kind, m.number)
 	if headerLen+len(m.body) <= chunk {
@@ -159,7 +160,7 @@ func (c *conn) put(m message) error {
 	return w.Close()
 }
 
-// next waits for a message and reads its header. The caller must read the body with readBody.
+// next waits for a message and reads its header. The caller must then read the whole body with readBody.
 func (c *conn) next() (k kind, number int, body io.Reader, err error) {
 	typ, r, err := c.ws.Reader(context.Background())
 	if err != nil {
@@ -180,8 +181,8 @@ func (c *conn) next() (k kind, number int, body io.Reader, err error) {
 	return k, number, r, nil
 }
 
-// readBody fills b with the rest of a message. If a connection ends between two fragments, the websocket library reports
-// the end of the message; readBody detects this by the length in the header.
+// readBody fills b with the rest of a message. If a connection ends between two websocket frames of a message, the
+// library reports the end of the message; readBody notices that bytes are missing, because the header has the length.
 func (c *conn) readBody(r io.Reader, b []byte) error {
 	n, long := copy(b, c.rest), len(b) < len(c.rest)
 	c.tcp.meter.count(-n)
@@ -202,23 +203,23 @@ func (c *conn) readBody(r io.Reader, b []byte) error {
 	return nil
 }
 
-// closedError is the reason that the other end gave for closing.
+// closedError is the reason that the other end gave when it closed the connection.
 type closedError struct{ reason string }
 
 func (e closedError) Error() string { return "the other end closed: " + e.reason }
 
-// Is matches errHello and errCrossed in the text from the other end: only the text of an error is sent.
+// Is reports whether the other end's reason has the text of errHello or errCrossed, because only texts are sent.
 func (e closedError) Is(target error) bool {
 	return target == errHello && strings.HasPrefix(e.reason, errHello.Error()+": ") ||
 		target == errCrossed && e.reason == errCrossed.Error()
 }
 
-// refusal is an error that the other end caused and that is reported to it.
+// refusal is an error whose cause is the other end. Its text is sent to the other end.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// readError returns the other end's reason for closing if there is one, or else err.
+// readError returns the reason for closing that the other end gave in err, or err itself if there is none.
 func (c *conn) readError(err error) error {
 	var ce websocket.CloseError
 	if errors.As(err, &ce) {
@@ -227,8 +228,8 @@ func (c *conn) readError(err error) error {
 	return err
 }
 
-// stop ends the connection because of err. It sends a refusal and [transport.ErrClosed] to the other end, which takes
-// up to linger. If the other end answers, it has received everything written before.
+// stop ends the connection because of err. If err is a refusal or [transport.ErrClosed], it tells the other end so and
+// waits for its answer, for at most linger. An end that answers has received everything written before.
 func (c *conn) stop(err error, linger time.Duration) {
 	defer c.tcp.Close()
 	status, reason := websocket.StatusGoingAway, "going away"
@@ -241,7 +242,7 @@ func (c *conn) stop(err error, linger time.Duration) {
 	c.ws.Close(status, shorten(reason, maxReason))
 }
 
-// abort ends the connection at once, without a close frame. It waits for the library's goroutine.
+// abort ends the connection at once, without a close frame. It waits until the library's goroutine has ended.
 func (c *conn) abort() {
 	c.tcp.Close()
 	c.ws.CloseNow()

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// connectProxy is an HTTP proxy. It passes each connection to does, and once does is nil it works correctly.
+// connectProxy is an HTTP proxy. It passes each connection to the function in does. When does holds nil, the proxy
+// works correctly.
 func connectProxy(t *testing.T, does *atomic.Pointer[func(in net.Conn) error]) *url.URL {
 	t.Helper()
 	at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
@@ -33,8 +34,8 @@ func connectProxy(t *testing.T, does *atomic.Pointer[func(in net.Conn) error]) *
 	return &url.URL{Scheme: "http", Host: at, User: url.UserPassword("ward", "secret")}
 }
 
-// Any error of a proxy yields one clear error, which is logged as a warning once, and the node retries: it connects as
-// soon as the proxy works.
+// Whatever goes wrong at a proxy, the node reports one clear error and logs it once as a warning. It retries, and
+// connects as soon as the proxy works.
 func TestProxyThatRefuses(t *testing.T) {
 	says := func(text string) func(net.Conn) error {
 		return func(in net.Conn) error {
@@ -75,7 +76,7 @@ func TestProxyThatRefuses(t *testing.T) {
 			}
 			does.Store(nil)
 			exchange(t, a, b)
-			if n := a.log.count("level=WARN"); n > 2 { // closing may appear as a reset, too
+			if n := a.log.count("level=WARN"); n > 2 { // two, because closing may also appear as a reset
 				t.Errorf("%d warnings, want one", n)
 			}
 			if s := a.Peers()[0]; s.How != "dialed" || s.Proxy != "http://"+through.Host || s.Where != b.Addr() || s.Lost != 0 {
@@ -88,7 +89,7 @@ func TestProxyThatRefuses(t *testing.T) {
 	}
 }
 
-// A site that nobody can dial, behind a proxy and with the higher name, connects to its neighbor.
+// A node that is behind a proxy, that nobody can dial and whose name sorts higher, connects to its neighbor.
 func TestHigherNameDialsThroughProxy(t *testing.T) {
 	var does atomic.Pointer[func(in net.Conn) error]
 	a := start(t, "a", nil, peerOf("b"))
@@ -102,7 +103,7 @@ func TestHigherNameDialsThroughProxy(t *testing.T) {
 	}
 }
 
-// A node connects over IPv6, and to a name with addresses of both kinds if only one answers.
+// A node connects over IPv6. It also connects to a name with an IPv4 and an IPv6 address if only one of them answers.
 func TestDualStack(t *testing.T) {
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {

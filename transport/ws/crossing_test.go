@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// many returns how often a test repeats something: the value of the environment variable, or else few.
+// many returns how often a test repeats something: the value of an environment variable, or few if it is not set.
 func many(t *testing.T, variable string, few int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -32,13 +32,13 @@ func many(t *testing.T, variable string, few int) int {
 	return n
 }
 
-// descriptors returns the number of files that the process has open; 0 where unknown.
+// descriptors returns how many files this process has open, or 0 if the system does not tell.
 func descriptors() int {
 	all, _ := os.ReadDir("/proc/self/fd")
 	return len(all)
 }
 
-// steady waits until there are at most the given numbers of goroutines and descriptors, plus a few of the runtime.
+// steady waits until the process has at most so many goroutines and open files, plus a few that the runtime may need.
 func steady(t *testing.T, goroutines, files int) {
 	t.Helper()
 	for range 400 {
@@ -65,7 +65,7 @@ func places(t *testing.T) (at [2]string) {
 	return at
 }
 
-// endOf creates a node outside of a test's lists.
+// endOf creates a transport that the caller must close.
 func endOf(name, listen, peer, peerAt string, change func(*Config)) (*Transport, error) {
 	p := peerOf(peer)
 	if peerAt != "" {
@@ -78,14 +78,14 @@ func endOf(name, listen, peer, peerAt string, change func(*Config)) (*Transport,
 	return New(cfg)
 }
 
-// couple names two members. Another process may take a port that is free for a moment, so each couple has its own keys,
-// in all processes.
+// couple returns the names of two members. They differ for each i and each process, and so do their keys, because
+// another process may take a port that is free for a moment.
 func couple(i int) []string {
 	id := fmt.Sprint(os.Getpid(), "-", i)
 	return []string{"a" + id, "b" + id}
 }
 
-// stream sends numbered frames to a peer and checks that it receives the peer's once and in order.
+// stream sends numbered frames to a peer, and checks that the frames that the peer sends arrive once and in order.
 func stream(ctx context.Context, tr *Transport, to string, frames int) error {
 	sent := make(chan error, 1)
 	go func() {
@@ -135,7 +135,7 @@ func TestCrossing(t *testing.T) {
 					c.Logger = slog.New(slog.NewTextHandler(logs[j], &slog.HandlerOptions{Level: slog.LevelDebug}))
 				})
 				if errs[j] != nil {
-					cancel() // another process took the port: the other end waits in vain
+					cancel() // another process took the port, so the other end waits in vain
 				} else {
 					errs[j] = stream(ctx, ends[j], names[1-j], 20)
 				}
@@ -181,11 +181,12 @@ func TestCrossing(t *testing.T) {
 	steady(t, goroutines, files)
 }
 
-// TestLateStart starts one node some time after the other, with an address at both ends or at one. By hand, with up to
-// 30 s between them: SPADE_LATE=200 SPADE_LATE_MS=30000 go test ./transport/ws -run TestLateStart -timeout 0
+// TestLateStart starts one node some time after the other. Either both ends have the other's address, or only one does.
+// By hand, with up to 30 s between the starts: SPADE_LATE=200 SPADE_LATE_MS=30000 go test ./transport/ws -run
+// TestLateStart -timeout 0
 func TestLateStart(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), descriptors()
-	few := 400 // milliseconds: one failed attempt, or two
+	few := 400 // milliseconds between the starts, for one or two failed attempts
 	if long {
 		few = 1500
 	}
@@ -194,7 +195,7 @@ func TestLateStart(t *testing.T) {
 	slots := make(chan struct{}, 24)
 	for i := range many(t, "SPADE_LATE", 24) {
 		gap := rand.N(longest)
-		names, has := couple(i), i/2%3 // addresses: both, only the first, only the second
+		names, has := couple(i), i/2%3 // has an address: 0 both, 1 only the first, 2 only the second
 		if i%2 == 1 {
 			slices.Reverse(names)
 		}
@@ -229,7 +230,7 @@ func TestLateStart(t *testing.T) {
 				}
 				time.Sleep(time.Millisecond)
 			}
-			// The bound is for an otherwise idle machine.
+			// The time limit holds only on a machine without other load.
 			if took := time.Since(listens); took > 1500*time.Millisecond && os.Getenv("SPADE_LATE") != "" {
 				t.Errorf("%v, address of %d, %v apart: connected after %v", names, has, gap, took)
 			}
@@ -283,14 +284,14 @@ func TestRestartIsMet(t *testing.T) {
 		}
 		ends[i%2].Close()
 		open(i % 2)
-		for ends[1-i%2].Peers()[0].Lost == 0 { // a frame that is sent while its connection ends may be lost
+		for ends[1-i%2].Peers()[0].Lost == 0 { // until the loss is noticed: a frame sent before that may be lost
 			time.Sleep(100 * time.Microsecond)
 		}
 	}
 }
 
-// TestRestartReplacesDeadConnection leaves the other end with a connection that nobody will ever close, as after a
-// power failure: a new one replaces it at once, whichever end dials.
+// TestRestartReplacesDeadConnection restarts one end while the other still has a connection that nobody will ever
+// close, as after a power failure. A new connection replaces that one at once, whichever end dials.
 func TestRestartReplacesDeadConnection(t *testing.T) {
 	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
 		stays := start(t, names[0], nil, peerOf(names[1]))
@@ -315,7 +316,7 @@ func TestRestartReplacesDeadConnection(t *testing.T) {
 	}
 }
 
-// deaf is a connection whose end is reported late.
+// deaf is a connection that reports late that it has ended.
 type deaf struct {
 	net.Conn
 	release chan struct{}
@@ -329,8 +330,8 @@ func (d deaf) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestOneSidedEnds connects to programs that dial from one side only: one dials and sends the first hello, the other
-// refuses to be dialed.
+// TestOneSidedEnds connects a node to programs that dial from one side only. One such program always dials and sends
+// the first hello; the other refuses to be dialed.
 func TestOneSidedEnds(t *testing.T) {
 	t.Run("dials", func(t *testing.T) {
 		b := start(t, "b", nil, peerOf("a"))

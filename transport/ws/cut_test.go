@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// numbered returns a frame that determines its number and is verifiable: all of its content follows from the number.
+// numbered returns the frame with number i. All of its content follows from the number, so a test can verify the frame.
 func numbered(i uint64) []byte {
 	draw := rand.NewPCG(i, 7)
 	b := binary.BigEndian.AppendUint64(nil, i)
@@ -22,7 +22,7 @@ func numbered(i uint64) []byte {
 	return b
 }
 
-// cutter is a connection that breaks after a number of bytes in either direction.
+// cutter is a connection that breaks after a given number of bytes in both directions together.
 type cutter struct {
 	net.Conn
 	left *atomic.Int64
@@ -40,8 +40,8 @@ func (c cutter) Read(p []byte) (int, error) {
 	return max(0, n-over), net.ErrClosed
 }
 
-// Under load in both directions the connection is cut repeatedly at arbitrary points: in handshakes, between and inside
-// frames. Frames may be lost and may arrive twice, but not more often, not out of order, and never modified.
+// While frames flow in both directions, the connection is cut repeatedly at random points: in handshakes, between
+// frames and inside them. A frame may be lost or arrive twice. No frame arrives three times, out of order or modified.
 func TestCutsAnywhere(t *testing.T) {
 	cuts := int64(300)
 	switch {
@@ -84,7 +84,7 @@ func TestCutsAnywhere(t *testing.T) {
 		wg.Go(func() {
 			var last uint64
 			var sure int
-			times := 1 // how often that number was last received; 0 counts as received
+			times := 1 // how often the last number was received; number 0 counts as received
 			twice, received := 0, 0
 			for {
 				_, frame, err := way.to.Recv(ctx)

@@ -19,9 +19,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
 )
 
-// keepDialing dials p while there is no connection to it, until the transport is closed. The wait between two rounds
-// through the addresses doubles until a connection outlasts it. At first it stays short, so that a peer that starts
-// late is reached soon, unless something answers and refuses: a proxy may lock an account after some failed attempts.
+// keepDialing dials p while there is no connection to it, until the transport is closed. The wait after all addresses
+// have failed doubles each time, until a connection has lasted longer than the wait. For some time after a loss the
+// wait stays short, so that a peer that starts late is reached soon. It does not stay short if something answers and
+// refuses, because a proxy may lock an account after some failed attempts.
 func (t *Transport) keepDialing(p *peer) {
 	wait, lost := t.cfg.timing.backoffMin, time.Now()
 	reset := func() { wait, lost = t.cfg.timing.backoffMin, time.Now() }
@@ -95,15 +96,15 @@ func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err err
 	c, err := clientConn(l, address, t.cfg.MaxFrame)
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
-			err = u.Err // without the library's description of its own steps
+			err = u.Err // without the steps that the library describes
 		}
 		return 0, t.explainRefusal(err)
 	}
 	return t.serve(p, c, address, func() { stop() })
 }
 
-// connect returns a connection to a peer over which both ends proved their keys. With an error the link has only the
-// name of the proxy, if there is one.
+// connect returns a connection to a peer on which both ends have proved their keys. If it fails, the link has only the
+// name of the proxy, if there was one.
 func (t *Transport) connect(ctx context.Context, p *peer, address string) (link, error) {
 	host, hostPort, err := transport.ParseAddress(address)
 	if err != nil {
@@ -116,7 +117,7 @@ func (t *Transport) connect(ctx context.Context, p *peer, address string) (link,
 	tcp := newTCP(raw)
 	tcp.countFor(&p.traffic)
 	cfg := t.tls(func(cs tls.ConnectionState) error { return t.verifyPeer(p, via, cs) })
-	cfg.ServerName = host // a pass-through proxy routes by server name
+	cfg.ServerName = host // a proxy that passes TLS through routes by server name
 	cfg.NextProtos = t.tokens(p)
 	secure := tls.Client(tcp, cfg)
 	if err := secure.HandshakeContext(ctx); err != nil {
@@ -129,21 +130,22 @@ func (t *Transport) connect(ctx context.Context, p *peer, address string) (link,
 }
 
 func newLink(p *peer, secure *tls.Conn, tcp *tcpConn) link {
-	key, _ := presentedKey(secure.ConnectionState()) // cannot fail: the handshake checked it
+	key, _ := presentedKey(secure.ConnectionState()) // no error: the handshake already checked the key
 	p.meter.count(-perGreeting)
 	tcp.meter = &p.meter
 	return link{secure: &coalescer{Conn: secure}, tcp: tcp, key: key}
 }
 
-// upgrade sends one request over an existing connection and returns the connection with the answer.
+// upgrade is an http.RoundTripper that sends one request over an existing connection. The answer's body is the
+// connection.
 type upgrade struct{ conn net.Conn }
 
 const maxHTTP = 16<<10 + endpoint.MaxHello
 
-// errStatus begins the error for an answer with an unexpected status.
+// errStatus begins the error for an answer with another status than expected.
 var errStatus = errors.New("the other end answers")
 
-// ask sends a request and reads the answer's header, which must have the given status.
+// ask sends a request and reads the header of the answer. It fails unless the answer has the given status.
 func ask(conn io.ReadWriter, r *http.Request, status int) (*http.Response, *bufio.Reader, error) {
 	if err := r.Write(conn); err != nil {
 		return nil, nil, err

@@ -19,7 +19,7 @@ func TestReconnectAfterCut(t *testing.T) {
 		a.send(t, "b", []byte{i})
 		b.expect(t, "a", []byte{i})
 		between.cut()
-		// Until both ends have detected the cut a frame can be lost in it.
+		// Wait until both ends have detected the cut, because a frame sent before that may be lost.
 		a.awaitCount(t, "msg=disconnected", int(i)+1)
 		b.awaitCount(t, "msg=disconnected", int(i)+1)
 	}
@@ -45,7 +45,8 @@ func (n node) awaitCount(t *testing.T, word string, want int) {
 	}
 }
 
-// A frame during which the connection breaks is sent again on the next one. If that breaks too, the frame is lost.
+// If the connection breaks while a frame is sent, the frame is sent again on the next connection. If that breaks too,
+// the frame is lost.
 func TestBrokenFrameIsSentAgain(t *testing.T) {
 	frame := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // 8 MiB, more than the sockets on the path hold
 	for _, c := range []struct {
@@ -69,15 +70,15 @@ func TestBrokenFrameIsSentAgain(t *testing.T) {
 	}
 }
 
-// If a connection ends between two fragments, the library reports the regular end of the message; the node delivers no
-// frame.
+// If a connection ends between two websocket frames of a message, the library reports a regular end of the message. The
+// node does not deliver such a message.
 func TestTruncatedMessageIsNoFrame(t *testing.T) {
 	const announced = 1000
 	b := start(t, "b", nil, peerOf("a"))
 	for _, c := range []struct {
 		name   string
 		body   int // bytes in the first fragment
-		length int // that the fragment claims
+		length int // bytes that the header of the message announces
 	}{
 		{"inside a fragment", 100, 200},
 		{"between fragments", 100, 100},
@@ -94,7 +95,7 @@ func TestTruncatedMessageIsNoFrame(t *testing.T) {
 			if _, err := r.tls.Write(wire); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.tls.Close(); err != nil { // with a regular end of TLS
+			if err := r.tls.Close(); err != nil { // TLS ends regularly
 				t.Fatal(err)
 			}
 			b.log.await(t, "disconnected", "message cut short")
@@ -106,7 +107,7 @@ func TestTruncatedMessageIsNoFrame(t *testing.T) {
 	}
 }
 
-// A protocol violation by a peer ends its connection, and both ends learn the reason.
+// If a peer violates the protocol, the connection ends, and both ends learn the reason.
 func TestProtocolFaults(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -158,7 +159,8 @@ func TestFirstMessageMustBeHello(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", "first message is of kind 'f'")
 }
 
-// If a peer lost its connection and this node did not notice, the old connection does not lock the peer out.
+// If a peer lost its connection and this node did not notice, the old connection does not keep the peer from connecting
+// again.
 func TestNewerConnectionReplacesOlder(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	old := settledRaw(t, b, "a")
@@ -174,7 +176,7 @@ func TestNewerConnectionReplacesOlder(t *testing.T) {
 	if _, body := again.get(t, kindFrame); string(body) != "answer" {
 		t.Errorf("the new connection got %q", body)
 	}
-	// The old frame may be lost, the new one must not be.
+	// The frame on the old connection may be lost, but not the frame on the new one.
 	from, frame, err := b.Recv(patient(t))
 	if err == nil && string(frame) == "old" {
 		from, frame, err = b.Recv(patient(t))
@@ -184,7 +186,8 @@ func TestNewerConnectionReplacesOlder(t *testing.T) {
 	}
 }
 
-// Frames that Recv has not returned count against a new connection too: reconnecting does not increase memory.
+// Frames that Recv has not returned reduce the credit on a new connection: a peer cannot occupy more memory by
+// reconnecting.
 func TestCreditOutlivesConnection(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	first := settledRaw(t, b, "a")
@@ -218,13 +221,13 @@ func TestCreditOutlivesConnection(t *testing.T) {
 
 func TestTooLongForPeer(t *testing.T) {
 	a, b := pair(t, nil, func(c *Config) { c.MaxFrame = 1000 })
-	a.send(t, "b", make([]byte, 1<<16)) // b reads it to its end, so that a receives the reason
+	a.send(t, "b", make([]byte, 1<<16)) // short enough that b reads all of it, and a receives the reason
 	a.log.await(t, "disconnected", "number 65536, want at most 1000")
 	b.log.await(t, "disconnected", "number 65536, want at most 1000")
 	a.awaitCount(t, "msg=connected", 2)
 }
 
-// Opened reports every new connection, and delays nobody if it is not read.
+// Opened reports every new connection. If nobody reads the channel, no connection is delayed.
 func TestOpened(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"), peerOf("aa"))
 	a := start(t, "a", nil, peerOf("b"))

@@ -18,10 +18,10 @@ import (
 	"time"
 )
 
-// long selects all cases of the tests, as in the whole check.
+// long selects all cases of the tests, as in the full check .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// fast is a timing with which the tests need not wait, however slow the machine.
+// fast is a timing with short waits, and with time limits that even a slow machine can meet.
 var fast = timing{
 	handshake:  patience,
 	keepalive:  10 * time.Millisecond,
@@ -48,7 +48,7 @@ func keyOf(name string) ed25519.PrivateKey {
 
 func publicOf(name string) ed25519.PublicKey { return keyOf(name).Public().(ed25519.PublicKey) }
 
-// peerOf describes a peer with the keys of the given names, by default its own.
+// peerOf returns a peer with the keys of the members named in keys or, if there are none, with the key of name.
 func peerOf(name string, keys ...string) Peer {
 	p := Peer{Name: name}
 	if len(keys) == 0 {
@@ -108,7 +108,7 @@ func (l *logbook) count(word string) int {
 	return strings.Count(l.text.String(), word)
 }
 
-// running counts the open nodes. Tests of this package do not run in parallel.
+// running is the number of open nodes. Tests of this package do not run in parallel.
 var running int
 
 type node struct {
@@ -116,7 +116,8 @@ type node struct {
 	log *logbook
 }
 
-// start runs a node that listens on loopback. When the test ends it is closed and checked for leaked goroutines.
+// start runs a node that listens on loopback. When the test ends, start closes the node and checks that no goroutine is
+// left.
 func start(t *testing.T, name string, change func(*Config), peers ...Peer) node {
 	t.Helper()
 	book := newLogbook()
@@ -147,7 +148,7 @@ func start(t *testing.T, name string, change func(*Config), peers ...Peer) node 
 	return node{tr, book}
 }
 
-// pair runs "a", which dials, and "b", which listens, with changes to their configurations.
+// pair runs two nodes: "a" dials and "b" listens. changeA and changeB, if not nil, change their configurations.
 func pair(t *testing.T, changeA, changeB func(*Config)) (a, b node) {
 	t.Helper()
 	b = start(t, "b", changeB, peerOf("a"))
@@ -193,8 +194,8 @@ func (n node) expect(t *testing.T, from string, frame []byte) {
 	}
 }
 
-// noGoroutines checks that no goroutine of a transport remains. Close waits for all of them, but a goroutine needs a
-// moment between its last statement and its end.
+// noGoroutines checks that no goroutine of a transport is left. It retries: Close waits for all of them, but a
+// goroutine still exists for a moment after its last statement.
 func noGoroutines(t *testing.T) {
 	t.Helper()
 	buf := make([]byte, 1<<20)
@@ -215,13 +216,13 @@ func noGoroutines(t *testing.T) {
 	t.Errorf("goroutines left:\n%s", left)
 }
 
-// raw is a manual peer that can do what a correct peer does not.
+// raw is the test's end of a connection to a node. It can send what a correct peer would not send.
 type raw struct {
 	*conn
 	tls *tls.Conn
 }
 
-// dialTLS opens a TLS connection to a node with the key of a name, or without a certificate.
+// dialTLS opens a TLS connection to a node with the key of keyName. If keyName is empty, it presents no certificate.
 func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*tls.Conn, link, error) {
 	t.Helper()
 	c, err := net.Dial("tcp", to.listener.Addr().String())
@@ -243,7 +244,7 @@ func dialTLS(t *testing.T, to node, keyName string, change func(*tls.Config)) (*
 	return secure, link{secure: &coalescer{Conn: secure}, tcp: tcp}, secure.Handshake()
 }
 
-// dialRaw proceeds up to the hello, which is left to the caller.
+// dialRaw opens a websocket to a node. The caller must send the hello.
 func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
 	t.Helper()
 	secure, l, err := dialTLS(t, to, keyName, nil)
@@ -258,7 +259,7 @@ func dialRaw(t *testing.T, to node, keyName string) (*raw, error) {
 	return &raw{c, secure}, nil
 }
 
-// settledRaw proceeds until frames can flow.
+// settledRaw opens a connection to a node and completes its opening, so that frames can flow.
 func settledRaw(t *testing.T, to node, keyName string) *raw {
 	t.Helper()
 	r, err := dialRaw(t, to, keyName)
@@ -297,7 +298,7 @@ func (r *raw) get(t *testing.T, want kind) (number int, body []byte) {
 	return n, body
 }
 
-// farewell reads until the other end closes and returns its reason.
+// farewell reads until the other end closes the connection, and returns the other end's reason.
 func (r *raw) farewell() error {
 	for {
 		_, _, rd, err := r.next()
@@ -318,7 +319,7 @@ type relay struct {
 
 	mu    sync.Mutex
 	conns []net.Conn
-	cuts  int // how many further connections are cut, after cutAfter bytes toward the node
+	cuts  int // how many of the next connections break after cutAfter bytes toward the node
 }
 
 func newRelay(t *testing.T, to node) *relay {
@@ -345,7 +346,7 @@ func newRelay(t *testing.T, to node) *relay {
 				in.Close()
 				continue
 			}
-			in.(*net.TCPConn).SetReadBuffer(64 << 10) // so that a dialer cannot have sent much that was not forwarded
+			in.(*net.TCPConn).SetReadBuffer(64 << 10) // small, so that what a dialer has sent is soon forwarded
 			r.mu.Lock()
 			r.conns = append(r.conns, in, out)
 			r.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// script is the far end of a connection that sends prepared data and reads nothing.
+// script is a peer's end of a connection. It sends prepared data and reads nothing.
 type script struct {
 	mu     sync.Mutex
 	closed bool
@@ -94,12 +94,12 @@ func whole(b []byte, k kind, number uint32, body []byte) []byte {
 	return wsFrame(b, fin|binaryFrame, uint64(len(p)), p)
 }
 
-// opening is a correct opening, up to the point where frames may flow.
+// opening returns what a correct peer sends before frames may flow.
 func opening() []byte {
 	return whole(whole([]byte(request), kindHello, 0, nil), kindCredit, window, nil)
 }
 
-// play sends all of text from a peer of n on one connection, and returns how the connection ended.
+// play sends text to n as a peer would, on one connection, and returns the error with which the connection ended.
 func (n node) play(peer string, text []byte) error {
 	p := n.peers[peer]
 	tcp := newTCP(&script{text: text})
@@ -112,13 +112,13 @@ func (n node) play(peer string, text []byte) error {
 	return err
 }
 
-// odd are messages that no node sends but that are tolerated. The argument is a source of randomness.
+// odd are functions that append messages that no node sends, but that a node tolerates. draw is a source of randomness.
 var odd = []func(b []byte, draw *rand.Rand) []byte{
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|ping, 125, make([]byte, 125)) },
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|pong, 3, []byte("???")) },
 	func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, endpoint.LargestMaxFrame, nil) },
 	func(b []byte, draw *rand.Rand) []byte { return whole(b, kindCredit, 0, nil) },
-	func(b []byte, draw *rand.Rand) []byte { // in pieces of one byte and of none, with pings between them
+	func(b []byte, draw *rand.Rand) []byte { // in fragments of one byte and of zero bytes, with pings between them
 		h := putHeader(kindCredit, 0)
 		b = wsFrame(b, binaryFrame, 0, nil)
 		for i := range h {
@@ -130,7 +130,7 @@ var odd = []func(b []byte, draw *rand.Rand) []byte{
 	},
 }
 
-// malformed are messages that end a connection, and the expected explanation.
+// malformed are functions that append messages that make a node end the connection, each with the expected reason.
 var malformed = []struct {
 	want string
 	add  func(b []byte, draw *rand.Rand) []byte
@@ -168,7 +168,7 @@ var malformed = []struct {
 	}},
 	{"a second hello", func(b []byte, draw *rand.Rand) []byte { return whole(b, kindHello, 0, nil) }},
 	{"a text message", func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|text, 5, []byte("hello")) }},
-	{"", func(b []byte, draw *rand.Rand) []byte { // more frames than there is room for, unless the receiver takes them quickly
+	{"", func(b []byte, draw *rand.Rand) []byte { // more frames than the credit allows, unless Recv is fast
 		for range 2 * window {
 			b = whole(b, kindFrame, 0, nil)
 		}
@@ -207,14 +207,14 @@ var malformed = []struct {
 	}},
 }
 
-// exchangeFrames makes two nodes send each other frames until stop is called, which checks that all of them have
-// arrived, on one connection.
+// exchangeFrames makes two nodes send each other frames until stop is called. stop then checks that all frames have
+// arrived, and that the nodes used a single connection.
 func exchangeFrames(t *testing.T, a, b node) (stop func()) {
 	t.Helper()
 	end := make(chan struct{})
 	var wg sync.WaitGroup
 	rounds := 0
-	frame := make([]byte, 1000) // short frames, whose memory is negligible; they are not read after arrival
+	frame := make([]byte, 1000) // short, so that frames need little memory; nobody reads its content
 	wg.Go(func() {
 		for {
 			binary.BigEndian.PutUint64(frame, uint64(rounds))
@@ -252,18 +252,18 @@ func exchangeFrames(t *testing.T, a, b node) (stop func()) {
 	}
 }
 
-// quiet keeps a node from filling a logbook, whose memory a test would count.
+// quiet discards a node's log, which would otherwise count as memory.
 func quiet(c *Config) {
 	c.Logger = slog.New(slog.DiscardHandler)
 	c.MaxFrame = 1_000_000
 }
 
-// A peer that sends all kinds of malformed messages is refused each time, with the reason; it costs no memory, and the
-// other peers are not affected. For a million messages:
+// A peer sends all kinds of malformed messages. The node refuses the connection each time, with the reason. Its memory
+// does not grow, and its other peers are not affected. For a million messages:
 //
 //	SPADE_HOSTILE=1000000 go test -run MalformedMessages -v -timeout 10m ./transport/ws
 func TestMalformedMessages(t *testing.T) {
-	messages := 10_000 // each kind of malformed message ends tens of connections
+	messages := 10_000 // every malformed kind then ends tens of connections
 	if long {
 		messages = 30_000
 	}
@@ -291,7 +291,8 @@ func TestMalformedMessages(t *testing.T) {
 		m := malformed[connections%len(malformed)]
 		err := c.play("a", m.add(script, draw))
 		said++
-		// Frames of the previous connection may still wait for Recv, and leave no room for those of this one.
+		// A connection may end for another reason: frames of the previous one may still wait for Recv, and take up its
+		// credit.
 		if err == nil || !strings.Contains(err.Error(), m.want) && !strings.Contains(err.Error(), "beyond the 4") {
 			t.Fatalf("connection %d ended with %v, want %q", connections, err, m.want)
 		}
@@ -301,19 +302,19 @@ func TestMalformedMessages(t *testing.T) {
 	}
 	stop()
 	t.Logf("%d connections, memory at most %d bytes more than before", connections, most)
-	// The frames that may wait for Recv, one being read, and those in the pool.
+	// The frames that may wait for Recv, the one that is being read, and those in the pool.
 	if want := int64((window + 1 + len(c.peers)) * c.cfg.MaxFrame); most > want {
 		t.Errorf("memory has grown by %d bytes, want at most %d", most, want)
 	}
 }
 
-// Many strangers that send nothing, half of something, or nonsense, or that have their own key, cost a bounded amount
-// of memory and do not affect connected peers. With 100,000, and 1,000 others a second that complete the handshake with
-// a known key that is wrong here:
+// Many strangers send nothing, half of something or nonsense, or have a key of their own. Together they cost a bounded
+// amount of memory, and do not affect connected peers. The following runs 100,000 of them; in addition, 1,000 callers a
+// second complete the handshake with a key that the node knows but that is wrong here:
 //
 //	SPADE_STRANGERS=100000 go test -run FloodOfStrangers -v -timeout 10m ./transport/ws
 func TestFloodOfStrangers(t *testing.T) {
-	const open = 200 // open strangers at the end
+	const open = 200 // strangers whose connections are open at the end
 	strangers := 600
 	if long {
 		strangers = 2000
@@ -346,7 +347,7 @@ func TestFloodOfStrangers(t *testing.T) {
 			conns[0].Close()
 			conns = conns[1:]
 		}
-		// Errors are expected here: callers beyond the limit are closed.
+		// Ignore errors, because the node closes callers beyond its limit.
 		switch i % 5 {
 		case 0:
 		case 1:
@@ -360,7 +361,7 @@ func TestFloodOfStrangers(t *testing.T) {
 		case 3: // a record that announces a handshake message of 16 MiB
 			c.Write([]byte{22, 3, 1, 0x40, 0, 11, 0xff, 0xff, 0xff})
 		case 4:
-			if i%25 == 4 { // these take the longest
+			if i%25 == 4 { // not all, because these take the longest
 				s := tls.Client(c, &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}})
 				if s.Handshake() == nil {
 					s.Read(make([]byte, 1))
@@ -392,14 +393,15 @@ func TestFloodOfStrangers(t *testing.T) {
 	}
 }
 
-// wrongKeys makes wrong keys connect one after another, at most 1,000 a second and half as many as there are strangers.
+// wrongKeys makes callers with wrong keys connect one after another, at most 1,000 a second and in total half as many
+// as strangers. stop ends that and returns how many there were.
 func wrongKeys(to node, strangers int) (stop func() (tried int)) {
 	const callers = 4
 	var over atomic.Bool
 	var tried atomic.Int64
 	var wg sync.WaitGroup
 	for i := range callers {
-		// The node knows its own key, which is no peer's.
+		// Keys that are wrong here: the node's own key, which belongs to no peer, and that of a stranger.
 		cert := certificateOf(keyOf([]string{"b", "c"}[i%2]))
 		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}}
 		wg.Go(func() {
@@ -411,7 +413,7 @@ func wrongKeys(to node, strangers int) (stop func() (tried int)) {
 				}
 				c.SetDeadline(time.Now().Add(patience))
 				if s := tls.Client(c, cfg); s.Handshake() == nil {
-					s.Read(make([]byte, 1)) // the refusal
+					s.Read(make([]byte, 1)) // waits for the refusal
 				}
 				c.(*net.TCPConn).SetLinger(0)
 				c.Close()
@@ -430,7 +432,7 @@ type recorder struct {
 
 func (r *recorder) Write(p []byte) (int, error) { return r.Writer.Write(p) }
 
-// A stranger cannot make TLS buffer much.
+// A stranger cannot make TLS buffer a long certificate.
 func TestStrangerWithLongCertificate(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	cert := certificateOf(keyOf("stranger"))

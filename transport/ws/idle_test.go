@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// The tests of this file run on a clock that jumps whenever all goroutines wait, with a pipe in place of TCP and TLS.
+// The tests of this file run on a fake clock (testing/synctest), which advances when all goroutines wait. A pipe
+// replaces TCP and TLS.
 
-// pipedPair returns two nodes that do not connect by themselves, and the two ends of a websocket between them, with the
+// pipedPair returns two nodes that do not dial each other, and the two ends of a websocket between them, with the
 // default timing.
 func pipedPair(t *testing.T) (a, b node, ca, cb *conn) {
 	t.Helper()
@@ -31,7 +32,7 @@ func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 		c.Listen = ""
 	}, peerOf("b"))
 
-	link := func(c net.Conn, peer string) link { // without TLS
+	link := func(c net.Conn, peer string) link { // a link without TLS
 		tcp := newTCP(c)
 		return link{secure: &coalescer{Conn: tcp}, tcp: tcp, key: publicOf(peer)}
 	}
@@ -51,7 +52,7 @@ func pairOver(t *testing.T, pa, pb net.Conn) (a, b node, ca, cb *conn) {
 	return a, b, ca, cb
 }
 
-// serving runs a connection and returns a channel on which its end is reported.
+// serving runs a connection and returns a channel that receives the error with which it ended.
 func (n node) serving(peer string, c *conn) <-chan error {
 	end := make(chan error, 1)
 	go func() {
@@ -65,7 +66,7 @@ func TestIdleConnectionLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, ca, cb := pipedPair(t)
 		endA, endB := a.serving("b", ca), b.serving("a", cb)
-		for range window { // nothing receives these for a long time
+		for range window { // Recv is not called for these for a long time
 			if err := a.Send(t.Context(), "b", []byte("early")); err != nil {
 				t.Fatal(err)
 			}
@@ -117,8 +118,8 @@ func TestSilenceEndsConnection(t *testing.T) {
 	}
 }
 
-// slowLink returns two ends of a link with a rate in bytes a second in each direction. wait returns when both are
-// closed.
+// slowLink returns the two ends of a link that carries rate bytes a second in each direction. wait returns when both
+// ends are closed.
 func slowLink(rate int) (pa, pb net.Conn, wait func()) {
 	pa, ra := net.Pipe()
 	rb, pb := net.Pipe()
@@ -143,8 +144,8 @@ func slowLink(rate int) (pa, pb net.Conn, wait func()) {
 	return pa, pb, wg.Wait
 }
 
-// A frame may take arbitrarily long, longer than the idle timeout, as long as some bytes move. Meanwhile the other
-// direction stays usable.
+// A frame may take longer than the idle timeout, as long as some bytes move. Meanwhile frames pass in the other
+// direction.
 func TestSlowLink(t *testing.T) {
 	for _, rate := range []int{64_000 / 8, 4_000 / 8} {
 		synctest.Test(t, func(t *testing.T) {
@@ -169,7 +170,7 @@ func TestSlowLink(t *testing.T) {
 			if took := time.Since(began); took > time.Second {
 				t.Errorf("a short frame took %v while a long one went the other way", took)
 			}
-			if err := a.Send(t.Context(), "b", frame); err != nil { // waits until the first was sent
+			if err := a.Send(t.Context(), "b", frame); err != nil { // waits until the first frame was sent
 				t.Fatal(err)
 			}
 			for range 2 {
@@ -196,7 +197,7 @@ func TestSlowLink(t *testing.T) {
 	}
 }
 
-// Data that a caller sends right after its request must not be lost.
+// Bytes that a caller sends right after its HTTP request are not lost when the connection becomes a websocket.
 func TestEarlyBytesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pa, pb := net.Pipe()

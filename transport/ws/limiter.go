@@ -11,26 +11,27 @@ import (
 const (
 	// handshakeLimit is the maximum number of unauthenticated callers at a time.
 	handshakeLimit = 64
-	// peerLimit is the maximum number of connections of one peer without an accepted hello.
+	// peerLimit is the maximum number of connections of one peer whose hello has not been accepted yet.
 	peerLimit = 4
-	// keptPlaces is the number of pending callers up to which a source is protected if a peer has connected from it.
+	// keptPlaces is how many pending callers of one source are safe from being closed, if a peer has connected from that
+	// source.
 	keptPlaces = 8
 )
 
-// errCrowded is the reason to close a caller before it could prove anything.
+// errCrowded is why the limiter closes a caller that has not proved anything yet.
 var errCrowded = errors.New("too many callers at a time")
 
-// handshakeLimiter holds the connections without an accepted hello. Half of the places are for callers that have not
-// sent anything yet. When a half is full, the limiter closes a random caller of the source with the most callers, so a
-// flood from one source takes no place from another. A caller that proved to be a peer, by a token or in TLS, counts for
-// that peer alone.
+// handshakeLimiter tracks the connections whose hello has not been accepted yet. Half of the places are for callers
+// that have not sent anything. When one half is full, the limiter closes a random caller of the source with the most
+// callers in it, so a flood from one source takes no place from other sources. A caller that has proved to be a peer,
+// by a token or in TLS, counts only against the places of that peer.
 type handshakeLimiter struct {
 	mu      sync.Mutex
-	pending map[*peer][]*caller        // oldest first: at most peerLimit for each peer, and at most handshakeLimit strangers, under nil
-	tokens  [seenTokens][tokenLen]byte // the most recently accepted
-	next    int                        // index in tokens of the next one
+	pending map[*peer][]*caller        // oldest first; strangers are under nil
+	tokens  [seenTokens][tokenLen]byte // the tokens that were accepted last
+	next    int                        // where to store the next token in tokens
 
-	// slots has a token for each connection that still has a goroutine, including closed ones.
+	// slots has a token for each connection that still has a goroutine, even if the connection is closed.
 	slots chan struct{}
 }
 
@@ -38,14 +39,14 @@ type handshakeLimiter struct {
 type caller struct {
 	conn    net.Conn
 	source  source
-	met     bool  // a peer has been met at the source
-	begun   bool  // its handshake has begun
-	peer    *peer // the peer whose token or key it proved; nil for a stranger
-	crowded bool  // it was closed because there were too many
+	met     bool  // a peer has connected from the source before
+	begun   bool  // the caller's handshake has begun
+	peer    *peer // the peer that the caller proved to be; nil for a stranger
+	crowded bool  // the limiter closed the caller because there were too many
 }
 
-// source identifies the addresses that count as one: an IPv4 address, or an IPv6 /64 network. It is empty for a
-// caller without an IP address.
+// source identifies a set of addresses that count as one caller: an IPv4 address, or an IPv6 /64 network. It is empty
+// for a caller without an IP address.
 type source string
 
 func sourceOf(a net.Addr) source {
@@ -72,7 +73,7 @@ func (d *handshakeLimiter) enter(conn net.Conn, from source, met bool) *caller {
 	return c
 }
 
-// makeRoom closes another stranger if there are too many in the same half as newest.
+// makeRoom closes a stranger other than newest, if the half of the places that newest is in is over its limit.
 func (d *handshakeLimiter) makeRoom(newest *caller) {
 	var total int
 	count := make(map[source]int)
@@ -86,7 +87,7 @@ func (d *handshakeLimiter) makeRoom(newest *caller) {
 		return
 	}
 	worst, most := -1, 0
-	for _, i := range rand.Perm(len(d.pending[nil])) { // random among equals
+	for _, i := range rand.Perm(len(d.pending[nil])) { // choose randomly among callers of equal weight
 		c := d.pending[nil][i]
 		weight := count[c.source]
 		if c.met && weight <= keptPlaces {
@@ -106,7 +107,7 @@ func (d *handshakeLimiter) crowd(of *peer, i int) {
 	d.remove(c)
 }
 
-// begin records that a caller's handshake has begun, with a token of peer p unless p is nil.
+// begin records that a caller's handshake has begun. p is the peer whose valid token it sent, or nil.
 func (d *handshakeLimiter) begin(c *caller, p *peer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -126,7 +127,7 @@ func (d *handshakeLimiter) begin(c *caller, p *peer) {
 	}
 }
 
-// first records a valid token and reports whether it is used for the first time.
+// first remembers a valid token. It returns false if the token was used before.
 func (d *handshakeLimiter) first(token [tokenLen]byte) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -143,7 +144,7 @@ func (d *handshakeLimiter) remove(c *caller) {
 	d.pending[c.peer] = slices.DeleteFunc(d.pending[c.peer], func(o *caller) bool { return o == c })
 }
 
-// leave records that a caller is gone, or has become a session.
+// leave records that a caller has disconnected or has become a session.
 func (d *handshakeLimiter) leave(c *caller) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,7 +152,7 @@ func (d *handshakeLimiter) leave(c *caller) {
 	<-d.slots
 }
 
-// reason returns why a caller's handshake failed; err is the error of its connection.
+// reason returns why a caller's handshake failed, where err is the error of its connection.
 func (d *handshakeLimiter) reason(c *caller, err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// slowLine forwards connections to a node, with a delay in each direction.
+// slowLine is a proxy that forwards connections to a node and delays data in each direction.
 func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -39,7 +39,7 @@ func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 			for p := range pieces {
 				if ok {
 					time.Sleep(time.Until(p.due))
-					dst.Write(p.data) // an error recurs in the other direction
+					dst.Write(p.data) // a write error recurs in the other direction
 				}
 			}
 			if ok {
@@ -66,7 +66,7 @@ func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 				there, here := make(chan net.Conn, 1), make(chan net.Conn, 1)
 				defer close(there)
 				wg.Go(func() { carry(in, there) })
-				time.Sleep(3 * delay) // of the TCP handshake; its last step and the first byte arrive together
+				time.Sleep(3 * delay) // three one-way delays of the TCP handshake; its last packet arrives with the first byte
 				out, err := net.Dial("tcp", to.listener.Addr().String())
 				if err != nil {
 					in.Close()
@@ -82,7 +82,8 @@ func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 	return l.Addr().String()
 }
 
-// flood opens bare connections to a node, at the given rate per second, from a loopback address, until it is stopped.
+// flood opens bare TCP connections to a node from the loopback address from, rate per second, and sends say on each,
+// until stop is called.
 func flood(t *testing.T, to node, from string, rate int, say []byte) (stop func() (made int64)) {
 	t.Helper()
 	var made atomic.Int64
@@ -106,7 +107,7 @@ func flood(t *testing.T, to node, from string, rate int, say []byte) (stop func(
 			if err != nil {
 				continue
 			}
-			c.(*net.TCPConn).SetLinger(0) // otherwise the machine runs out of ports
+			c.(*net.TCPConn).SetLinger(0) // reset on close, otherwise the machine runs out of ports
 			c.Write(say)
 			made.Add(1)
 			if conns = append(conns, c); len(conns) > 2*handshakeLimit {
@@ -128,9 +129,9 @@ func helloOf(cfg *tls.Config) []byte {
 	return hello.Bytes()
 }
 
-// A flood from one source does not lock out a peer that is 100 ms away: neither a peer with a token from the same
-// source, nor a peer of an older version from another source. The time limit is two seconds; each peer connects ten
-// times:
+// A flood from one source does not lock out a peer that is 100 ms away: neither a peer with a token that connects from
+// the same source, nor a peer without a token that connects from another source. Each peer connects ten times, within
+// two seconds each:
 //
 //	SPADE_FLOOD=10 go test -run LimiterUnderFlood -v ./transport/ws
 func TestLimiterUnderFlood(t *testing.T) {
@@ -197,14 +198,14 @@ func TestLimiterUnderFlood(t *testing.T) {
 	}
 }
 
-// The ends of an edge share a secret, which relies on the map between the two curves.
+// Both ends of an edge derive the same secret. That relies on the map from Ed25519 to X25519 keys.
 func TestTokenSecret(t *testing.T) {
 	a, b := keyOf("a"), keyOf("b")
 	one, other := tokenSecret(a, publicOf("b")), tokenSecret(b, publicOf("a"))
 	if len(one) != 32 || !bytes.Equal(one, other) {
 		t.Errorf("secrets %x and %x, want the same 32 bytes", one, other)
 	}
-	// Montgomery's ladder from the base point yields the same public key as the map.
+	// X25519 of the private key gives the same public key as the map of the Ed25519 public key.
 	hash := sha512.Sum512(b.Seed())
 	theirs, _ := ecdh.X25519().NewPrivateKey(hash[:32])
 	hash = sha512.Sum512(a.Seed())
@@ -260,7 +261,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// The limiter closes the callers that have proved least, and among these one of the source with the most callers.
+// The limiter first closes callers that have proved the least and, among these, one of the source with the most
+// callers.
 func TestLimiter(t *testing.T) {
 	d := &handshakeLimiter{pending: make(map[*peer][]*caller), slots: make(chan struct{}, 1)}
 	from := func(i int) source { return sourceOfIP(net.IPv4(10, 0, 0, byte(i))) }

@@ -33,7 +33,7 @@ func (t *Transport) acceptAll() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		// Most likely the process is out of file descriptors, which is temporary.
+		// Most likely the process has no file descriptor left, which is temporary.
 		t.cfg.Logger.Warn("cannot accept", "err", err)
 		select {
 		case <-time.After(t.cfg.timing.backoffMin):
@@ -43,7 +43,7 @@ func (t *Transport) acceptAll() {
 	}
 }
 
-// meets reports whether a peer was met at a source, or has an address there.
+// meets reports whether a peer has connected from a source before, or has an address there.
 func (t *Transport) meets(from source) bool {
 	for _, p := range t.sorted {
 		if at := p.met.Load(); at != nil && *at == from {
@@ -82,7 +82,7 @@ func (t *Transport) receive(by *caller) {
 	}
 	secure := tls.Server(tcp, cfg)
 	if err := secure.HandshakeContext(t.ctx); err != nil {
-		if t.ctx.Err() == nil { // transport.Limited keeps such callers from filling the log
+		if t.ctx.Err() == nil { // transport.Limited keeps callers from filling the log with this
 			t.cfg.Logger.Warn("caller refused", "at", from, "reason", t.handshakes.reason(by, t.explainRefusal(err)))
 		}
 		drain(raw)
@@ -109,7 +109,8 @@ func (t *Transport) receive(by *caller) {
 	}
 }
 
-// drain lets the caller read why it was refused: a reset because of unread data could overtake the alert.
+// drain reads what the caller still sends, so that the caller can read why it was refused. If unread data were left,
+// closing would reset the connection, and the reset could overtake the alert.
 func drain(raw net.Conn) {
 	raw.SetDeadline(time.Now().Add(time.Second))
 	if w, ok := raw.(interface{ CloseWrite() error }); ok {
@@ -118,10 +119,10 @@ func drain(raw net.Conn) {
 	}
 }
 
-// answer reads the one HTTP request of a connection and upgrades it to a websocket. An HTTP server would set its own
-// deadlines and keep other connections.
+// answer reads the one HTTP request of a connection and upgrades the connection to a websocket. It does not use an HTTP
+// server, which would set its own deadlines and keep other connections open.
 func (t *Transport) answer(p *peer, l link) (*conn, error) {
-	// The websocket keeps both buffers. They can be small: anything longer than a buffer bypasses it.
+	// The websocket keeps both buffers. They are small because longer reads and writes bypass them.
 	br := bufio.NewReaderSize(io.LimitReader(l.secure, maxHTTP), 1<<10)
 	r, err := http.ReadRequest(br)
 	if err != nil {
@@ -143,7 +144,7 @@ func (t *Transport) answer(p *peer, l link) (*conn, error) {
 	return c, err
 }
 
-// reply is the http.ResponseWriter of the only request on a connection.
+// reply is an http.ResponseWriter for the only request on a connection.
 type reply struct {
 	conn   net.Conn
 	rw     *bufio.ReadWriter

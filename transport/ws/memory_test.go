@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// memory returns the bytes in use on the heap and on goroutine stacks. It empties pools.
+// memory returns the bytes in use on the heap and on goroutine stacks, after emptying all pools.
 func memory() int64 {
 	for range 3 {
 		runtime.GC()
@@ -16,7 +16,8 @@ func memory() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// An idle edge costs each end no more than the package comment states, before and after a large frame.
+// An idle edge costs each end at most the memory that the documentation of Transport states, before and after a large
+// frame.
 func TestMemoryOfIdleEdges(t *testing.T) {
 	const (
 		nodes = 15

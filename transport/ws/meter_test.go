@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// evilPeer connects a peer without a meter to a node, as dialer or listener, and returns the connection. Later
-// connections use the same path, until the test ends.
+// evilPeer connects a misbehaving peer to a node, as dialer or as listener, and returns its connection. Later
+// connections use the same path until the test ends.
 func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 	t.Helper()
 	evil := start(t, name, quiet, peerOf(to.cfg.Name))
@@ -82,7 +82,7 @@ func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 	}
 }
 
-// A member that fills the link with data outside of frames loses the connection, whichever end dialed. It receives the
+// A member that fills the link with data other than frames loses the connection, whichever end dialed. It receives the
 // reason, and its next connection works.
 func TestUselessTraffic(t *testing.T) {
 	ping := wsFrame(nil, fin|ping, 0, nil)
@@ -90,7 +90,7 @@ func TestUselessTraffic(t *testing.T) {
 	header := putHeader(kindFrame, 1_000_000)
 	for name, flood := range map[string]struct {
 		first, again []byte
-		alone        bool // each in a separate TLS record
+		alone        bool // whether each piece of data is in a TLS record of its own
 	}{
 		"pings":           {again: ping},
 		"pongs":           {again: wsFrame(nil, fin|pong, 125, make([]byte, 125))},
@@ -106,7 +106,7 @@ func TestUselessTraffic(t *testing.T) {
 	} {
 		for _, dials := range []bool{true, false} {
 			if t.Failed() {
-				return // each further one would wait as long
+				return // stop, because each further connection would wait as long
 			}
 			t.Run(fmt.Sprintf("%s/dials=%t", name, dials), func(t *testing.T) {
 				good := start(t, "b", func(c *Config) { c.MaxFrame = 1_000_000 }, peerOf("a"))
@@ -128,13 +128,13 @@ func TestUselessTraffic(t *testing.T) {
 	}
 }
 
-// A new connection does not refill a peer's allowance; time does.
+// A new connection does not restore a peer's allowance. The allowance recovers with time.
 func TestUselessTrafficIsForgotten(t *testing.T) {
 	if !strings.Contains(errUseless.Error(), fmt.Sprint(uselessLimit)) {
 		t.Errorf("%v, with a limit of %d", errUseless, uselessLimit)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		m := meter{free: time.Since(began)} // a clock for the test
+		m := meter{free: time.Since(began)} // makes the meter's time begin now
 		for _, step := range []struct {
 			wait  time.Duration
 			bytes int
@@ -146,7 +146,7 @@ func TestUselessTrafficIsForgotten(t *testing.T) {
 			{0, perFrame - 2, true},
 			{time.Second, uselessRate + 1, true},
 			{time.Second, uselessRate + 1, false},
-			{time.Hour, -perGreeting, true}, // an unused allowance is not saved
+			{time.Hour, -perGreeting, true}, // an allowance does not grow beyond its limit
 			{0, uselessLimit, true},
 			{0, 1, false},
 		} {
@@ -164,8 +164,8 @@ func (m *meter) used() int {
 	return max(0, int((m.free-time.Since(began))*uselessRate/time.Second))
 }
 
-// A correct peer uses little of its allowance: with short frames in one direction, long frames, some of them cut, many
-// connections, or many probes.
+// A correct peer uses little of its allowance, whether it sends short frames in one direction, long frames of which
+// some are cut off, many connections, or many probes.
 func TestProperTrafficIsNotUseless(t *testing.T) {
 	hello := func(c *Config) {
 		c.Hello = func(string) []byte { return make([]byte, 60<<10) }
@@ -197,11 +197,11 @@ func TestProperTrafficIsNotUseless(t *testing.T) {
 	cutting := newRelay(t, b)
 	cutting.cuts = 20
 	a.reach(t, "b", cutting.addr)
-	if s := a.peers["b"].current(); s != nil { // only now, otherwise the next one might use the old path
+	if s := a.peers["b"].current(); s != nil { // not earlier, as the next connection might use the old path
 		s.c.tcp.Close()
 	}
 	arrived := make(chan error, 1)
-	go func() { // some of the long ones may arrive
+	go func() { // receives the long frames, of which some may be lost
 		var frame []byte
 		var err error
 		for err == nil && string(frame) != "whole" {

@@ -20,16 +20,16 @@ type peer struct {
 	name    string
 	own     ed25519.PrivateKey       // this node's key
 	config  atomic.Pointer[settings] // replaced, never modified
-	met     atomic.Pointer[source]   // the peer's source when frames could last flow; nil before, or behind a proxy
-	out     chan []byte              // from Send to the session that has credit
-	redial  chan struct{}            // a token ends the wait before the next attempt to dial
-	turn    chan struct{}            // has a token while a connection is about to begin, see session.open
-	traffic traffic                  // of all connections
-	meter   meter                    // of all connections
+	met     atomic.Pointer[source]   // from where the peer last completed an opening; nil if never, or if behind a proxy
+	out     chan []byte              // passes frames from Send to a session that has credit
+	redial  chan struct{}            // a token ends the wait before the next dial
+	turn    chan struct{}            // holds a token while a connection is about to begin, see session.open
+	traffic traffic                  // bytes over all connections
+	meter   meter                    // data outside of frames over all connections
 
 	mu       sync.Mutex
 	session  *session // the session that may read and write frames, or nil
-	queued   int      // frames received that Recv has not returned
+	queued   int      // received frames that Recv has not returned yet
 	status   transport.PeerStatus
 	reported map[string]bool // errors already logged as warnings
 
@@ -40,10 +40,11 @@ type peer struct {
 
 type settings struct {
 	Peer
-	secrets [][]byte // by key, for pre-authentication tokens; nil for a key that is unsuitable for them
+	secrets [][]byte // one per pinned key, for pre-authentication tokens; nil for an unsuitable key
 }
 
-// configure replaces keys and addresses, which must be valid. It returns whether they changed, and the session.
+// configure replaces a peer's keys and addresses, which must be valid. It reports whether they changed, and returns the
+// current session or nil.
 func (p *peer) configure(c Peer) (changed bool, s *session) {
 	next := &settings{Peer: c}
 	next.Keys, next.Addresses = slices.Clone(c.Keys), slices.Clone(c.Addresses)
@@ -63,14 +64,14 @@ func (p *peer) pins(key ed25519.PublicKey) bool {
 	return slices.ContainsFunc(p.config.Load().Keys, func(k ed25519.PublicKey) bool { return k.Equal(key) })
 }
 
-// current returns the session, nil if there is none.
+// current returns the current session, or nil if there is none.
 func (p *peer) current() *session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.session
 }
 
-// enqueue reserves room for a frame and reports whether there was any.
+// enqueue reserves a place in the inbox for a frame of the peer. It returns false if the peer has no place left.
 func (p *peer) enqueue() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +82,8 @@ func (p *peer) enqueue() bool {
 	return true
 }
 
-// dequeue releases the room of a frame. handedOut means that Recv returned the frame, so the peer may send another.
+// dequeue frees the place of a frame in the inbox. handedOut means that Recv returned the frame, so that the peer gets
+// credit for another one.
 func (p *peer) dequeue(handedOut bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +120,7 @@ func (p *peer) state() string {
 	return s.State()
 }
 
-// connected records that frames can flow.
+// connected records that a connection's opening is complete and frames can flow.
 func (t *Transport) connected(p *peer, c *conn, where string) {
 	how := "accepted"
 	if c.dialed != "" {
@@ -136,7 +138,7 @@ func (t *Transport) connected(p *peer, c *conn, where string) {
 	endpoint.Offer(t.opened, p.name)
 }
 
-// disconnected records the end of a connection on which frames could flow.
+// disconnected records the end of a connection whose opening was complete.
 func (t *Transport) disconnected(p *peer, err error) {
 	p.mu.Lock()
 	p.status.Connected, p.status.Since, p.status.Where, p.status.Err = false, time.Now(), "", err
@@ -147,15 +149,15 @@ func (t *Transport) disconnected(p *peer, err error) {
 	t.cfg.Logger.Info("disconnected", "peer", p.name, "reason", err)
 }
 
-// brief is an error that may quote data from a peer, which must not fill the log or the status of the peer.
+// brief shortens an error that may quote data from a peer, so that a peer cannot fill the log or its status.
 type brief struct{ error }
 
 func (b brief) Error() string { return shorten(b.error.Error(), 1000) }
 
 func (b brief) Unwrap() error { return b.error }
 
-// failed records a failed attempt to connect, unless another connection exists by now. The same reason is logged as a
-// warning only once, until a connection succeeds.
+// failed records a failed attempt to connect, unless there is another connection by now. It logs the same reason as a
+// warning only once until a connection succeeds.
 func (t *Transport) failed(p *peer, where string, err error) {
 	if t.ctx.Err() != nil {
 		return
@@ -163,7 +165,7 @@ func (t *Transport) failed(p *peer, where string, err error) {
 	err = brief{err}
 	text := err.Error()
 	if op := (*net.OpError)(nil); errors.As(err, &op) {
-		text = op.Err.Error() // without the port numbers, which always differ
+		text = op.Err.Error() // omits port numbers, which differ at each attempt
 	}
 	p.mu.Lock()
 	if p.session != nil || errors.Is(err, errCrossed) {

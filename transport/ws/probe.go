@@ -19,21 +19,21 @@ import (
 // Answer is the result of [Probe] for one peer.
 type Answer struct {
 	Name  string
-	Where string        // the address that was asked; empty if the peer has none
+	Where string        // the address that was probed; empty if the peer has none
 	Took  time.Duration // from dialing to the answer
 	Proxy string        // the proxy that was used; empty if none
 
-	// Err is the reason why no connection to the peer can be made now; nil if both ends accept each other's key and
-	// hello.
+	// Err is the reason why no connection to the peer can be made now. It is nil if both ends accept each other's key
+	// and hello.
 	Err error
-	// Refused means that the two ends do not match, by key or hello, or that something else answers: waiting does not
-	// help. An Err without Refused may be a peer that is not running yet.
+	// Refused means that waiting does not help: one end refuses the other's key or hello, or something other than a node
+	// answers. If Err is not nil and Refused is false, the peer may not be running yet.
 	Refused bool
 }
 
-// Probe asks every peer that has an address, once and in parallel, whether a connection to it could be made, and
-// returns the answers sorted by name. It does not disturb an existing connection between the peer and this node, even
-// one of another process. A peer that does not answer within 15 s, or until ctx ends, counts as absent. Probe does not
+// Probe asks every peer that has an address, once and in parallel, whether a connection to it could be made. It returns
+// the answers sorted by name. It does not disturb a connection between the peer and this node, even if another process
+// of the node holds it. A peer that does not answer within 15 s, or until ctx ends, counts as absent. Probe does not
 // listen; its error concerns cfg alone.
 //
 // A probe is an HTTP request in place of one for a websocket: POST with the hello as its body. The answer is 200 with
@@ -52,7 +52,7 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 				start := time.Now()
 				via, err := t.probe(ctx, p, address)
 				if answers[i].Refused && err != nil {
-					continue // a first refusal is more informative than an absent peer
+					continue // keep the first refusal, which tells more than an absent peer
 				}
 				answers[i] = Answer{Name: p.name, Where: address, Took: time.Since(start), Err: err, Proxy: via,
 					Refused: errors.As(err, new(pinError)) || errors.Is(err, errHello) ||
@@ -67,7 +67,7 @@ func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	return answers, nil
 }
 
-// probe also returns the proxy that was used, empty if none.
+// probe asks the peer at one address. via is the proxy that it used, or empty.
 func (t *Transport) probe(ctx context.Context, p *peer, address string) (via string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.cfg.timing.handshake)
 	defer cancel()
@@ -113,10 +113,10 @@ func (t *Transport) exchange(secure net.Conn, p *peer, address string) error {
 	return nil
 }
 
-// errProbed means that a connection was a probe and is finished.
+// errProbed means that a connection was only a probe, which is complete.
 var errProbed = errors.New("a probe")
 
-// answerProbe answers whether a peer could connect. It changes nothing but the count of bytes.
+// answerProbe answers whether a connection from p would be accepted. It changes nothing but the count of bytes.
 func (t *Transport) answerProbe(p *peer, w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, endpoint.MaxHello+1))
 	if err != nil || len(body) > endpoint.MaxHello {

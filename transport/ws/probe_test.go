@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// asking returns the configuration of a probing node, without a listener.
+// asking returns the configuration of a node that only probes: it has no listener.
 func asking(name string, peers ...Peer) Config {
 	return Config{Name: name, Key: keyOf(name), Listen: "127.0.0.1:0", Peers: peers, timing: fast}
 }
@@ -29,8 +29,8 @@ func probe(t *testing.T, cfg Config) []Answer {
 	return answers
 }
 
-// Running peers answer, whichever of the two would dial; hellos are exchanged in both directions; and nothing of the
-// probe remains at the other end.
+// Running peers answer a probe, whichever of the two ends would dial. Hellos are exchanged in both directions, and the
+// probe leaves nothing at the other end.
 func TestProbe(t *testing.T) {
 	heard := make(chan string, 2)
 	says := func(c *Config) {
@@ -64,7 +64,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// Another process with this node's key probes while the node runs: the node's connections stay open.
+// While a node runs, another process with the same key probes its peers. The node's connections stay open.
 func TestProbeDisturbsNothing(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("one"))
@@ -95,7 +95,7 @@ func TestProbeFindsFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	talking, err := net.Listen("tcp", "127.0.0.1:0") // not TLS
+	talking, err := net.Listen("tcp", "127.0.0.1:0") // accepts TCP connections but does not use TLS
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestProbeFindsFaults(t *testing.T) {
 			c.Close()
 		}
 	}()
-	other, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificateOf(keyOf("a"))}}) // the right key, but no node behind it
+	other, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificateOf(keyOf("a"))}}) // not a node
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestProbeFindsFaults(t *testing.T) {
 	}
 }
 
-// A hello in a probe has the same length limit as any hello.
+// The hello in a probe has the same maximum length as on a connection.
 func TestProbeLengths(t *testing.T) {
 	long := bytes.Repeat([]byte("h"), endpoint.MaxHello)
 	a := start(t, "a", func(c *Config) { c.Hello = func(string) []byte { return long } }, peerOf("b"))

@@ -48,8 +48,8 @@ func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// forward accepts connections on its own port and joins each with the connection that open returns. open may read from
-// the connection and returns a replacement for it.
+// forward accepts connections on its own port. For each connection it calls open and copies data between the two
+// connections that open returns. open may read from the connection, and returns it or a replacement as near.
 func forward(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
 	t.Helper()
 	return serve(t, func(in net.Conn) {
@@ -93,7 +93,7 @@ func TestThroughTCPProxy(t *testing.T) {
 	}
 }
 
-// serverName returns the server name in a TLS client's hello, and a connection from which the hello can be read again.
+// serverName returns the server name in a TLS client's first message, and a connection that repeats that message.
 func serverName(in net.Conn) (name string, again net.Conn) {
 	var seen bytes.Buffer
 	tls.Server(peek{Conn: in, r: io.TeeReader(in, &seen)}, &tls.Config{
@@ -105,7 +105,7 @@ func serverName(in net.Conn) (name string, again net.Conn) {
 	return name, peek{Conn: in, r: io.MultiReader(&seen, in), speaks: true}
 }
 
-// peek is a connection with another reader. Unless speaks is set it discards writes.
+// peek is a connection that reads from another reader. It discards writes unless speaks is set.
 type peek struct {
 	net.Conn
 	r      io.Reader
@@ -149,7 +149,8 @@ func TestThroughServerNameProxy(t *testing.T) {
 	exchange(t, a, c)
 }
 
-// A proxy that terminates TLS fails, whatever key it holds, and both members are informed that there may be one.
+// A connection through a proxy that terminates TLS fails, whatever key the proxy holds. Both members report that there
+// may be such a proxy.
 func TestProxyThatEndsTLS(t *testing.T) {
 	cert := certificateOf(keyOf("proxy"))
 	ecKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -20,7 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// The dialer has pinned a key for the listener that the listener does not hold.
+// The dialer has pinned a key for the listener, but the listener holds another key.
 func TestListenerWithWrongKey(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	a := start(t, "a", nil, peerOf("b", "b of old", "b to come"))
@@ -35,7 +35,7 @@ func TestListenerWithWrongKey(t *testing.T) {
 	}
 }
 
-// The listener has pinned a key for the dialer that the dialer does not hold.
+// The listener has pinned a key for the dialer, but the dialer holds another key.
 func TestDiallerWithWrongKey(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a", "a of old"))
 	a := start(t, "a", nil, peerOf("b"))
@@ -70,7 +70,7 @@ func TestSecondPinIsAccepted(t *testing.T) {
 	b.expect(t, "a", []byte("new key"))
 }
 
-// No stranger reaches a websocket, and a peer still does afterwards.
+// No stranger can open a websocket. Afterwards a peer still can.
 func TestStrangersAreRefused(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 
@@ -98,7 +98,8 @@ func TestStrangersAreRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			secure, _, err := dialTLS(t, b, c.key, c.change)
 			if err == nil {
-				// In TLS 1.3 the caller finishes before the listener has checked its certificate.
+				// Read, because in TLS 1.3 the caller's handshake finishes before the listener has checked the caller's
+				// certificate.
 				_, err = secure.Read(make([]byte, 1))
 			}
 			if err == nil || !strings.Contains(err.Error(), "remote error: tls:") {
@@ -121,7 +122,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	b.expect(t, "a", []byte("hello"))
 }
 
-// A session ticket would admit a key that is no longer pinned.
+// Sessions cannot be resumed, because a session ticket would admit a key that is no longer pinned.
 func TestNoSessionIsResumed(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	cache := tls.NewLRUClientSessionCache(4)
@@ -133,7 +134,7 @@ func TestNoSessionIsResumed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// An answer to a request can only arrive after any ticket.
+		// If the listener sent a ticket, it would arrive before the answer to this request.
 		fmt.Fprint(secure, "GET / HTTP/1.1\r\nHost: b\r\n\r\n")
 		if _, err := io.ReadAll(secure); err != nil {
 			t.Fatal(err)
@@ -161,7 +162,7 @@ func TestNoWebsocketAsked(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", "does not contain Upgrade")
 }
 
-// A different framing has a different name, and ends without a common name inform each other.
+// An incompatible framing has another subprotocol name. Ends that share no name tell each other.
 func TestOtherSubprotocol(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	secure, _, err := dialTLS(t, b, "a", nil)
@@ -225,7 +226,7 @@ func TestHelloIsRefused(t *testing.T) {
 				t.Errorf("refused: %v, want the reason at both ends", err)
 			}
 		}
-		// Further attempts fail for the same reason and cause no other warning.
+		// Further attempts fail for the same reason and log no further warning.
 		for range 3 {
 			<-tries
 		}
@@ -248,7 +249,7 @@ func TestHelloTooLong(t *testing.T) {
 	a.log.await(t, "WARN", "our hello has 65537 bytes, want at most 65536")
 }
 
-// The dialer retries after a refusal, and connects when the reason is gone.
+// The dialer retries after a refusal. It connects when the reason for the refusal is gone.
 func TestDiallerKeepsTrying(t *testing.T) {
 	tries := make(chan struct{}, 100)
 	a, b := pair(t, nil, func(c *Config) {
@@ -273,7 +274,7 @@ func TestDiallerKeepsTrying(t *testing.T) {
 	}
 }
 
-// Strangers that open connections and send nothing, or authenticate and send nothing, lock out no peer.
+// Strangers that connect and then send nothing do not lock out a peer, whether or not they complete the TLS handshake.
 func TestSilentStrangers(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"), peerOf("aa"))
 	for i := range handshakeLimit + 20 {
@@ -300,7 +301,7 @@ func TestSilentStrangers(t *testing.T) {
 	}
 }
 
-// The first working address of several is used.
+// If a peer has several addresses, the first one that works is used.
 func TestSecondAddress(t *testing.T) {
 	gone := start(t, "b", nil, peerOf("a"))
 	nowhere := gone.Addr()
@@ -313,7 +314,7 @@ func TestSecondAddress(t *testing.T) {
 	a.log.await(t, "WARN", nowhere, "refused")
 }
 
-// A member that sends a long invalid header cannot fill the log, or its status, with it.
+// A member that sends a long invalid HTTP header cannot fill the log or its status.
 func TestLongHeads(t *testing.T) {
 	long := strings.Repeat("long", 10_000)
 	short := func(t *testing.T, n node) {

@@ -12,40 +12,41 @@ import (
 )
 
 var (
-	// errHello means that a hello was refused. The other end recognizes it by its text.
+	// errHello means that a hello was refused. The end whose hello it is recognizes that by the error's text.
 	errHello = errors.New("hello refused")
 
 	errReplaced = errors.New("replaced by a newer connection of the same peer")
 	errUnpinned = errors.New("the key of this connection is no longer pinned")
 	errMoved    = errors.New("the peer has another address now")
 
-	// errCrossed closes one of two connections that were made at the same time. Like errHello it is sent as text.
+	// errCrossed is the reason to close one of two connections that were made at the same time. As with errHello, the
+	// other end recognizes it by its text.
 	errCrossed = errors.New("another connection between the two exists")
 )
 
-// The writer announces room for at least grantWith frames with the next frame, at least grantAt at once, and less with
-// a keepalive.
+// The writer tells the peer of new room for frames: of at least grantWith frames together with the next frame, of at
+// least grantAt frames at once, and of fewer with a keepalive.
 const (
 	grantWith = window / 2
 	grantAt   = window - 1
 )
 
-// session is one connection to a peer. Frames flow by credit, so the reader never waits for Recv, detects the end of
-// the connection at once, and always sees the peer's keepalives.
+// session is one connection to a peer. An end may send as many frames as the other has granted (its credit). So the
+// reader never has to wait for Recv, notices the end of the connection at once, and always sees the peer's keepalives.
 type session struct {
 	t      *Transport
 	p      *peer
 	c      *conn
-	grant  atomic.Int64  // frames that this end can take beyond those already allowed
-	credit atomic.Int64  // frames that the peer allows this end to send
+	grant  atomic.Int64  // frames that this end has room for and has not yet granted
+	credit atomic.Int64  // frames that this end may still send
 	wake   chan struct{} // a token tells the writer that grant or credit changed
-	over   chan struct{} // closed when the session no longer touches the peer
-	turns  bool          // it holds the turn to begin, see open
+	over   chan struct{} // closed when the session has released the peer
+	turns  bool          // whether the session holds the peer's turn, see open
 	cause  error         // why the session ends; guarded by peer.mu
 }
 
 // serve runs an authenticated connection from the hello to its end. It calls settled when frames can flow. It returns
-// for how long they could, 0 if never, and why the connection ended.
+// for how long frames could flow (0 if never), and why the connection ended.
 func (t *Transport) serve(p *peer, c *conn, where string, settled func()) (lasted time.Duration, err error) {
 	s := &session{t: t, p: p, c: c, wake: make(chan struct{}, 1), over: make(chan struct{})}
 	defer s.detach()
@@ -91,15 +92,15 @@ func (s *session) receiveHello() error {
 	return nil
 }
 
-// open executes the steps of an opening in order. The ends alternate: if both wrote, each could wait indefinitely for
-// the other to read. The first credit means that the hello was accepted.
+// open executes the steps of an opening in order. The two ends write alternately: if both wrote at the same time, each
+// could wait indefinitely for the other to read. The first credit means that the hello was accepted.
 //
-// Both ends may dial, so two connections can be opened at the same time. The end with the lower name alone decides
-// which one is used; for the other end a connection begins when the decision arrives, as a credit. The lower end begins
-// one connection at a time. It closes a connection that it dialed if another has begun in the meantime. If the
-// higher end dialed, the lower end sends its hello only when no other connection is being begun, and the higher end then
-// confirms that it still has none: the two may have lost their old connection at different moments. So a connection on
-// which frames flow is replaced only if one of its ends has lost it.
+// Both ends may dial, so two connections can be opened at the same time. The end with the lower name decides alone
+// which one is used, and begins one connection at a time. For the higher end, a connection begins when the first credit
+// tells it of that decision. If the lower end dialed, it closes the connection if another one has begun in the
+// meantime. If the higher end dialed, the lower end sends its hello only when no other connection is about to begin.
+// The higher end then confirms that it still has no session, because the two ends may have lost their old connection at
+// different moments. So a connection on which frames flow is replaced only if one of its ends has lost it.
 func (s *session) open() error {
 	lower, dialed := s.t.cfg.Name < s.p.name, s.c.dialed != ""
 	for _, step := range []struct {
@@ -126,7 +127,7 @@ func (s *session) open() error {
 	return nil
 }
 
-// turn waits until no other connection of the peer is in a later step of its opening.
+// turn waits until no other connection of the peer is about to begin.
 func (s *session) turn() error {
 	late := time.NewTimer(s.t.cfg.timing.handshake)
 	defer late.Stop()
@@ -148,7 +149,7 @@ func (s *session) yield() {
 	}
 }
 
-// confirm refuses the connection if the peer already has a session.
+// confirm returns an error, which refuses the connection, if the peer already has a session.
 func (s *session) confirm() error {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()
@@ -158,8 +159,8 @@ func (s *session) confirm() error {
 	return nil
 }
 
-// begin makes this the session of its peer and first ends an older one. It fails if the pins changed since the hello.
-// From here on [Transport.Update] finds the session.
+// begin makes s the session of its peer, after ending the peer's previous session, if any. It fails if the pinned keys
+// have changed since the hello. From here on [Transport.Update] finds the session.
 func (s *session) begin() error {
 	for {
 		s.p.mu.Lock()
@@ -180,7 +181,7 @@ func (s *session) begin() error {
 	}
 }
 
-// detach ends the connection and lets the next session of the peer begin.
+// detach ends the connection, and allows another session of the peer to begin.
 func (s *session) detach() {
 	s.c.abort()
 	s.p.mu.Lock()
@@ -199,7 +200,7 @@ func (s *session) firstCredit() error {
 	return s.takeCredit(n, r)
 }
 
-// expect reads the header of a message of the opening, which must have the kind want.
+// expect reads the header of the next message of the opening. It fails unless the message has the kind want.
 func (s *session) expect(which string, want kind) (number int, body io.Reader, err error) {
 	k, number, body, err := s.c.next()
 	if err == nil && k != want {
@@ -208,7 +209,7 @@ func (s *session) expect(which string, want kind) (number int, body io.Reader, e
 	return number, body, err
 }
 
-// sendCredit announces to the peer how many more frames it may send; 0 is a keepalive.
+// sendCredit tells the peer how many more frames it may send. With no new room it sends 0, which is a keepalive.
 func (s *session) sendCredit() error {
 	return s.c.write(message{kindCredit, int(s.grant.Swap(0)), nil})
 }
@@ -220,7 +221,7 @@ func (s *session) run() {
 		err := s.read()
 		s.noteCause(err)
 		close(readOver)
-		s.c.stop(err, s.t.cfg.timing.linger) // also ends a write that may be waiting
+		s.c.stop(err, s.t.cfg.timing.linger) // also ends a write that is waiting
 	}()
 	err := s.write(readOver)
 	if err != nil {
@@ -275,7 +276,7 @@ func (s *session) takeFrame(n int, r io.Reader) error {
 	return nil
 }
 
-// write sends frames, grants and keepalives until the connection ends. It returns nil if the reader knows the error.
+// write sends frames, grants and keepalives until the connection ends. It returns nil if the reader reports the error.
 func (s *session) write(readOver <-chan struct{}) (err error) {
 	keepalive := time.NewTicker(s.t.cfg.timing.keepalive)
 	defer keepalive.Stop()
@@ -311,7 +312,8 @@ func (s *session) write(readOver <-chan struct{}) (err error) {
 	return err
 }
 
-// writeFrame sends the current frame, together with a grant of at least grantWith frames if there is one.
+// writeFrame sends the current frame. If there is room for at least grantWith more frames of the peer, it also grants
+// it.
 func (s *session) writeFrame() error {
 	s.credit.Add(-1)
 	messages := []message{{kindCredit, 0, nil}, {kindFrame, len(s.p.frame), s.p.frame}}
@@ -321,7 +323,7 @@ func (s *session) writeFrame() error {
 		messages[0].number = int(s.grant.Swap(0))
 	}
 	err := s.c.write(messages...)
-	s.c.tcp.meter.count(-perFrame) // for the peer's credit message
+	s.c.tcp.meter.count(-perFrame) // allows for the peer's credit message
 	if err == nil {
 		s.p.frame = nil
 	}
@@ -333,7 +335,8 @@ func (s *session) end(cause error) {
 	s.c.tcp.Close()
 }
 
-// noteCause records why the session ends: the first reason, or the first deliberate decision of either end.
+// noteCause records why the session ends. The first reason counts, but a deliberate decision of either end replaces a
+// reason that is only a consequence.
 func (s *session) noteCause(err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()

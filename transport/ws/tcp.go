@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// traffic counts bytes as TCP carries them, after TLS and including handshakes.
+// traffic counts bytes as TCP carries them: encrypted, and including TLS handshakes.
 type traffic struct{ sent, received atomic.Int64 }
 
-// tcpConn is the connection below TLS. It counts bytes, and ends when nothing moves for too long.
+// tcpConn is the connection below TLS. It counts bytes, and fails when no byte moves for too long.
 type tcpConn struct {
 	net.Conn
-	idle    atomic.Int64 // a time.Duration; 0 until keepAlive
+	idle    atomic.Int64 // idle timeout, a time.Duration; 0 before keepAlive is called
 	traffic *traffic
 	unknown bool   // the other end dialed and has not proved a pinned key yet
-	meter   *meter // of the peer; nil until TLS has proved its key
+	meter   *meter // the peer's meter; nil until TLS has proved the peer's key
 }
 
 // unknownLimit is the maximum number of bytes read from an unknown caller. A handshake takes about 2 KiB; TLS alone
@@ -30,14 +30,15 @@ const unknownLimit = 16 << 10
 
 func newTCP(raw net.Conn) *tcpConn { return &tcpConn{Conn: raw, traffic: new(traffic)} }
 
-// countFor counts earlier and later bytes for a known peer. Nothing else may use the connection during the call.
+// countFor adds the bytes counted so far to t, the traffic of a known peer, and counts later bytes there. Nothing else
+// may use the connection during the call.
 func (c *tcpConn) countFor(t *traffic) {
 	t.sent.Add(c.traffic.sent.Load())
 	t.received.Add(c.traffic.received.Load())
 	c.traffic, c.unknown = t, false
 }
 
-// keepAlive replaces the deadline by a timeout of d for each byte read and for room to write one.
+// keepAlive replaces the deadline of the handshake by an idle timeout: within d, a byte must arrive or be written.
 func (c *tcpConn) keepAlive(d time.Duration) {
 	c.idle.Store(int64(d))
 	c.SetDeadline(time.Now().Add(d))
@@ -62,7 +63,7 @@ func (c *tcpConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write may take longer than one deadline on a slow link, as long as some bytes move.
+// Write extends its deadline as long as some bytes move, because a slow link may take longer than one idle timeout.
 func (c *tcpConn) Write(p []byte) (int, error) {
 	for total := 0; ; {
 		d := c.idle.Load()
@@ -78,26 +79,29 @@ func (c *tcpConn) Write(p []byte) (int, error) {
 	}
 }
 
-// What a peer may send in addition to its frames. Its own keepalives are two bytes a second.
+// The limits of what a peer may send in addition to its frames. The keepalives of a correct peer take two bytes a
+// second.
 const (
 	uselessRate  = 1000      // bytes a second
-	uselessLimit = 256 << 10 // burst in bytes; more than can be in transit before it counts as part of a frame
-	perFrame     = 256       // for each frame: its headers, and a credit message
-	perGreeting  = 4 << 10   // for each connection: its request, and TLS messages
+	uselessLimit = 256 << 10 // burst in bytes, more than a peer can send of a frame before the frame's allowance counts
+	perFrame     = 256       // allowance for each frame: its headers, and a credit message
+	perGreeting  = 4 << 10   // allowance for each connection: its request, and TLS messages
 )
 
 var errUseless = refusal{fmt.Errorf("more than %d bytes outside of frames", uselessLimit)}
 
-// meter counts what a peer sends on all of its connections in addition to frames: the websocket library answers pings
-// and skips empty fragments as fast as they arrive, and TLS empty records and key updates.
+// meter counts what a peer sends in addition to frames, on all of its connections. Without a limit a peer could keep
+// this end busy: the websocket library answers pings and skips empty fragments as fast as they arrive, and TLS does so
+// with empty records and key updates.
 type meter struct {
 	mu   sync.Mutex
-	free time.Duration // since began: when the whole count has decayed
+	free time.Duration // time, since began, at which the count will have decayed to 0
 }
 
 var began = time.Now()
 
-// count adds bytes, or subtracts them as part of a frame. It fails if there are too many. A nil meter counts nothing.
+// count adds bytes that were received. A negative number takes back bytes that belong to a frame. count fails if the
+// total exceeds uselessLimit. A nil meter counts nothing.
 func (m *meter) count(bytes int) error {
 	if m == nil {
 		return nil
@@ -113,18 +117,18 @@ func (m *meter) count(bytes int) error {
 	return nil
 }
 
-// coalescer is a connection above TLS that collects writes while it is held, and passes them on in blocks of a chunk,
-// which are full TLS records: the websocket library writes 4 KiB at a time. Control frames, which the library writes from
-// any goroutine, pass through in order. After an error every write fails with it.
+// coalescer is a connection above TLS. While it is held, it collects writes and passes them on in blocks of a chunk,
+// which are full TLS records; the websocket library writes only 4 KiB at a time. Control frames, which the library
+// writes from any goroutine, stay in order with other writes. After an error, every write fails with that error.
 type coalescer struct {
 	net.Conn
 
-	mu  sync.Mutex    // guards the rest; held during a write
-	buf *bufio.Writer // nil unless collecting: an idle connection keeps no buffer
-	err error         // of an earlier write
+	mu  sync.Mutex    // guards the fields below; held during a write
+	buf *bufio.Writer // nil unless held, so that an idle connection keeps no buffer
+	err error         // error of an earlier write
 }
 
-// blocks holds buffers for coalescers.
+// blocks is a pool of buffers for coalescers that are held.
 var blocks = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, chunk) }}
 
 func (c *coalescer) hold() {
@@ -134,7 +138,7 @@ func (c *coalescer) hold() {
 	c.buf.Reset(c.Conn)
 }
 
-// release writes the rest and stops collecting.
+// release writes what was collected, and stops collecting.
 func (c *coalescer) release() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,21 +12,22 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// A pre-authentication token is among the protocols that a caller offers in its first TLS message (RFC 7301): a nonce,
-// and its HMAC under a secret that only the two ends know, X25519 of their Ed25519 keys. It shows before the expensive
-// part of the handshake that the caller holds a pinned key, and reserves a place; TLS still proves the key. A caller
-// without a token is a stranger until then.
+// A caller sends a pre-authentication token as one of the protocols that it offers in its first TLS message (RFC 7301).
+// A token is a nonce and its HMAC under a secret that only the two ends know, X25519 of their Ed25519 keys. It shows,
+// before the expensive part of the handshake, that the caller holds a pinned key, and so reserves one of the peer's
+// places; TLS still proves the key. A caller without a token counts as a stranger until TLS has proved its key.
 const (
 	tokenPrefix = "spade-edge.1/"
 	nonceLen    = 8
-	tokenLen    = nonceLen + 16 // before base64
-	maxTokens   = 4             // checked in one handshake; a peer has one or two keys
+	tokenLen    = nonceLen + 16 // length in bytes before base64
+	maxTokens   = 4             // tokens checked in one handshake; a peer sends one or two
 )
 
-// seenTokens is the number of tokens remembered. Each is accepted once, so an intercepted token is useless.
+// seenTokens is how many accepted tokens an end remembers. It accepts each token once, so an intercepted token is
+// useless.
 const seenTokens = 1024
 
-// tokenSecret returns the shared secret of two keys; nil if the other key is unsuitable.
+// tokenSecret returns the secret that the owners of the two keys share, or nil if the key other is unsuitable.
 func tokenSecret(own ed25519.PrivateKey, other ed25519.PublicKey) []byte {
 	private, err := endpoint.ExchangePrivate(own)
 	if err != nil {
@@ -43,7 +44,8 @@ func tokenSecret(own ed25519.PrivateKey, other ed25519.PublicKey) []byte {
 	return secret
 }
 
-// tokenOf returns a token: the nonce and its HMAC. The HMAC covers both ends' keys, so the token cannot be reflected.
+// tokenOf returns a token for a caller with the key from: nonce and its HMAC. The HMAC covers the keys of both ends in
+// order, so the other end cannot use the token as its own.
 func tokenOf(secret, nonce []byte, from, to ed25519.PublicKey) []byte {
 	mac := hmac.New(sha256.New, secret)
 	for _, part := range [][]byte{[]byte("spade-edge token"), from, to, nonce} {
@@ -52,8 +54,8 @@ func tokenOf(secret, nonce []byte, from, to ed25519.PublicKey) []byte {
 	return mac.Sum(slices.Clone(nonce))[:tokenLen]
 }
 
-// tokens returns the protocols to offer when dialing a peer. A TLS-terminating proxy knows one of them, so it proceeds
-// to the point where its key is reported.
+// tokens returns the protocols to offer when dialing a peer: tokens, and a common protocol. A proxy that terminates TLS
+// knows the common one, so its handshake proceeds to the point where this end sees, and reports, its key.
 func (t *Transport) tokens(p *peer) []string {
 	all := []string{"http/1.1"}
 	c := p.config.Load()
@@ -68,7 +70,7 @@ func (t *Transport) tokens(p *peer) []string {
 	return all
 }
 
-// tokenOwner returns the peer that made one of the tokens among the protocols offered; nil if there is none.
+// tokenOwner returns the peer that made one of the tokens among the offered protocols, or nil if no token is valid.
 func (t *Transport) tokenOwner(offered []string) *peer {
 	var looked int
 	for _, text := range offered {

@@ -19,11 +19,11 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
 )
 
-// Transport is a node's end of its connections. It implements [transport.Transport].
+// Transport is a node's part of its connections to all peers. It implements [transport.Transport].
 //
-// A frame is sent without a copy and is received into the memory that Recv returns. On 64-bit machines an idle
-// connection costs each end about 40 KB, 80 KB once a frame of more than a TLS record has arrived, and up to 128 KiB
-// more while a message is written. TLS and websockets add 0.2 % to a frame of 40 KB.
+// A frame is sent without a copy, and is received into the memory that Recv returns. On 64-bit machines an idle
+// connection costs each end about 40 KB, or 80 KB after a frame longer than a TLS record has arrived, and up to 128 KiB
+// more while a message is written. TLS and websockets add 0.2 % to the length of a frame of 40 KB.
 type Transport struct {
 	cfg    Config // including defaults
 	public ed25519.PublicKey
@@ -50,8 +50,8 @@ var (
 	_ transport.Notifier  = (*Transport)(nil)
 )
 
-// New checks the whole configuration, reports all errors together, listens, and starts to connect. It copies the slices
-// in cfg.
+// New checks the whole configuration and reports all errors together. It then listens, and connects in the background.
+// New copies the slices in cfg.
 func New(cfg Config) (*Transport, error) {
 	t, err := build(cfg)
 	if err != nil {
@@ -118,7 +118,7 @@ func build(cfg Config) (*Transport, error) {
 	return t, nil
 }
 
-// Addr returns the listen address, "wss://host:port/"; it is empty if the transport does not listen.
+// Addr returns the address on which the transport listens, "wss://host:port/", or "" if it does not listen.
 func (t *Transport) Addr() string {
 	if t.listener == nil {
 		return ""
@@ -129,14 +129,14 @@ func (t *Transport) Addr() string {
 // Opened implements [transport.Notifier].
 func (t *Transport) Opened() <-chan string { return t.opened }
 
-// Update replaces the keys and addresses of all peers, in any order. The peers must be those given to [New], each once.
-// If there are errors, Update reports them together and changes nothing. It copies the slices.
+// Update replaces the keys and addresses of all peers. peers must be those given to [New], each once, in any order. If
+// there are errors, Update reports them together and changes nothing. It copies the slices.
 //
-// From then on no frame is read from, or written to, a connection whose key is not among those given: an open
-// connection is closed at once, and one that is being opened is refused. Recv still returns frames that had arrived
-// completely. A connection that this end dialed is also closed if its address is not among those given, and one that it
-// accepted if an address of the peer was replaced. All others stay open; where there is none, the new addresses are
-// tried at once.
+// Afterwards no frame is read from, or written to, a connection whose key is not among the new ones: an open connection
+// is closed at once, and one that is being opened is refused. Recv still returns frames that had arrived completely. A
+// connection that this end dialed is also closed if its address is not among the new ones. A connection that this end
+// accepted is also closed if an address of the peer was replaced. All others stay open. For a peer without a
+// connection, the new addresses are tried at once.
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
 	checkPeers(&faults, t.cfg.Name, t.public, peers)
@@ -165,8 +165,9 @@ func (t *Transport) Update(peers []Peer) error {
 	return nil
 }
 
-// Send implements [transport.Transport]. A nil error means that a connected peer had room for the frame when its turn
-// came. If the connection then breaks, the frame is sent once more on the next one, and lost if that breaks as well.
+// Send implements [transport.Transport]. A nil error means that there was a connection on which the peer had room for
+// the frame. If this connection breaks before the frame is sent, the frame is sent again on the next one. If that one
+// breaks as well, the frame is lost.
 func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	p := t.peers[to]
 	switch {
@@ -202,13 +203,13 @@ func (t *Transport) Recv(ctx context.Context) (from string, frame []byte, err er
 // MaxFrame implements [transport.Transport].
 func (t *Transport) MaxFrame() int { return t.cfg.MaxFrame }
 
-// Close implements [transport.Transport]. It allows connections two seconds to deliver frames that were sent.
+// Close implements [transport.Transport]. Connections have two seconds to deliver frames for which Send has returned.
 func (t *Transport) Close() error {
 	t.cancel()
 	if t.listener != nil {
 		t.listener.Close()
 	}
-	// A session in the middle of a frame can end in order only after the frame.
+	// A session that is sending a frame can only end in order after that frame, so end it after linger.
 	timer := time.AfterFunc(t.cfg.timing.linger, func() {
 		for _, p := range t.sorted {
 			if s := p.current(); s != nil {

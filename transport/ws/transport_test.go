@@ -31,7 +31,7 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// Both ends simultaneously send more than the sockets between them can hold.
+// Both ends send at the same time, each more bytes than the sockets between them can hold.
 func TestBigFrame(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	big := make([]byte, 8<<20)
@@ -126,7 +126,7 @@ func TestSendErrors(t *testing.T) {
 	}
 }
 
-// A receiver that does not take its frames delays only its own senders, and its connection stays open.
+// If a receiver does not call Recv, only the members that send to it wait, and its connections stay open.
 func TestBackPressureIsPerPeer(t *testing.T) {
 	slow := start(t, "b", nil, peerOf("a"))
 	c := start(t, "c", nil, peerOf("a"))
@@ -151,7 +151,7 @@ func TestBackPressureIsPerPeer(t *testing.T) {
 		c.send(t, "a", nil)
 		a.expect(t, "c", nil)
 	}
-	// The slow receiver still reads credits: otherwise it could not send this much.
+	// This works only if the slow receiver still reads credits: without them it could not send so many frames.
 	for i := range 5 * window {
 		slow.send(t, "a", fmt.Append(nil, i))
 		a.expect(t, "b", fmt.Append(nil, i))
@@ -228,7 +228,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 	}
 }
 
-// Frames that Send accepted are still delivered when Close follows at once.
+// Frames for which Send has returned are delivered even if Close follows at once.
 func TestCloseDelivers(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	last := bytes.Repeat([]byte("last"), 1<<19)

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// BenchmarkTrip sends a frame of d float32 to a peer and waits for its return, alternating between this package and
+// BenchmarkTrip sends a frame of d float32 to a peer and waits for its return. It alternates between this package and
 // bare TLS 1.3, so that other load on the machine affects both equally. It reports the duration of a round trip with
-// this package, and the speed as a fraction of TLS's, by wall clock and, where available, by processor time.
+// this package, and the speed as a fraction of the speed of TLS, by wall clock and, where available, by processor time.
 //
 //	go test -run xxx -bench Trip -benchtime 1s -count 5 ./transport/ws
 func BenchmarkTrip(b *testing.B) {
@@ -21,7 +21,7 @@ func BenchmarkTrip(b *testing.B) {
 		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
 			ways := []func(){wsTrip(b, 4*d), tlsTrip(b, 4*d)}
 			var clock, cpu [2]time.Duration
-			turn := max(1, 100_000/d/50) // enough round trips that reading the clock does not matter
+			turn := max(1, 100_000/d/50) // round trips between two readings of the clock, whose cost is then negligible
 			for b.Loop() {
 				for i, trip := range ways {
 					began, spent := time.Now(), time.Duration(0)
@@ -47,7 +47,7 @@ func BenchmarkTrip(b *testing.B) {
 	}
 }
 
-// wsTrip returns a round trip of size bytes between two nodes of this package.
+// wsTrip returns a function that makes one round trip with a frame of size bytes between two nodes of this package.
 func wsTrip(b *testing.B, size int) func() {
 	node := func(name, peer string) *Transport {
 		t, err := New(Config{Name: name, Key: keyOf(name), Listen: "127.0.0.1:0", MaxFrame: size,
@@ -70,7 +70,7 @@ func wsTrip(b *testing.B, size int) func() {
 			if err != nil || far.Send(ctx, "a", frame) != nil {
 				return
 			}
-			// A sent frame belongs to the transport until the next is taken, for which the near end waits.
+			// The transport owns the sent frame until the near end, which waits for it, has received it.
 		}
 	}()
 	out := make([]byte, size)
@@ -83,11 +83,11 @@ func wsTrip(b *testing.B, size int) func() {
 			b.Fatal(err)
 		}
 	}
-	trip() // once there is a connection
+	trip() // returns once there is a connection
 	return trip
 }
 
-// tlsTrip is wsTrip over a bare connection.
+// tlsTrip is like wsTrip, but over a bare TLS connection.
 func tlsTrip(b *testing.B, size int) func() {
 	near, far := tcpPair(b)
 	near = tls.Client(near, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13,

@@ -72,8 +72,8 @@ func TestUpdateErrors(t *testing.T) {
 	}
 }
 
-// An additional pin or address does not affect a connection, nor does another address of a peer that dialed; removing a
-// pin ends the connection, and the error states the reason.
+// A connection stays open if a pin or an address is added, or if a peer that dialed gets another address. Removing a
+// pin ends the connection that used it, and the error states the reason.
 func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.log.await(t, "INFO", "connected", "peer=b")
@@ -91,7 +91,8 @@ func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	b.log.await(t, "caller refused", "pinned for no peer")
 }
 
-// A peer moved to another address: the update replaces the connection to the old address, which is still open.
+// A peer has moved to another address. An update with that address replaces the connection to the old one, although it
+// is still open.
 func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old place"))
@@ -103,7 +104,7 @@ func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	moved.expect(t, "a", []byte("new place"))
 }
 
-// b changes its key and address while a sends to it: a first receives both keys, then only the new one.
+// b changes its key and address while a sends to it. a pins both keys first, and then only the new one.
 func TestRotation(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old"))
@@ -115,14 +116,14 @@ func TestRotation(t *testing.T) {
 	a.send(t, "b", []byte("new"))
 	next.expect(t, "a", []byte("new"))
 
-	// The holder of the old key is now a stranger, also at b's old address.
+	// The holder of the old key is now a stranger, even at b's old address.
 	impostor := start(t, "b", nil, peerOf("a"))
 	a.update(t, at(peerOf("b", "b2"), impostor.Addr()))
 	next.Close()
 	a.log.await(t, "no connection", "peer=b", "presents the key "+transport.FormatKey(publicOf("b"))+";")
 }
 
-// A caller has proved a key, and before its hello is complete the key is unpinned: no frame passes.
+// The key of a caller is unpinned after the caller has proved it and before its hello is complete. No frame passes.
 func TestUpdateBetweenHandshakeAndHello(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	r, err := dialRaw(t, b, "a")
@@ -137,8 +138,8 @@ func TestUpdateBetweenHandshakeAndHello(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", errUnpinned.Error())
 }
 
-// Frames flow in both directions while pins change: every received frame was sent, in order except for one that may
-// arrive twice, and afterwards everything flows again.
+// Frames flow in both directions while pins change. Every received frame was sent, and frames arrive in order, except
+// that one may arrive twice. When the changes stop, all frames arrive.
 func TestUpdateUnderLoad(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	ctx, cancel := context.WithCancel(patient(t))
@@ -179,14 +180,14 @@ func TestUpdateUnderLoad(t *testing.T) {
 		gone.Keys = peerOf("x", "nobody").Keys
 		n.update(t, gone)
 		n.update(t, peer)
-		b.log.await(t, "INFO", "connected") // at least one, so that there is something to end
+		b.log.await(t, "INFO", "connected") // wait for a connection, so that the update can end one
 	}
 	cancel()
 	wg.Wait()
 	if ended := a.log.count(errUnpinned.Error()) + b.log.count(errUnpinned.Error()); ended == 0 {
 		t.Error("no connection was ended")
 	}
-	for range 3 * window { // the rest of the load
+	for range 3 * window { // frames of the load that still wait for Recv
 		ctx, cancel := context.WithTimeout(t.Context(), patience/300)
 		_, _, err := b.Recv(ctx)
 		cancel()

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// farConn is a connection to a distant node: the second write of this end is delayed by a round trip.
+// farConn is a connection to a distant node: it delays this end's second write by a round trip.
 type farConn struct {
 	net.Conn
 	trip time.Duration
@@ -28,20 +28,20 @@ func (c *farConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wrongCallers is the environment variable with the parameters of the process of TestWrongKeyCallers.
+// wrongCallers is an environment variable with parameters for the process that runs TestWrongKeyCallers.
 const wrongCallers = "SPADE_TEST_WRONG_KEYS"
 
-// callers have a wrong key, or the right one and misbehave. They run in a separate process, so that the processor time
-// of this one is the node's.
+// callers have a wrong key, or have the right key and misbehave. They run in a separate process, so that the processor
+// time of the test's process is only the node's.
 type callers struct {
 	key   string
 	token bool          // they send a token of "c", a neighbor
 	ask   bool          // they request a page instead of a websocket
-	trip  time.Duration // round trip to the node
+	trip  time.Duration // round-trip time to the node
 }
 
-// TestWrongKeyCallers is not a test but the calling process, until its input ends. It prints how many calls it made,
-// and how many were answered.
+// TestWrongKeyCallers is not a test, but the program of the calling process. It runs until its input ends, and prints
+// how many calls it made and how many were answered.
 func TestWrongKeyCallers(t *testing.T) {
 	var address, key string
 	var rate int
@@ -64,9 +64,9 @@ func TestWrongKeyCallers(t *testing.T) {
 			return false
 		}
 		defer raw.Close()
-		raw.(*net.TCPConn).SetLinger(0) // otherwise the machine runs out of ports
+		raw.(*net.TCPConn).SetLinger(0) // reset on close, otherwise the machine runs out of ports
 		raw.SetDeadline(time.Now().Add(patience))
-		// The cheapest key exchange, because both cores are shared with the node.
+		// Use the cheapest key exchange, because these callers and the node share the processors.
 		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert},
 			CurvePreferences: []tls.CurveID{tls.X25519}}
 		if token {
@@ -86,7 +86,7 @@ func TestWrongKeyCallers(t *testing.T) {
 	var calls, answered atomic.Int64
 	var wg sync.WaitGroup
 	begin := time.Now()
-	for range rate/3 + 1 { // the number of simultaneous distant callers
+	for range rate/3 + 1 { // so many distant callers at a time keep up the rate
 		wg.Go(func() {
 			for !over.Load() {
 				n := time.Duration(calls.Add(1))
@@ -131,9 +131,9 @@ func (c callers) start(t *testing.T, to node, rate int) (stop func() (calls, ans
 	}
 }
 
-// Callers that complete the handshake with a wrong key, and a malicious neighbor that fails after a valid token, cost
-// little memory and time, and do not lock out another neighbor that is 100 ms away. A thousand a second of each kind,
-// for ten seconds, with a time limit of two seconds:
+// Callers that complete the handshake with a wrong key, and a malicious neighbor that misbehaves after a valid token,
+// cost little memory and time. They do not lock out another neighbor that is 100 ms away, which must connect within two
+// seconds. The following runs a thousand callers a second of each kind, for ten seconds:
 //
 //	SPADE_WRONG_KEYS=1000 go test -run WrongKeys -v ./transport/ws
 func TestWrongKeys(t *testing.T) {

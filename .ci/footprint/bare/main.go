@@ -1,5 +1,5 @@
-// Command bare is a small program that sends and receives CBOR over websockets with TLS, without a node. The
-// additional size of embedws is what this module costs an embedder that already has these libraries.
+// Command bare is a small program that sends and receives CBOR over websockets with TLS. It has no node. How much
+// larger embedws is than this program is what the module costs an embedder whose program already has these libraries.
 package main
 
 //lint:file-ignore SA1019 see transport/ws/conn.go
@@ -61,7 +61,7 @@ func run(ctx context.Context, listen, address string) error {
 	return errors.Join(err, conn.Close(websocket.StatusNormalClosure, ""), <-failed)
 }
 
-// accept prints the message from a connection.
+// accept prints the message that arrives on a connection.
 func accept(w http.ResponseWriter, r *http.Request) {
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {

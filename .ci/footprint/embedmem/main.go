@@ -1,4 +1,4 @@
-// Command embedmem is a small program with a node whose neighbor is in the same process.
+// Command embedmem is a small program with two nodes, which are neighbors, in one process.
 package main
 
 import (

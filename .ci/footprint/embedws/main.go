@@ -1,4 +1,5 @@
-// Command embedws is a small program with a node as on a device: websockets with TLS, and a state on disk.
+// Command embedws is a small program with a node as on a device: it uses websockets with TLS, and keeps its state on
+// disk.
 package main
 
 import (
@@ -19,7 +20,8 @@ func main() {
 	}
 }
 
-// run runs node "a" with neighbor "b" at an address. Its keys are constants: only the size of the program matters.
+// run runs the node "a", whose neighbor "b" is at address. Its keys are constants, because only the program's size
+// matters.
 func run(address, dir string) error {
 	fleet := &sdk.Fleet{
 		Run: "embed", Dim: 4, Members: []string{"a", "b"}, Edges: [][2]string{{"a", "b"}},

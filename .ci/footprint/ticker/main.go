@@ -1,4 +1,4 @@
-// Command ticker only wakes up ten times a second, to measure what that costs on this machine.
+// Command ticker does nothing but wake up ten times a second, to measure what that costs on this machine.
 package main
 
 import "time"

@@ -1,6 +1,6 @@
-// Command image packs a program as a container image with nothing else in it: one file for "docker load", "podman
-// load" or "skopeo copy docker-archive:", equivalent to the result of examples/fleet/Dockerfile. The same input gives
-// the same bytes.
+// Command image packs a program as a container image that has nothing else in it. The image is one file for "docker
+// load", "podman load" or "skopeo copy docker-archive:", equivalent to the result of examples/fleet/Dockerfile. The
+// same input gives the same bytes.
 //
 //	go run . -version v1.2.0 -commit 0123456789ab -date 1767225600 -arch arm -variant v6 -program FILE -out FILE
 package main
@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// user is the numeric user in a container: an image from scratch has no names.
+// user is the user id in a container. It is a number, because an image from scratch has no file with names.
 const user = 65532
 
 func main() {
@@ -74,7 +74,7 @@ func main() {
 	}
 }
 
-// pack returns the layer: the program, and a folder for the node, owned by user.
+// pack returns the layer of the image: the program, and a folder for the node that user owns.
 func pack(path string, at time.Time) (v1.Layer, error) {
 	program, err := os.ReadFile(path)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 )
 
-// A change to a fleet that is interrupted anywhere leaves complete files and the old fleet file. Repeating the command
-// gives the same files as without the interruption.
+// If a change to a fleet is interrupted at any moment, all files are complete and the fleet file is the old one.
+// Repeating the command then gives the same files as a change without an interruption.
 func TestFleetInterrupted(t *testing.T) {
 	t.Parallel()
 	from, line := plant(t)
@@ -91,7 +91,7 @@ func TestFleetInterrupted(t *testing.T) {
 	}
 }
 
-// A field is set in the text of a file, of which the rest stays as it is, and the lines that change are found.
+// Setting a field changes only that field in the text of a file, and LineChanges finds the lines that changed.
 func TestFileEdits(t *testing.T) {
 	t.Parallel()
 	const text = "{ \"a\": {\"state\": 1},\n\t\"state\" :  \"x\\u0041\" , \"z\": [1 ]\n}\n"

@@ -1,5 +1,5 @@
 // Package program implements the program spade-edge over any transport. A main package passes a [Program], which says
-// how its nodes connect: in spade-edge over websockets, in spade-edge-nats and spade-edge-mqtt through a broker.
+// how its nodes connect: spade-edge uses websockets, spade-edge-nats and spade-edge-mqtt use a broker.
 //
 // "spade-edge help" lists the commands and topics; "spade-edge help exit-codes" lists the exit codes. With -json, one
 // JSON object goes to standard output and everything else to standard error.
@@ -22,7 +22,7 @@ type Answer = cli.Answer
 // Websockets is the program spade-edge, whose nodes connect to each other.
 var Websockets = node.Websockets
 
-func init() { // help reads all commands
+func init() { // not an initializer, as help reads all commands
 	cli.Commands = []*cli.Command{
 		{Name: "demo", Short: "run eight nodes with real websockets on this machine", Run: lab.Demo},
 		{Name: "simulate", Short: "simulate a network of any size on your data", Run: lab.Simulate},

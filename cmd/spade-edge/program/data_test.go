@@ -18,7 +18,7 @@ import (
 // data is the folder of real data, outside the repository.
 const data = "../../../../shared/data"
 
-// needsData skips a test of many training runs if the data are missing, or in short mode.
+// needsData skips a test that trains on real data if the data is missing, or in short mode.
 func needsData(t *testing.T) {
 	t.Helper()
 	if testing.Short() || raceDetector {
@@ -29,8 +29,8 @@ func needsData(t *testing.T) {
 	}
 }
 
-// arithmetic skips a test without concurrency under the race detector, which has nothing to find there and takes ten
-// times as long.
+// arithmetic skips a test that has no concurrency when the race detector is on: there is no race to find, and the test
+// takes ten times as long.
 func arithmetic(t *testing.T) {
 	t.Helper()
 	if raceDetector {
@@ -38,8 +38,9 @@ func arithmetic(t *testing.T) {
 	}
 }
 
-// simulated is the mean accuracy of simulations with seeds 1 to n, each in a process of its own: the operating system
-// schedules it fairly beside tests that wait for something; Go's scheduler would not. check looks at each result.
+// simulated returns the mean accuracy of simulations with seeds 1 to n. Each runs in its own process, because the
+// operating system schedules a process fairly beside tests that wait for something, and Go's scheduler would not do so
+// within one process. check receives each result.
 func simulated(t *testing.T, n int, check func(r setup.Result), args ...string) (mean float64) {
 	t.Helper()
 	for seed := 1; seed <= n; seed++ {
@@ -51,7 +52,7 @@ func simulated(t *testing.T, n int, check func(r setup.Result), args ...string) 
 	return mean
 }
 
-// few is a number of seeds, five with SPADE_LONG. They are deterministic.
+// few returns the number of seeds to test: n, or five with SPADE_LONG. A simulation of one seed is deterministic.
 func few(n int) int {
 	if long {
 		return 5
@@ -62,9 +63,9 @@ func few(n int) int {
 var alzheimers = []string{"simulate", "-data", "csv:" + data + "/alzheimers/alzheimers_disease_data.csv", "-label", "Diagnosis",
 	"-drop", "PatientID,DoctorInCharge", "-onehot", "Ethnicity,EducationLevel"}
 
-// Accuracy on real data with the program's own settings, as the mean over seeds. It was 98.9 to 99.0 % on MNIST, 98.1 %
-// with noise, and 84.3 % on Alzheimer's when this was written. With privacy for each record, runs on Fashion-MNIST
-// test on 176 images and differ by two points, so there are ten.
+// Accuracy on real data with the program's own settings, as the mean over seeds. When this was written it was 98.9 to
+// 99.0 % on MNIST, 98.1 % with noise, and 84.3 % on Alzheimer's. The runs on Fashion-MNIST with privacy for each record
+// have only 176 test images and differ by two points, so there are ten of them.
 func TestAccuracyOnRealData(t *testing.T) {
 	t.Parallel()
 	needsData(t)
@@ -112,9 +113,9 @@ func TestAccuracyOnRealData(t *testing.T) {
 	}
 }
 
-// Centered queries tolerate steps at which the variance of the paper's estimator dominates. With mini-batches of 8 and
-// steps far above the program's own, they are at least five points better, as the mean over five seeds. At the
-// program's steps both are within a point of each other and of full batches.
+// The centered estimator tolerates steps so large that the variance of the paper's estimator dominates. With
+// mini-batches of 8 and steps far above the program's own, it is at least five points better than the paper's, as the
+// mean over five seeds. At the program's steps, both estimators are within a point of each other and of full batches.
 func TestCenteredBearsLargerSteps(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
@@ -182,8 +183,9 @@ func tidied(text string) string {
 	return strings.Replace(strings.Join(lines, "\n"), "num\n", "ill\n", 1) + "\n"
 }
 
-// The perceptron learns XOR of the signs of two columns, which no linear model can, in the same network with as many
-// queries: 93 to 97 % against chance, over seeds 1 to 3, when this was written.
+// The perceptron learns the XOR of the signs of two columns, which no linear model can learn, in the same network and
+// with the same number of queries. When this was written its accuracy was 93 to 97 % over seeds 1 to 3, against 50 % by
+// chance.
 func TestPerceptronLearnsXOR(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)

@@ -10,17 +10,17 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
-// falseClaim returns the model that a malicious member claims to have released. It neither keeps nor changes its
-// argument, and is deterministic. To attack with false data, use another oracle instead.
+// falseClaim returns the model that a malicious member claims to have released. It is deterministic, and neither keeps
+// nor changes its argument. An attack with false data needs no falseClaim, but another oracle.
 type falseClaim func(v attackView) []float32
 
-// attackView is what malicious members know: everything.
+// attackView is the information of a malicious member. Attackers are assumed to know the state of every honest member.
 type attackView struct {
-	Round, From, To int // the release, the malicious member, and the receiver
+	Round, From, To int // number of the release, the malicious member, and the receiver
 	Start           []float32
-	Own             []float32   // the member's release if it followed the method
+	Own             []float32   // what the malicious member would release if it followed the method
 	Honest          [][]float32 // this round's releases of all honest members
-	Victims         []*victim   // the states of these members, in the same order
+	Victims         []*victim   // the states of the honest members, in the order of Honest
 }
 
 // victim is the state of an honest member after its release.
@@ -42,7 +42,7 @@ func (v attackView) mean() []float32 {
 	return x
 }
 
-// mirrored returns start - share*(x - start).
+// mirrored returns start - share*(x - start), with the fleet's start.
 func (v attackView) mirrored(x []float32, share float64) []float32 {
 	y := make([]float32, len(x))
 	for c := range y {
@@ -51,10 +51,10 @@ func (v attackView) mirrored(x []float32, share float64) []float32 {
 	return y
 }
 
-// drag always claims the same point.
+// drag returns an attack that claims the same point in every round.
 func drag(point []float32) falseClaim { return func(attackView) []float32 { return point } }
 
-// tow claims a point at a fixed distance from the mean of the honest members, and so always moves ahead of them.
+// tow returns an attack that claims the mean of the honest releases plus offset, and so always stays ahead of them.
 func tow(offset []float32) falseClaim {
 	return func(v attackView) []float32 {
 		x := v.mean()
@@ -65,17 +65,18 @@ func tow(offset []float32) falseClaim {
 	}
 }
 
-// signFlip claims its own model, reflected at the start.
+// signFlip returns an attack that claims the member's own model, reflected at the fleet's start.
 func signFlip() falseClaim { return func(v attackView) []float32 { return v.mirrored(v.Own, 1) } }
 
-// innerProduct claims start - share*(mean - start), with the mean of the honest members: inner-product manipulation
-// (Xie, Koyejo and Gupta, "Fall of empires", UAI 2019).
+// innerProduct returns an attack that claims start - share*(mean - start), where mean is that of the honest releases:
+// inner-product manipulation (Xie, Koyejo and Gupta, "Fall of empires", UAI 2019).
 func innerProduct(share float64) falseClaim {
 	return func(v attackView) []float32 { return v.mirrored(v.mean(), share) }
 }
 
-// littleIsEnough claims the mean of the honest members, moved towards the start by so many of their standard
-// deviations in each coordinate (Baruch, Baruch and Goldberg, "A little is enough", NeurIPS 2019).
+// littleIsEnough returns an attack that claims the mean of the honest releases, moved towards the fleet's start in each
+// coordinate by deviations times the releases' standard deviation there (Baruch, Baruch and Goldberg, "A little is
+// enough", NeurIPS 2019).
 func littleIsEnough(deviations float64) falseClaim {
 	return func(v attackView) []float32 {
 		x := v.mean()
@@ -92,7 +93,7 @@ func littleIsEnough(deviations float64) falseClaim {
 	}
 }
 
-// equivocate sends the claim even to neighbors with even numbers and odd to the others.
+// equivocate sends the claim of even to neighbors with even numbers and the claim of odd to neighbors with odd numbers.
 func equivocate(even, odd falseClaim) falseClaim {
 	return func(v attackView) []float32 {
 		if v.To%2 == 0 {
@@ -107,22 +108,23 @@ type adversary struct {
 	clients []sim.Client
 	bad     map[int]bool
 	mu      sync.Mutex
-	models  map[int][]float32 // by member, of its last release
+	models  map[int][]float32 // last release of each member
 	victims map[int]*victim
-	links   map[[2]int]*falsehood // by from and to
+	links   map[[2]int]*falsehood // by malicious member and receiver
 }
 
-// falsehood is the state of the attack on one edge: what the malicious member sent to the neighbor, and received from
-// it.
+// falsehood is the state of the attack on one edge: what the malicious member sent to the neighbor, and what the
+// neighbor sent to it.
 type falsehood struct {
 	z    []float32    // z_ij
 	in   [2][]float32 // m_ji, by round mod 2
-	at   []int32      // the last point on the grid
+	at   []int32      // the last point that the member claimed, on the grid
 	told [2]admm.Message
 }
 
-// corrupt makes the members bad of a simulation send an attack's claims instead of releases, while their machines
-// continue. It sets OnRelease and Forge of network, which simulates clients.
+// corrupt makes the members bad of a simulation send the claims of attack in place of their releases. Their machines
+// keep running the method, so that the attack knows their honest releases. network simulates clients; corrupt sets its
+// OnRelease and Forge.
 func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...int) error {
 	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{}, victims: map[int]*victim{}, links: map[[2]int]*falsehood{}}
 	for _, b := range bad {
@@ -145,7 +147,7 @@ func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...i
 	return nil
 }
 
-// link returns the state between a malicious member and a neighbor.
+// link returns the state of the attack on the edge between a malicious member and a neighbor.
 func (a *adversary) link(from, to int) *falsehood {
 	l := a.links[[2]int{from, to}]
 	if l == nil {

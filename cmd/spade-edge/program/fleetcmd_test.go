@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// plant makes a trial of three members. It returns its folder and the keygen line of a fourth.
+// plant makes a trial of three members with init. It returns the folder, and the line that keygen prints for a fourth.
 func plant(t *testing.T, more ...string) (dir, line string) {
 	t.Helper()
 	top := t.TempDir()
@@ -51,7 +51,7 @@ func contents(t *testing.T, dir string) string {
 	return all
 }
 
-// The next run stays within its budget, with local or pairwise noise, and keeps the rest of the method.
+// The next run stays within its budget, with local and with pairwise noise. Other settings of the method do not change.
 func TestFleetNextAffords(t *testing.T) {
 	t.Parallel()
 	for _, more := range [][]string{{"-graph", "ring"}, {"-graph", "complete", "-colluders", "1", "-limit-all", "60"}} {

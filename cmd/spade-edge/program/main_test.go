@@ -21,14 +21,14 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	return node.Websockets.Run(ctx, args, out, log)
 }
 
-// call runs the program. It returns the exit code and both outputs.
+// call runs the program in this process. It returns the exit code, standard output and standard error.
 func call(args ...string) (code int, out, log string) {
 	var o, l bytes.Buffer
 	code = run(context.Background(), toy(args), &o, &l)
 	return code, o.String(), l.String()
 }
 
-// toy makes a run start regardless of its forecast, because fleets of tests are small and their runs short.
+// toy adds the flag that starts a run despite a bad forecast, because fleets of tests are small and their runs short.
 func toy(args []string) []string {
 	if len(args) < 2 || args[0] != "run" {
 		return args
@@ -36,14 +36,14 @@ func toy(args []string) []string {
 	return slices.Insert(slices.Clone(args), 1, "-anyway")
 }
 
-// outcome runs a command with -json and returns the result. A nonzero exit code fails the test.
+// outcome runs a command with -json and returns its decoded result. A nonzero exit code fails the test.
 func outcome(t *testing.T, args ...string) (r setup.Result) {
 	t.Helper()
 	into(t, &r, cli.ExitDone, args...)
 	return r
 }
 
-// small is a simulation that takes a fraction of a second.
+// small is the command line of a simulation that takes a fraction of a second.
 var small = []string{"simulate", "-nodes", "6", "-rounds", "10", "-cooldown", "3", "-graph", "grid:2x3", "-partition", "dirichlet:0.5"}
 
 func with(args []string, more ...string) []string {
@@ -55,7 +55,7 @@ func said(args ...string) (code int, text string) {
 	return code, out + log
 }
 
-// Counts are exact. The same flags give the same transcript; another seed, or noise, gives another.
+// The counts of a simulation are exact. The same flags give the same transcript; another seed or noise changes it.
 func TestSimulateCounts(t *testing.T) {
 	t.Parallel()
 	r := outcome(t, with(small, "-batch", "8", "-tau", "3", "-non-private", "-estimator", "paper")...)
@@ -64,8 +64,8 @@ func TestSimulateCounts(t *testing.T) {
 		!r.Simulated || !r.NonPrivate || r.Privacy != nil {
 		t.Errorf("result %+v, want %d numbers sent, and sum K*(m_i + tau*b_i) = %d queries", r, 2*edges*d*(k+c), k*(m+6*3*8))
 	}
-	// Every message carries a signed release of 196 bytes; over every edge goes, both ways, a completion message with
-	// as much and 64 bytes more.
+	// Every message carries a signed release of 196 bytes. A completion message, which crosses every edge in both
+	// directions, carries 64 bytes more.
 	if signs := int64(2 * edges * (196*(k+c+1) + 64)); r.BytesSent < 4*r.ScalarsSent+signs || r.BytesSent > 12*r.ScalarsSent+signs {
 		t.Errorf("%d bytes for %d numbers of four and %d of signatures", r.BytesSent, r.ScalarsSent, signs)
 	}
@@ -87,7 +87,8 @@ func TestSimulateCounts(t *testing.T) {
 	}
 }
 
-// A seeded table takes less memory and gives the same bits, for both estimators and both distributions of directions.
+// A seeded table takes less memory than a dense one and gives the same bits, for both estimators and both distributions
+// of directions.
 func TestSeededTable(t *testing.T) {
 	t.Parallel()
 	for _, flags := range []string{"paper -directions rademacher", "centered -directions rademacher", "paper -directions walsh", "centered -directions walsh"} {
@@ -109,9 +110,9 @@ func TestDemoMatchesSimulation(t *testing.T) {
 	}
 }
 
-// The demo with defaults is private for each patient, far better than training alone, and about as good as one node
-// with all data. The noise is random: 89.2 % with a deviation of 0.3, and 89.2 % pooled. Releases of several runs
-// (four with SPADE_LONG) differ.
+// With defaults, the demo is private for each patient, far better than training alone, and about as good as one node
+// with all data. Its noise is random: the accuracy was 89.2 % with a standard deviation of 0.3, against 89.2 % for the
+// one node. The releases of several runs (four with SPADE_LONG) differ.
 func TestDemoDefault(t *testing.T) {
 	t.Parallel()
 	runs := 1
@@ -134,7 +135,8 @@ func TestDemoDefault(t *testing.T) {
 	}
 }
 
-// Cool-down and average both bring a client's model closer to the network's, at no privacy cost.
+// The cool-down reduces the disagreement between the clients' models, and the average of the releases is at least as
+// accurate as the last one. Neither costs privacy.
 func TestCooldownAndAverage(t *testing.T) {
 	base := []string{"simulate", "-nodes", "20", "-graph", "er:0.3", "-rounds", "30", "-average"}
 	short, long := outcome(t, with(base, "-cooldown", "0")...), outcome(t, base...)
@@ -155,7 +157,8 @@ func TestCooldownAndAverage(t *testing.T) {
 	}
 }
 
-// -sigma and -epsilon invert each other, and the accountings differ as they should.
+// The sigma that follows from -epsilon gives this epsilon if it is passed as -sigma. The accountings give different
+// sigmas.
 func TestPrivacyFlags(t *testing.T) {
 	gdp := outcome(t, with(small, "-epsilon", "4", "-clip", "0.5")...)
 	back := outcome(t, with(small, "-sigma", jsonNumber(gdp.Privacy.Sigma), "-clip", "0.5")...)
@@ -202,7 +205,7 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// stopper ends a context at the first word of a round that is written to it.
+// stopper calls stop when a write contains the word "round".
 type stopper struct {
 	bytes.Buffer
 	stop func()

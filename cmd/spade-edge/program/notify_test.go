@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
-// A node tells its service manager that it is ready, what it does, that it is alive, and that it ends.
+// A node tells its service manager when it is ready, what it is doing, that it is alive, and when it ends.
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
@@ -47,7 +47,7 @@ func newServiceManager(t *testing.T) serviceManager {
 	return serviceManager{c}
 }
 
-// await reads until a message contains word. It returns all messages before it.
+// await reads messages until one contains word. It returns the messages before that one.
 func (m serviceManager) await(t *testing.T, word string) (before []string) {
 	t.Helper()
 	b := make([]byte, 4096)

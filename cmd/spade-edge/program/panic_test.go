@@ -22,7 +22,8 @@ var panicking = &cli.Command{Name: "panic", Run: func(context.Context, *cli.Cmdl
 	select {}
 }}
 
-// A panic ends the process with a signal, not with an exit code that keeps a service manager from restarting it.
+// A panic ends the process with a signal. After an exit code that stands for a permanent error, a service manager would
+// not restart the process.
 func TestPanicHasItsOwnEnd(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no signals")
@@ -40,8 +41,8 @@ func TestPanicHasItsOwnEnd(t *testing.T) {
 	p.log.await(t, "panic: for a test")
 }
 
-// The unit file restarts a process that ran out of memory: its exit code is none of those that the unit file lists,
-// which are for invalid files and permanent errors.
+// The unit file restarts a process that ran out of memory: its exit code is not among those for which the unit file
+// prevents a restart. These are for invalid files and permanent errors.
 func TestMemoryRunsOut(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no ulimit -v")

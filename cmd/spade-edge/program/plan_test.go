@@ -19,9 +19,9 @@ func planned(t *testing.T, args ...string) (r setup.Report) {
 	return r
 }
 
-// A simulation with the same flags does what plan predicts: the chosen parameters are the same, the counts are exact,
-// and the bytes are right within 5 %. Long vectors that learn next to nothing are at first sums of grid points during the
-// cool-down, and compress better than noise: there the plan is up to a tenth too high.
+// A simulation with the same flags does what plan predicts: it chooses the same parameters, its counts are equal, and
+// its bytes differ by at most 5 %. An exception are long vectors that hardly learn: early in the cool-down they are
+// sums of few grid points and compress better than noise, so the plan is up to a tenth too high.
 func TestPlanIsWhatHappens(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
@@ -65,7 +65,8 @@ func TestPlanIsWhatHappens(t *testing.T) {
 	}
 }
 
-// A plan fits its query budget, and one round more would not. On the schedule of the paper, mu and eta fall with the steps.
+// A plan fits its query budget, and one more round would not. On the schedule of the paper, mu and eta decrease as the
+// number of steps grows.
 func TestPlanBudgets(t *testing.T) {
 	t.Parallel()
 	for _, tau := range []string{"", "5", "5 -estimator paper"} {
@@ -84,14 +85,14 @@ func TestPlanBudgets(t *testing.T) {
 			t.Errorf("tau %d with %d rounds, want about the square", p.Tau, p.Rounds)
 		}
 	}
-	// mu falls as T^(-1/6), eta as T^(-1/2): by 2 and by 8 from 1000 to 64000 steps.
+	// mu falls as T^(-1/6) and eta as T^(-1/2). From 1000 to 64000 steps, mu falls by a factor of 2 and eta by 8.
 	few, many := planned(t, "-steps", "1000"), planned(t, "-steps", "64000")
 	if math.Abs(few.Mu/many.Mu-2) > 0.02 || math.Abs(few.Eta/many.Eta-8) > 0.08 || math.Abs(float64(few.Tau)*few.Beta*few.Eta*few.Mu/few.RoundGain-1) > 1e-9 {
 		t.Errorf("few %+v, many %+v", few, many)
 	}
 }
 
-// The predicted remainder after the cool-down matches a real run's models.
+// The disagreement that plan predicts after the cool-down matches that of the models of a real run.
 func TestPlanCooldown(t *testing.T) {
 	t.Parallel()
 	args := []string{"-nodes", "30", "-graph", "er:0.3", "-rounds", "30", "-seed", "2"}
@@ -113,8 +114,8 @@ func TestPlanCooldown(t *testing.T) {
 	}
 }
 
-// The bytes of the busiest node match a manual calculation. Mantissas are incompressible: between three quarters and
-// all of four bytes per number.
+// The bytes of the busiest node match a manual calculation. Mantissas are incompressible, so a number takes between
+// three and four bytes.
 func TestPlanBytesOfBusiestNode(t *testing.T) {
 	p := planned(t, strings.Fields("-nodes 6 -graph star -dim 1000000 -non-private -rounds 10 -table seeded")...)
 	if share := float64(p.Frames.Learning) / 4e6; share < 0.75 || share > 1.001 || p.DegreeMax != 5 || p.BytesRound != 5*p.Frames.Learning ||

@@ -18,7 +18,7 @@ type process struct {
 	cmd  *exec.Cmd
 	out  bytes.Buffer
 	log  *console
-	over chan struct{} // closed at its end
+	over chan struct{} // closed when the process has ended
 }
 
 // start runs the program with args and kills it at the end of the test.
@@ -27,7 +27,7 @@ func start(t *testing.T, args ...string) *process {
 	return starting(t, nil, args...)
 }
 
-// starting is start with additions to the environment.
+// starting is like start, but adds env to the environment.
 func starting(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	self, err := os.Executable()
@@ -41,12 +41,12 @@ func starting(t *testing.T, env []string, args ...string) *process {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // the exit code suffices
+		_ = p.cmd.Wait() // the exit code, which wait checks, is enough
 		p.log.end()
 		close(p.over)
 	}()
 	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill() // an error if it has ended
+		_ = p.cmd.Process.Kill() // fails if the process has already ended
 		<-p.over
 	})
 	return p
@@ -64,14 +64,14 @@ func (p *process) wait(t *testing.T, code int) {
 	}
 }
 
-// outcome waits for the process and decodes its one JSON object.
+// outcome waits for the process and decodes the one JSON object that it printed.
 func (p *process) outcome(t *testing.T) (r node.RunResult) {
 	t.Helper()
 	p.read(t, &r)
 	return r
 }
 
-// read waits for the process and decodes its one JSON object into v.
+// read waits for the process and decodes the one JSON object that it printed into v.
 func (p *process) read(t *testing.T, v any) {
 	t.Helper()
 	p.wait(t, cli.ExitDone)
@@ -119,7 +119,7 @@ func (c *console) String() string {
 	return c.text.String()
 }
 
-// await waits until a line has all of the words.
+// await waits until one line of the output contains all of the words.
 func (c *console) await(t *testing.T, words ...string) {
 	t.Helper()
 	c.mu.Lock()

@@ -24,7 +24,7 @@ func perRecord(f *sdk.Fleet) {
 	f.Method.Batch, f.Method.Estimator, f.Method.Directions = 0, sdk.EstimatorTracking, zoest.Walsh
 }
 
-// givenTask makes the nodes of a trial prepare their data as the fleet file says.
+// givenTask makes the nodes of a trial prepare their data by the task in the fleet file.
 func (tr *trial) givenTask(t *testing.T) {
 	t.Helper()
 	for _, m := range tr.file.Members {
@@ -36,7 +36,7 @@ func (tr *trial) givenTask(t *testing.T) {
 	}
 }
 
-// Eight processes of a record-level private fleet are killed at random moments. The models are those of the
+// Eight processes of a fleet with record-level privacy are killed at random moments. The models equal those of the
 // undisturbed run, bit for bit, with local and with pairwise noise.
 func TestKilledNodesOfRecords(t *testing.T) {
 	t.Parallel()

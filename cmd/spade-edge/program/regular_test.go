@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// If a file is a pipe, a link to an endless device, or huge, the program fails at once with one error that names it,
-// and neither hangs nor runs out of memory.
+// If a file is a pipe, a link to an endless device, or huge, the program fails at once with one error that names the
+// file. It neither hangs nor runs out of memory.
 func TestEveryFileIsRegular(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "a ", func(f *sdk.Fleet) {
@@ -65,7 +65,7 @@ func TestEveryFileIsRegular(t *testing.T) {
 			if err := make(); err != nil {
 				t.Fatal(err)
 			}
-			call("status", node) // only that it ends matters
+			call("status", node) // its result does not matter, but it must not hang
 			code, out, log := call(args...)
 			told := code != cli.ExitDone && strings.Contains(log, filepath.Base(path)) || args[0] == "status" && strings.Contains(out, filepath.Base(path))
 			if !told || len(log) > 2000 {
@@ -81,7 +81,7 @@ func TestEveryFileIsRegular(t *testing.T) {
 			}
 		}
 	}
-	if code, _, log := call("run", "-anyway", node); code != cli.ExitDone { // nothing was damaged
+	if code, _, log := call("run", "-anyway", node); code != cli.ExitDone { // the wrong files damaged nothing
 		t.Errorf("exit code %d: %s", code, log)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// Every figure of a report follows from mu and delta, and none is too low.
+// Every figure of a report follows from mu and delta, and none is rounded down.
 func TestReportFigures(t *testing.T) {
 	phi := func(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 } // the standard normal distribution function
 	for _, unit := range []dpmech.Unit{dpmech.Client, dpmech.Record} {
@@ -23,7 +23,7 @@ func TestReportFigures(t *testing.T) {
 			t.Fatalf("exit code %d\n%s%s", code, out, log)
 		}
 		text := readFile(t, page)
-		var f [3]float64 // mu, epsilon, and how often an adversary is right
+		var f [3]float64 // mu, epsilon, and how often an adversary guesses right, in percent
 		rows := regexp.MustCompile(`<th scope="row">[^<]+</th><td>([^<]+)</td><td>([^<]+)</td><td>([^<]+)</td>`).FindAllStringSubmatch(text, -1)
 		if len(rows) != 1 {
 			t.Fatalf("figures %q, want one row", rows)
@@ -31,7 +31,7 @@ func TestReportFigures(t *testing.T) {
 		if _, err := fmt.Sscan(strings.Join(rows[0][1:], " "), &f[0], &f[1], &f[2]); err != nil {
 			t.Fatal(err)
 		}
-		mu := 2 * math.Sqrt(50) / 8 // fifty releases with clip 1 and sigma 8, under replacement of the data
+		mu := 2 * math.Sqrt(50) / 8 // fifty releases with clip 1 and sigma 8; replacing the data doubles the sensitivity
 		right, epsilon := 100*phi(mu/2), dpmech.GDP.Epsilon(mu*mu/2, 1e-5)
 		if f[0] < mu || f[0] > mu*(1+1e-5) || f[2] < right || f[2] > right+1e-3 || f[1] < epsilon-1e-8 || f[1] > epsilon+2e-4 {
 			t.Errorf("mu, epsilon and right %v, want %v, %v and %v rounded up", f, mu, epsilon, right)

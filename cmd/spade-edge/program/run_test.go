@@ -17,8 +17,8 @@ import (
 // long makes tests longer, with more kills, seeds and rounds, as in the full check .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
-// onlyLong skips a test outside the full check, because it is slow and a shorter test covers its main case. It also
-// runs if one of the variables is set, which says how often to try.
+// onlyLong skips a slow test outside the full check if a shorter test covers its main case. The test also runs if one
+// of variables is set in the environment; its value says how many times to try.
 func onlyLong(t *testing.T, variables ...string) {
 	t.Helper()
 	if !long && !slices.ContainsFunc(variables, func(v string) bool { return os.Getenv(v) != "" }) {
@@ -39,14 +39,14 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given { // most tests wait for processes
+	if !given { // more tests in parallel than processors, as most of them wait for processes
 		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
 	}
 	os.Exit(m.Run())
 }
 
-// Four processes, connected over TLS and with only their own files, end with the models of the simulation, bit for
-// bit. One has waited for the others, was interrupted, and is run again: that changes nothing.
+// Four processes, connected over TLS and each with only its own files, end with the models of the simulation, bit for
+// bit. One of them waited for the others, was interrupted and ran again, which changes nothing.
 func TestRunProcesses(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab cb cd da bd", nil)

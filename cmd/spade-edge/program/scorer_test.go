@@ -16,8 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
-// scoreScript is a program with 8 samples and six parameters. The loss is the squared distance of the parameters from an
-// eighth of the sample's number.
+// scoreScript is a scorer program with 8 samples and six parameters. The loss of sample h is the squared distance
+// between the parameters and the vector whose coordinates are all h/8.
 const scoreScript = `
 echo '{"hello":1,"dim":6,"samples":8}'
 while read -r line; do
@@ -48,7 +48,7 @@ func TestRunWithScorer(t *testing.T) {
 		clients = append(clients, sim.Client{Config: c, Oracle: sdk.OracleFunc(func(_ context.Context, x []float32, h int) (float64, error) {
 			sum := 0.0
 			for _, v := range x {
-				read, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64) // as awk does
+				read, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64) // as awk reads the number
 				if err != nil {
 					return 0, err
 				}
@@ -77,7 +77,8 @@ func TestRunWithScorer(t *testing.T) {
 	}
 }
 
-// A node that is still starting, here because its program is slow, handles a hangup once it is up.
+// A node that gets SIGHUP while it is still starting, here because its program is slow, handles the signal once it
+// runs.
 func TestHangupWhileStarting(t *testing.T) {
 	t.Parallel()
 	tr := newTrial(t, "ab", nil)

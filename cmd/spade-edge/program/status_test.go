@@ -39,7 +39,7 @@ func noWindows(t *testing.T) {
 	}
 }
 
-// pageAddress returns the address of the page from the node's log.
+// pageAddress returns the address of the status page from the node's log.
 func (p *process) pageAddress(t *testing.T) string {
 	t.Helper()
 	p.log.await(t, "page: http://")
@@ -62,8 +62,8 @@ func get(t *testing.T, url string) (code int, text string) {
 	return resp.StatusCode, string(b)
 }
 
-// A node with a page that scores every round is stopped in the middle, first by stop and then by SIGTERM. It ends with
-// the bits of an undisturbed run.
+// A node that scores every round for its status page is stopped in the middle of the run, first by stop and then by
+// SIGTERM. It ends with the same bits as in an undisturbed run.
 func TestStopInTheMiddle(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
@@ -102,7 +102,7 @@ func TestStopInTheMiddle(t *testing.T) {
 	}
 }
 
-// The status marks what comes from the device's own data.
+// The status marks figures that come from the device's own data.
 func TestStatusOfOwnData(t *testing.T) {
 	st := monitor.Status{
 		Name: "a", Run: "trial", Running: true, Phase: monitor.Querying, ConsensusError: monitor.Unknown(), Local: &monitor.Local{FailedQueries: 3, LastFailure: "no\x1b[2J label"},

@@ -20,8 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// seededNoise, set in the environment of the test binary, makes a node's release noise a function of member and round,
-// so that runs with and without crashes are comparable. The program has no such option.
+// seededNoise, if set in the environment of the test binary, makes a node's release noise a function of member and
+// round. Runs with and without crashes are then comparable. The program itself has no such option.
 const seededNoise = "SPADE_EDGE_TEST_SEEDED_NOISE"
 
 func init() {
@@ -31,8 +31,8 @@ func init() {
 	Websockets.Noise = func(number int, round func() int) io.Reader { return &roundNoise{number, round} }
 }
 
-// roundNoise is a source that restarts at each read and depends on the member and its number of releases: a release
-// reads its source once.
+// roundNoise is a source of noise that depends on the member and on the number of its releases. It starts anew at each
+// Read, which is right because a release reads its source once.
 type roundNoise struct {
 	client int
 	round  func() int
@@ -43,7 +43,7 @@ func (n *roundNoise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// newClinics is a trial like the demo: eight members on a ring, private, each with its own mix of patients.
+// newClinics returns a trial like the demo: eight members on a ring, with privacy, each with its own mix of patients.
 func newClinics(t *testing.T, rounds, cooldown int, change ...func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	tr := newTrial(t, "ab bc cd de ef fg gh ha", func(f *sdk.Fleet) {
@@ -79,7 +79,7 @@ func sharing(f *sdk.Fleet) {
 	f.Method.Mixing = 1
 }
 
-// readSecrets records the key pairs that the members' devices keep during a run.
+// readSecrets records the key pairs that the members' devices store during a run with pairwise noise.
 func (tr *trial) readSecrets() {
 	if tr.file.Fleet.Privacy.PairSigma == 0 {
 		return
@@ -95,7 +95,7 @@ func (tr *trial) readSecrets() {
 	}
 }
 
-// share gives the machines of a simulation the secrets on which the members agreed.
+// share gives the machines of a simulation the pairwise secrets on which the members of the trial agreed.
 func (tr *trial) share(t *testing.T, cfgs []admm.Config) {
 	t.Helper()
 	f := tr.file.Fleet
@@ -114,8 +114,8 @@ func (tr *trial) share(t *testing.T, cfgs []admm.Config) {
 	}
 }
 
-// quiet simulates the trial's fleet with the noise of seededNoise. It returns the hash of each member's model after
-// each of its releases, the first at index 1.
+// quiet simulates the trial's fleet with the noise of seededNoise. It returns, by member and round, the hash of the
+// model after that round's release. Rounds count from 1; index 0 is "".
 func (tr *trial) quiet(t *testing.T) [][]string {
 	t.Helper()
 	var network *sim.Sim
@@ -145,9 +145,9 @@ func (tr *trial) quiet(t *testing.T) [][]string {
 // supervisor runs the processes of a trial and restarts dead ones.
 type supervisor struct {
 	*trial
-	env    []string // of the nodes, added to the test's own
+	env    []string // environment of the nodes, in addition to the test's own
 	nodes  []*process
-	models []string // of nodes that ended normally, otherwise empty
+	models []string // hash of each node's model; "" until the node has ended normally
 	kills  int
 	first  int // kills of a node before its first release
 	last   int // kills after the last release
@@ -179,8 +179,8 @@ func (p *process) ended() bool {
 
 func (w *supervisor) done() bool { return !slices.Contains(w.models, "") }
 
-// strike kills a node and restarts it. If the node has ended by itself, strike only restarts it, and it serves its
-// last state.
+// strike kills a node and restarts it. A node that has already ended by itself is only restarted; it then serves its
+// last state to the others.
 func (w *supervisor) strike(t *testing.T, i int) {
 	t.Helper()
 	p := w.nodes[i]
@@ -188,7 +188,7 @@ func (w *supervisor) strike(t *testing.T, i int) {
 		w.note(t, i)
 	} else {
 		if err := p.cmd.Process.Kill(); err != nil {
-			t.Logf("killing %d: %v", i, err) // it has just ended
+			t.Logf("killing %d: %v", i, err) // the node has just ended by itself
 		}
 		<-p.over
 		if p.cmd.ProcessState.Exited() {
@@ -220,7 +220,7 @@ func (w *supervisor) lingers(t *testing.T) int {
 	return -1
 }
 
-// note records the result of a node that ended by itself, which must be a success.
+// note records the final model of a node that ended by itself. The node must have succeeded.
 func (w *supervisor) note(t *testing.T, i int) {
 	t.Helper()
 	if w.nodes[i].out.Len() == 0 && w.nodes[i].cmd.ProcessState.Success() {
@@ -237,7 +237,7 @@ func (w *supervisor) note(t *testing.T, i int) {
 	w.models[i] = r.Model
 }
 
-// checkLog checks that no node received anything invalid, such as a second release of a round.
+// checkLog checks that the node refused no frame, such as a second release of a round.
 func (w *supervisor) checkLog(t *testing.T, i int) {
 	t.Helper()
 	if log := w.nodes[i].log.String(); strings.Contains(log, "frame refused") || strings.Contains(log, "contradicts") {
@@ -245,8 +245,8 @@ func (w *supervisor) checkLog(t *testing.T, i int) {
 	}
 }
 
-// look records which nodes ended. If only some have and nothing moves, it restarts those: a neighbor may still need
-// what they know.
+// look records which nodes ended. If some have ended and the others make no progress, it restarts those that ended,
+// because a neighbor may still need frames from them.
 func (w *supervisor) look(t *testing.T) {
 	t.Helper()
 	w.readSecrets()
@@ -273,8 +273,9 @@ func (w *supervisor) look(t *testing.T) {
 	}
 }
 
-// run kills random nodes so many times, at random moments of up to pause each, then waits for the end. It saves the
-// last kill for a node that lingers after its last release, because all others may end long before.
+// run kills random nodes kills times, with a random pause of up to pause before each kill, and waits for the end. It
+// saves the last kill for a node that lingers after its last release, because otherwise all nodes may end before such a
+// kill.
 func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time.Duration) {
 	t.Helper()
 	for !w.done() {
@@ -292,12 +293,12 @@ func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time
 		w.look(t)
 	}
 	for _, p := range w.nodes {
-		_ = p.cmd.Process.Kill() // restarted to serve, but no neighbor is left
+		_ = p.cmd.Process.Kill() // the node was restarted to serve, and no neighbor is left that needs it
 		<-p.over
 	}
 }
 
-// checkModels compares all releases and the final models with the undisturbed run.
+// checkModels checks that all releases and the final models equal those of the undisturbed run.
 func (w *supervisor) checkModels(t *testing.T) {
 	t.Helper()
 	want := w.quiet(t)
@@ -317,13 +318,13 @@ type logged struct {
 	} `json:"note"`
 }
 
-// released returns a member's log of releases, without a torn last line.
+// released returns a member's log of releases. It omits an incomplete last line.
 func (tr *trial) released(t *testing.T, i int) []logged {
 	t.Helper()
 	return tr.releasedIn(t, tr.file.Members[i].Name+".state")
 }
 
-// releasedIn is released for a state folder of the trial.
+// releasedIn is like released, but reads a given state folder of the trial.
 func (tr *trial) releasedIn(t *testing.T, folder string) []logged {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(tr.path(folder), "releases.log"))
@@ -347,8 +348,8 @@ func (tr *trial) releasedIn(t *testing.T, folder string) []logged {
 	return all
 }
 
-// checkReleases checks that every member made every release once, that want, unless nil, has their models, and that
-// the ledger counts each private release once.
+// checkReleases checks that every member made each release once, and that the ledger counts each private release once.
+// If want is not nil, the models of the releases must have the hashes in want.
 func (tr *trial) checkReleases(t *testing.T, want [][]string) {
 	t.Helper()
 	method := tr.file.Fleet.Method

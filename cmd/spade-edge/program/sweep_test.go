@@ -15,7 +15,7 @@ import (
 // Tests see a line for each round; TestProgressLines tests what users see.
 func init() { cli.ProgressLines = math.MaxInt32 }
 
-// A sweep equals the single runs, in the order of the flags.
+// A sweep gives the same results as its runs do one by one, in the order of the flags.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	var s lab.Sweep
@@ -35,7 +35,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// Where lines do not move, there are about ten, whatever the number of rounds.
+// A run prints about ten lines of progress, whatever the number of rounds.
 func TestProgressLines(t *testing.T) {
 	parts := cli.ProgressLines
 	defer func() { cli.ProgressLines = parts }()

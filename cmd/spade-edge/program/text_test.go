@@ -13,11 +13,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// texts is the folder of the texts that the program prints.
+// texts is the folder of the files with the texts that the program prints.
 const texts = "../internal/cli"
 
-// The program prints the help and the topics of the folder, all of them and byte for byte. They fit a terminal of 80
-// columns; only messages are longer, so that a search finds them in one line.
+// The program prints every help text and topic of the folder byte for byte. Their lines fit a terminal of 80 columns.
+// Only lines with messages are longer, so that a search for a message finds it in one line.
 func TestTexts(t *testing.T) {
 	shown := func(args ...string) string {
 		t.Helper()
@@ -46,7 +46,7 @@ func TestTexts(t *testing.T) {
 		if !strings.HasPrefix(few, want) || !strings.HasPrefix(all, want) {
 			t.Errorf("%s -h does not begin with its text:\n%s", cmd.Name, few)
 		}
-		// The help of a command with many flags shows a few existing ones, and all on request.
+		// The help of a command with many flags shows a few flags, which must exist. With "-h all" it shows all.
 		if flags := cli.BeginWith[cmd.Name]; flags != nil {
 			if strings.Count(few, "\n  -") != len(flags)+strings.Count(want, "\n  -") || len(all) < 2*len(few)-len(want) {
 				t.Errorf("%s:\n%s\n%s", cmd.Name, few, all)
@@ -72,7 +72,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// The topic explains every metric and every field of a status.
+// The help topic explains every metric and every field of a status.
 func TestTopicIsComplete(t *testing.T) {
 	_, topic, _ := call("help", "page")
 	link := &monitor.Link{Fault: "f", Refusal: "r"}

@@ -24,7 +24,7 @@ import (
 var nextPort atomic.Int32
 
 // ownPort returns a free loopback address that no other test of this process uses. Its port is outside the range of
-// outgoing connections, so no other process takes it while its listener is dead.
+// outgoing connections, so no other process takes it while nothing listens there.
 func ownPort() string {
 	for {
 		port := 18000 + (31*os.Getpid()+int(nextPort.Add(1)))%14500
@@ -35,16 +35,16 @@ func ownPort() string {
 	}
 }
 
-// trial is a fleet of nodes on this machine: their files in a folder, and what they compute.
+// trial is a fleet of nodes on this machine: their files in a folder, and methods that run and simulate them.
 type trial struct {
 	dir  string
 	file *fleetfile.File
 
-	secrets map[string]*ecdh.PrivateKey // that the members made, as far as readSecrets has seen them
+	secrets map[string]*ecdh.PrivateKey // that the members made, as far as readSecrets found them
 }
 
-// newTrial writes the files of a fleet with the members and edges of edges, such as "ab". Each member has a part of
-// the generated patients, a key and a port. change may alter the fleet.
+// newTrial writes the files of a fleet. edges lists its edges as pairs of members, such as "ab bc". Each member has a
+// part of the generated patients, a key and a port. change, if not nil, alters the fleet before it is written.
 func newTrial(t *testing.T, edges string, change func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	fleet := &sdk.Fleet{
@@ -104,7 +104,7 @@ func (tr *trial) write(t *testing.T, name, text string) {
 	writeFile(t, tr.dir, name, text)
 }
 
-// clients returns the simulated clients, with the patients dealt out by partition.
+// clients returns clients for a simulation of the trial, with the patients dealt out by partition.
 func (tr *trial) clients(t *testing.T, partition string, noise func(client int) io.Reader) []sim.Client {
 	t.Helper()
 	spec := task.Spec{Source: "synthetic:clinical", Seed: 5}
@@ -146,7 +146,8 @@ func (tr *trial) clients(t *testing.T, partition string, noise func(client int) 
 	return clients
 }
 
-// simulate returns the hash of each member's model in a simulation, and how many losses each asks for.
+// simulate simulates the trial. It returns the hash of each member's final model, and the number of queries of one
+// member.
 func (tr *trial) simulate(t *testing.T) (models []string, queries int64) {
 	t.Helper()
 	network, err := sim.New(tr.clients(t, "dirichlet:0.3", nil))

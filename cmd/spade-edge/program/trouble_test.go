@@ -58,7 +58,7 @@ func (tr *trial) place(i int) string {
 	return strings.TrimSuffix(strings.TrimPrefix(tr.file.Members[i].Addresses[0], "wss://"), "/")
 }
 
-// goesOn stands for an exit code if a node reports something and continues.
+// goesOn stands in for an exit code if a node reports a message and continues to run.
 const goesOn = -1
 
 var (
@@ -66,8 +66,8 @@ var (
 	troubleLine = regexp.MustCompile(`(?m)^(?:\[\w+\] )?trouble '((?:[^']|'')+)' `)
 )
 
-// Every entry of the topic has a cause and cure, and something provokes its message: a line "trouble" of the
-// transcripts, which checks message and exit code, or a test here.
+// Every entry of the topic has a cause and a cure, and its message can be provoked: either by a line "trouble" of the
+// transcripts, which checks message and exit code, or by a test here.
 func TestTroubleshooting(t *testing.T) {
 	t.Parallel()
 	_, topic, _ := call("help", "troubleshooting")
@@ -123,7 +123,7 @@ func TestTroubleshooting(t *testing.T) {
 	}
 }
 
-// entryOf returns the longest entry that is part of a message, or "".
+// entryOf returns the longest key of entries that is part of a message, or "" if none is.
 func entryOf(message string, entries map[string]int) (title string) {
 	longest := 0
 	for _, e := range slices.Sorted(maps.Keys(entries)) {
@@ -134,8 +134,8 @@ func entryOf(message string, entries map[string]int) (title string) {
 	return title
 }
 
-// says reports whether a line of text contains, in order, all parts of a message, in which three dots stand for
-// variable text.
+// says reports whether a line of text contains the parts of message in order. Three dots separate the parts and stand
+// for variable text.
 func says(text, message string) bool {
 	var parts []string
 	for _, part := range strings.Split(message, "...") {
@@ -144,13 +144,13 @@ func says(text, message string) bool {
 	return regexp.MustCompile("(?m)" + strings.Join(parts, ".*")).MatchString(text)
 }
 
-// guardedTrial is a private fleet of two.
+// guardedTrial is a private fleet of two members, a and b.
 func guardedTrial(t *testing.T) *trial {
 	t.Helper()
 	return newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
 }
 
-// hearing starts a and sends it frames from b, whose key the test has.
+// hearing starts a and sends it frames in the name of b.
 func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	t.Helper()
 	key, err := fleetfile.ReadKey(tr.path("b.key"))
@@ -171,7 +171,7 @@ func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	return a
 }
 
-// releaseOf returns a release of a member, signed with the key of member by.
+// releaseOf returns a release in the name of member, signed with the key of by.
 func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) []byte {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)
@@ -180,7 +180,8 @@ func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) 
 	return r.Append(nil)
 }
 
-// claim returns a hail from b which claims that b holds a release of a, with a signature as proof.
+// claim returns a probe message in which b claims to hold release held of a. proof is the signature to support the
+// claim.
 func (tr *trial) claim(t *testing.T, held int, proof []byte) string {
 	t.Helper()
 	return encoded(t, 6, admm.Message{Kind: admm.Probe, Held: held, Incarnation: 5, Signed: admm.Signed{Proof: proof}})
@@ -191,15 +192,15 @@ func ended(p *process) (int, string) {
 	return p.cmd.ProcessState.ExitCode(), p.log.String()
 }
 
-// told waits for words on one line of a node that goes on.
+// told waits for a line of the log that has all of the words, from a node that continues to run.
 func told(t *testing.T, p *process, words ...string) (int, string) {
 	t.Helper()
 	p.log.await(t, words...)
 	return goesOn, p.log.String()
 }
 
-// suspect returns what a run finally reports about a suspect neighbor; tinytest and sdk/admm test how members become
-// suspect.
+// suspect returns a test of what a run reports at its end about a neighbor with the influence in. How a neighbor
+// becomes suspect is tested in tinytest and sdk/admm.
 func suspect(in admm.Influence) func(*testing.T) (int, string) {
 	return func(*testing.T) (int, string) {
 		r := &node.RunResult{Outcome: device.Outcome{NonPrivate: true, Suspects: []string{`"b": ` + in.Suspicion()}}}
@@ -209,8 +210,8 @@ func suspect(in admm.Influence) func(*testing.T) (int, string) {
 	}
 }
 
-// troubles provoke the messages for which a neighbor must lie, as the program itself never does. Each returns the exit
-// code and the message.
+// troubles provokes messages that appear only if a neighbor lies, which the program itself never does. Each function
+// returns the exit code and the log.
 var troubles = map[string]func(t *testing.T) (code int, text string){
 	"suspect ... excluded: it keeps exceeding its bound, and was clipped in ... rounds":    suspect(admm.Influence{Aside: true, Clipped: 9}),
 	"suspect ... excluded: its releases up to ... have less noise than an honest member's": suspect(admm.Influence{Aside: true, Still: 9}),
@@ -257,7 +258,7 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 	},
 	"shows two releases of round ... that this node's key has signed: another device makes releases in this node's name; ...": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
-		tr.give(t, "b", tr.double(t, "a", "a", 1)) // a does not have it
+		tr.give(t, "b", tr.double(t, "a", "a", 1)) // a does not have this release itself
 		start(t, "run", tr.path("b.json"))
 		return ended(start(t, "run", tr.path("a.json")))
 	},
@@ -275,7 +276,7 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 		if err != nil {
 			t.Fatal(err)
 		}
-		scope := signed.NewScope("an earlier run", [32]byte{1}, "a") // after which the ledger was reset
+		scope := signed.NewScope("an earlier run", [32]byte{1}, "a") // the ledger was reset after that run
 		key, _ := tr.signedBy(t, "a")
 		r := signed.Statement{Kind: signed.Release, Round: 4, Ledger: signed.Head{ID: [16]byte(id), Seq: 4, Hash: [32]byte{4}}}
 		r.Sign(key, scope)

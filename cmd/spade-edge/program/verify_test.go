@@ -20,7 +20,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// notary is a fleet of three on disk, with a ledger of b's data and everything that b and its neighbors sign in a run.
+// notary is a fleet of three members on disk, with the ledger of b's data and everything that b and its neighbors sign
+// in a run.
 type notary struct {
 	dir    string
 	file   *fleetfile.File
@@ -61,8 +62,8 @@ func newNotary(t *testing.T, unit dpmech.Unit) *notary {
 
 func (n *notary) path(name string) string { return filepath.Join(n.dir, name) }
 
-// certify records b's run in the ledger and writes its certificate, with the signature of the last release and
-// countersignatures of neighbors.
+// certify records b's run in the ledger and writes b's certificate after change has altered it. The certificate has the
+// signature of the last release, and countersignatures by the neighbors by.
 func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ...string) string {
 	t.Helper()
 	f, hash := n.file.Fleet, n.file.Fleet.Hash()
@@ -118,7 +119,7 @@ func (n *notary) write(t *testing.T, name string, c *dpmech.Certificate) string 
 	return writeFile(t, n.dir, name, string(text))
 }
 
-// With a fleet file the auditor trusts its keys and sees who countersigned.
+// With a fleet file, the auditor trusts the keys in that file and sees which neighbors countersigned.
 func TestVerifyWithFleet(t *testing.T) {
 	n := newNotary(t, dpmech.Client)
 	cert := n.certify(t, nil, "c")
@@ -132,7 +133,7 @@ func TestVerifyWithFleet(t *testing.T) {
 	}
 }
 
-// The error for a forgery names it.
+// A forged certificate is refused with an error that says what was forged.
 func TestVerifyRefusesForgeries(t *testing.T) {
 	t.Parallel()
 	n := newNotary(t, dpmech.Client)
@@ -144,7 +145,8 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 			t.Errorf("%s: exit code %d, want 1 with %q\n%s%s", name, code, want, out, log)
 		}
 	}
-	// one rewrites the releases as one, and with the lifetime too if whole.
+	// one replaces all releases of the run by a single release with noise sigma; with whole, it changes the lifetime,
+	// too.
 	one := func(sigma float64, whole bool) func(c *dpmech.Certificate) {
 		return func(c *dpmech.Certificate) {
 			c.Spends, c.Rounds = []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: sigma}}, 1
@@ -154,7 +156,8 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 			}
 		}
 	}
-	// Fifty releases rewritten as one with a hundred times the noise: alone, with the ledger, with the fleet file.
+	// Fifty releases are replaced by one with a hundred times the noise. The forgery is found without other files, with
+	// the ledger, and with the fleet file.
 	const renoised = "with clip 1 and sigma 800, want 50 rounds from 1 on with clip 1 and sigma 8 as in the ledger"
 	cert := n.certify(t, one(800, false), "a")
 	refused("one of more noise", cert, renoised)
@@ -162,13 +165,14 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	refused("one of more noise", cert, renoised, "-fleet", fleet)
 	refused("one of more noise", cert, renoised, "-fleet", fleet, "-ledger", ledger)
 	refused("fewer", n.certify(t, one(8, false), "a"), "the ledger has 50 releases of this run, but the certificate has 1 releases")
-	// With the lifetime rewritten too, it agrees with itself, but with neither fleet file nor ledger.
+	// With the lifetime forged, too, the certificate is consistent in itself, but agrees with neither fleet file nor
+	// ledger.
 	cert = n.certify(t, one(800, true), "a")
 	refused("the ledger too", cert, "was changed after it was written", "-ledger", ledger)
 	refused("the ledger too", cert, "releases[0]: is clip 1 and sigma 800 from round 1 on, want clip 1 and sigma 8", "-fleet", fleet)
 	refused("fewer, the ledger too", n.certify(t, one(8, true), "a"), "head: is release 53, the last of 50 releases, want the last of 1", "-fleet", fleet)
 
-	// A new ledger of b for the same releases is not the one that the head names.
+	// A new ledger of b that counts the same releases is not the ledger that the certificate's head names.
 	good := n.certify(t, nil, "a")
 	other := newNotary(t, dpmech.Client)
 	other.file, other.keys = n.file, n.keys
@@ -201,7 +205,7 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 	c.Signature = strings.Repeat("00", 64)
 	refused("no signature", n.write(t, "zero.json", c), "signature: certificate: the signature matches none of the member's keys", "-fleet", fleet)
 
-	// The ledger has since continued with this run.
+	// The ledger has counted another release of this run since the certificate was written.
 	good = n.certify(t, nil, "a")
 	f := n.file.Fleet
 	if err := n.ledger.Reserve(f.Run, f.Hash(), "b", 51, dpmech.Gaussian{Clip: 1, Sigma: 8}); err != nil {

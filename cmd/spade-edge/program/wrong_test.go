@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// packagePrefix finds names of this module's packages, with which errors begin for programmers, in output for users.
+// packagePrefix matches, in output for users, the names of this module's packages at the beginning of errors. They are
+// meant for programmers.
 var packagePrefix = sync.OnceValue(func() *regexp.Regexp {
 	names := []string{"sdk", "zoest", "dpmech"}
 	for _, root := range []string{"sdk", "zoest", "transport"} {

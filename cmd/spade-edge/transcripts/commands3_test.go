@@ -8,7 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// signal sends a signal to the background command with an argument: "signal HUP ARGUMENT".
+// signal sends a signal to the latest background command that has ARGUMENT among its arguments: "signal HUP ARGUMENT".
 func signal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: signal NAME ARGUMENT")

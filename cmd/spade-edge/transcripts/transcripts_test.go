@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"spade-edge": program.Websockets.Main, "fetch": fetch})
 }
 
-// Each file shows what a user types and sees. SPADE_EDGE names another program to test.
+// Each file shows what a user types and sees. The variable SPADE_EDGE names a program to test instead of this one.
 func TestTranscripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -84,7 +84,7 @@ func wrong(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// packagePrefix finds names of this module's packages, with which errors begin for programmers.
+// packagePrefix matches the names of this module's packages at the beginning of errors. They are meant for programmers.
 var packagePrefix = sync.OnceValue(func() *regexp.Regexp {
 	names := []string{"sdk", "zoest", "dpmech"}
 	for _, root := range []string{"sdk", "zoest", "transport"} {
@@ -170,7 +170,8 @@ func ports(ts *testscript.TestScript, neg bool, args []string) {
 
 var nextPort atomic.Int32
 
-// fetch is a program that prints a page: "fetch CODE URL [TOKEN]". It fails if the server answers with another code.
+// fetch is a program that prints a web page: "fetch CODE URL [TOKEN]". It fails unless the server answers with status
+// CODE.
 func fetch() {
 	request, err := http.NewRequest(http.MethodGet, os.Args[2], nil)
 	if err == nil && len(os.Args) > 3 {
@@ -192,8 +193,8 @@ func fetch() {
 	}
 }
 
-// Every command line that help or the README shows runs in a script, as it is or with more flags at its end. Not
-// compared are quotation marks, ports of this machine, redirections, and which node of a fleet it is.
+// Every command line in the help and the README runs in a script, as shown or with more flags at its end. The
+// comparison ignores quotation marks, ports of this machine, redirections, and which node of a fleet a line names.
 func TestExamplesRun(t *testing.T) {
 	plain := func(line string) string {
 		line = regexp.MustCompile(`127\.0\.0\.1:\$?\w+`).ReplaceAllString(line, "127.0.0.1:PORT")
@@ -215,7 +216,8 @@ func TestExamplesRun(t *testing.T) {
 		return all
 	}
 	var ran []string
-	// Of commands that fail, only nodes that a script stops count. Tests of package program make evidence.
+	// A command that fails does not count, except a node that the script stops. Evidence comes from tests of package
+	// program.
 	for _, found := range regexp.MustCompile(`(?m)^(?:exec |! exec spade-edge run ).*`).FindAllString(read("testdata/*.txtar"), -1) {
 		_, line, _ := strings.Cut(found, "exec ")
 		ran = append(ran, plain(line))

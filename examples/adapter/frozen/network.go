@@ -10,11 +10,12 @@ import (
 )
 
 // Network is the size of a network with Side x Side inputs, Hidden hidden units with max(0, z), and 10 softmax outputs.
-// Its parameters are one slice. The weights of an input are adjacent, so that the many black pixels of a digit cost
+// Its parameters are in one slice. The weights of one input are adjacent, so that the many black pixels of a digit cost
 // nothing.
 type Network struct{ Side, Hidden int }
 
-// Large has 101,770 parameters. Small has 6,634, for digits of 14 x 14 pixels, each the mean of four.
+// Large has 101,770 parameters. Small has 6,634, for digits of 14 x 14 pixels, of which each is the mean of four
+// original ones.
 var (
 	Large = Network{28, 128}
 	Small = Network{14, 32}
@@ -22,23 +23,24 @@ var (
 
 const classes = 10
 
-// offsets returns where the biases of the hidden units begin, the weights of the outputs, and their biases.
+// offsets returns the indices at which the biases of the hidden units, the weights of the outputs, and the biases of
+// the outputs begin.
 func (n Network) offsets() (bias, weights, last int) {
 	bias = n.Side * n.Side * n.Hidden
 	weights = bias + n.Hidden
 	return bias, weights, weights + classes*n.Hidden
 }
 
-// Params is the number of the network's parameters.
+// Params returns the number of the network's parameters.
 func (n Network) Params() int {
 	_, _, last := n.offsets()
 	return last + classes
 }
 
-// Digit is an image, stored as its pixels that are not black, and its label.
+// Digit is an image, stored as the pixels that are not black, and a label.
 type Digit struct {
 	at    []int
-	ink   []float32 // their values, in (0, 1]
+	ink   []float32 // values of these pixels, in (0, 1]
 	label int
 }
 
@@ -68,13 +70,13 @@ func (n Network) forward(x []float32, d *Digit) (h []float32, p [classes]float64
 	return h, p
 }
 
-// loss is the cross-entropy of a digit, at most 20.
+// loss returns the cross-entropy of a digit, at most 20.
 func (n Network) loss(x []float32, d *Digit) float64 {
 	_, p := n.forward(x, d)
 	return -vec.Log(max(p[d.label], 2e-9))
 }
 
-// Accuracy returns the share of digits that the network with parameters x labels correctly.
+// Accuracy returns the share of the digits that the network labels correctly. x has the network's parameters.
 func (n Network) Accuracy(x []float32, digits []Digit) float64 {
 	right := 0
 	for i := range digits {
@@ -92,8 +94,8 @@ func (n Network) Accuracy(x []float32, digits []Digit) float64 {
 	return float64(right) / float64(len(digits))
 }
 
-// learn adds -step times the gradient of one digit's cross-entropy at x to y. No device here has gradients; only the
-// frozen network and the upper bounds on accuracy come from them.
+// learn subtracts step times the gradient of one digit's cross-entropy at x from y. No device in this example computes
+// gradients; they only train the frozen network and yield upper bounds on the accuracy.
 func (n Network) learn(y, x []float32, d *Digit, step float32) {
 	h, p := n.forward(x, d)
 	bias, weights, last := n.offsets()
@@ -119,7 +121,7 @@ func (n Network) learn(y, x []float32, d *Digit, step float32) {
 	}
 }
 
-// pretrain returns a network trained from a random start with some passes over digits, one digit at a time.
+// pretrain returns a network that was trained from a random start, one digit at a time, with passes passes over digits.
 func (n Network) pretrain(digits []Digit, passes int) []float32 {
 	draw := rng.New(1, rng.Address{Purpose: rng.Start})
 	bias, weights, last := n.offsets()
@@ -133,7 +135,7 @@ func (n Network) pretrain(digits []Digit, passes int) []float32 {
 	return n.Tune(x, digits, passes)
 }
 
-// Tune returns a copy of a network, trained on digits with gradients of all parameters.
+// Tune returns a copy of a network that was trained further on digits, with gradients of all parameters.
 func (n Network) Tune(from []float32, digits []Digit, passes int) []float32 {
 	x := append([]float32(nil), from...)
 	draw := rng.New(2, rng.Address{Purpose: rng.Batch})
@@ -143,7 +145,7 @@ func (n Network) Tune(from []float32, digits []Digit, passes int) []float32 {
 	return x
 }
 
-// TuneAdapter returns the numbers of an adapter trained on digits with gradients, by Adam with batches of 64.
+// TuneAdapter trains an adapter on digits with gradients, by Adam with batches of 64. It returns the adapter's numbers.
 func (n Network) TuneAdapter(a *adapter.Adapter, digits []Digit, steps int) []float32 {
 	d := a.Spec().Dim
 	columns := columnsOf(a)
@@ -194,7 +196,7 @@ func columnsOf(a *adapter.Adapter) [][]entry {
 	return columns
 }
 
-// Member is the oracle of one member, on the network's parameters: sample h is its h-th digit.
+// Member is the oracle of one member. It takes the network's parameters, and sample h is the member's h-th digit.
 type Member struct {
 	Network
 	Digits []Digit

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The gradients behind the frozen network and the upper bounds are those of the loss.
+// The gradients that train the frozen network and the upper bounds are the derivatives of the loss.
 func TestGradient(t *testing.T) {
 	draw := rng.New(5, rng.Address{Purpose: rng.Generate})
 	n := Large
@@ -35,7 +35,7 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// No seed deals a digit twice, and the digits that choose settings are not those that are reported.
+// No seed deals a digit twice. The digits that choose settings differ from those on which results are reported.
 func TestDeal(t *testing.T) {
 	s := &Source{Network: Small, train: make([]Digit, 100), test: make([]Digit, 40)}
 	for i := range s.train {

@@ -1,4 +1,5 @@
-// Package host runs a node inside a program in another language: it is the part of the C library that needs no cgo.
+// Package host runs a node inside a program in another language. It is the part of the C library that does not need
+// cgo.
 package host
 
 import (
@@ -19,7 +20,7 @@ import (
 
 	"github.com/spade-dfl/spade-edge/dpmech"
 	"github.com/spade-dfl/spade-edge/sdk"
-	_ "github.com/spade-dfl/spade-edge/sdk/broker"  // reads node files that name a broker, to refuse them with a reason
+	_ "github.com/spade-dfl/spade-edge/sdk/broker"  // reads node files that name a broker; Open refuses these
 	_ "github.com/spade-dfl/spade-edge/sdk/builtin" // built-in models of node files
 	"github.com/spade-dfl/spade-edge/sdk/device"
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
@@ -33,11 +34,11 @@ type Files struct {
 	Path string // of the node file; empty if Node has its content
 
 	Node   []byte // the content of a node file
-	Fleet  []byte // the content of its fleet file; nil if the node file names one
-	Folder string // base of the paths in Node; empty for the working folder
+	Fleet  []byte // the content of the fleet file; nil if Node names a fleet file
+	Folder string // folder to which paths in Node are relative; empty means the working folder
 }
 
-// Node is a node of this process. Any goroutine may call its methods.
+// Node is a node in this process. Its methods are safe for concurrent use.
 type Node struct {
 	device *device.Device
 	ctx    context.Context
@@ -45,19 +46,20 @@ type Node struct {
 	ran    atomic.Bool
 }
 
-// Loss is an oracle of the host program. It is closed when a run ends, and may be queried again after that.
+// Loss is an oracle that the host program provides. Its Close is called when a run ends; it may be queried again
+// afterwards.
 type Loss interface {
 	zoest.BatchOracle
 	Close() error
 }
 
-// OneByOne turns a function that answers one query at a time into a Loss. End, if not nil, is its Close.
+// OneByOne makes a Loss of a function that answers one query at a time. If End is not nil, Close calls it.
 type OneByOne struct {
 	zoest.OracleFunc
 	End func()
 }
 
-// Losses queries each loss, until ctx ends.
+// Losses asks for the losses one after another. It stops with an error when ctx ends.
 func (o OneByOne) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	for i, q := range queries {
 		if err := ctx.Err(); err != nil {
@@ -72,7 +74,7 @@ func (o OneByOne) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 	return nil
 }
 
-// Close calls End.
+// Close calls End, unless it is nil.
 func (o OneByOne) Close() error {
 	if o.End != nil {
 		o.End()
@@ -80,8 +82,8 @@ func (o OneByOne) Close() error {
 	return nil
 }
 
-// Open reads the files of a node. It takes no lock and opens no connection: a node that never runs need not be
-// stopped. loss, if not nil, has so many samples and replaces the oracle of the node file.
+// Open reads the files of a node. It takes no lock and opens no connection, so a node that never runs need not be
+// stopped. If loss is not nil, it replaces the oracle of the node file, and samples is its number of samples.
 func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 	var file *fleetfile.Node
 	var err error
@@ -124,7 +126,7 @@ func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 
 var errRan = Usagef("the node is running or has run: open it again to continue")
 
-// Ready returns an error if the node runs or has run.
+// Ready returns an error if the node is running or has run, because a node can run only once.
 func (n *Node) Ready() error {
 	if n.ran.Load() {
 		return errRan
@@ -134,12 +136,12 @@ func (n *Node) Ready() error {
 
 // Options configure a run.
 type Options struct {
-	Anyway  bool              // begin even if the forecast is that the run gains almost nothing
-	Recover bool              // with an empty state folder, take over from a lost device
+	Anyway  bool              // start even if the forecast is that the node gains almost nothing
+	Recover bool              // with an empty state folder, replace a lost device
 	Lines   func(line string) // receives log lines, from several goroutines; nil for Warnings
 }
 
-// Run takes the node through all remaining rounds. It runs once.
+// Run takes the node through all remaining rounds. It can be called only once.
 func (n *Node) Run(o Options) error {
 	if n.ran.Swap(true) {
 		return errRan
@@ -152,8 +154,9 @@ func (n *Node) Run(o Options) error {
 	return err
 }
 
-// Warnings prints the lines that name the neighbors that a node waits for, and why: the first at once, the next after
-// at least 5 seconds, and then at intervals that double up to an hour.
+// Warnings returns a function that prints, of the lines passed to it, only those that name the neighbors for which a
+// node waits. It prints the first one at once, the next one after at least 5 seconds, and further ones at intervals
+// that double up to an hour.
 func Warnings(to io.Writer) func(line string) {
 	var mu sync.Mutex
 	next, every := time.Time{}, 5*time.Second
@@ -167,10 +170,11 @@ func Warnings(to io.Writer) func(line string) {
 	}
 }
 
-// Stop ends the current or the future run, as soon as the loss has returned. The node can be opened again to continue.
+// Stop ends the current run as soon as the running loss has returned, or prevents a future run. To continue, open the
+// node again.
 func (n *Node) Stop() { n.stop() }
 
-// Status returns the status of the node in JSON, like "spade-edge status -json".
+// Status returns the JSON that "spade-edge status -json" would print.
 func (n *Node) Status() ([]byte, error) {
 	st, err := n.device.Status(context.Background())
 	if err != nil {
@@ -185,8 +189,8 @@ func (n *Node) Dim() int { return n.device.Fleet.Dim }
 // Model returns a copy of the node's last release.
 func (n *Node) Model() ([]float32, error) { return n.device.Model() }
 
-// Certificate returns, in JSON, an upper bound on the privacy loss of all releases so far. A fleet that is not private
-// has none.
+// Certificate returns a certificate, in JSON, with an upper bound on the privacy loss of all releases so far. It fails
+// for a fleet that is not private.
 func (n *Node) Certificate() ([]byte, error) {
 	text, err := n.device.Certificate()
 	if err != nil {
@@ -195,7 +199,7 @@ func (n *Node) Certificate() ([]byte, error) {
 	return text, nil
 }
 
-// Guard turns a panic in call into an error: a panic that left Go would end the host.
+// Guard turns a panic in call into an error, because a panic that left Go would end the host program.
 func Guard[T any](call func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -205,15 +209,15 @@ func Guard[T any](call func() (T, error)) (v T, err error) {
 	return call()
 }
 
-// usage is an error of the caller or in a file.
+// usage is an error in a call or in a file.
 type usage struct{ error }
 
 func (u usage) Unwrap() error { return u.error }
 
-// Usagef returns an error with the code [Usage].
+// Usagef returns an error, formatted as by fmt.Errorf, for which [Code] returns [Usage].
 func Usagef(format string, args ...any) error { return usage{fmt.Errorf("host: "+format, args...)} }
 
-// Error codes: the exit codes of spade-edge, and Stopped.
+// Error codes. Failed, Refused and Mismatch are also exit codes of spade-edge; Usage and Stopped are not.
 const (
 	Done     = 0
 	Failed   = 1
@@ -233,7 +237,7 @@ var codes = []struct {
 	{Stopped, []error{device.ErrInterrupted, device.ErrStopped, context.Canceled}},
 }
 
-// Code returns the code of an error.
+// Code returns the error code for err, which is Done for nil and Failed for an error without a code of its own.
 func Code(err error) int {
 	if err == nil {
 		return Done

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A host that requests no lines gets warnings about missing neighbors, at growing intervals, and nothing else.
+// A host that sets no Lines prints only warnings about missing neighbors, at growing intervals.
 func TestWarnings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var said strings.Builder

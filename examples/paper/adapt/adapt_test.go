@@ -14,7 +14,7 @@ import (
 
 var tiny = task{network: frozen.Small, members: 3, each: 20, passes: 12, clean: 300, held: 30, numbers: 16, trials: 2, seeds: 2}
 
-// A small comparison has a row for each contender, stays within the forward passes, and repeats nothing.
+// A small comparison has a row for each contender, makes at most the given forward passes, and repeats no run.
 func TestRun(t *testing.T) {
 	out := t.TempDir()
 	read := func() string {
@@ -57,7 +57,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Each method improves the frozen network, by forward passes alone.
+// Each method improves the frozen network, and uses only forward passes.
 func TestAllMethodsLearn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("trains")

@@ -9,24 +9,24 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// task is the size of a comparison.
+// task has the numbers that determine a comparison.
 type task struct {
 	network       frozen.Network
-	members, each int // digits of a member
-	passes        int // forward passes for each digit, at most
-	clean, held   int // digits for the frozen network, and for evaluation
-	numbers       int // of the adapter
-	trials        int // of the search
-	seeds         int // of the reported runs, from 1
+	members, each int // number of members, and of digits per member
+	passes        int // largest number of forward passes for each digit
+	clean, held   int // numbers of digits for the frozen network and for evaluation
+	numbers       int // length of the adapter
+	trials        int // number of settings that a search tries
+	seeds         int // number of reported runs, whose seeds count from 1
 }
 
 var complete = task{network: frozen.Large, members: 8, each: 50, passes: 80, clean: frozen.Clean, held: 2000, numbers: 256, trials: 12, seeds: 3}
 
-// contender is a method that trains all parameters of the network, or the numbers of the adapter.
+// contender is a method that trains either all parameters of the network or the numbers of the adapter.
 type contender struct {
 	name   string
 	method method.Method
-	all    bool // trains all parameters
+	all    bool // whether the method trains all parameters of the network
 	server bool
 }
 
@@ -52,12 +52,12 @@ func (c contender) numbers(t task) int {
 	return t.numbers
 }
 
-// mu is the smoothing radius of two-point differences, and the least one of SPADE-DFL. Each direction moves each of the
-// network's parameters by it.
+// mu is the smoothing radius of two-point differences, and the smallest one that SPADE-DFL uses. Each direction moves
+// each of the network's parameters by mu.
 const mu = 0.01
 
-// space lists the parameters to search: the number of rounds, the sum of all step sizes, and what a method has of its
-// own.
+// space lists the parameters that a search varies: the number of rounds, the sum of all step sizes, and parameters of
+// the method itself.
 func (c contender) space(t task) []method.Param {
 	list := []method.Param{
 		{Name: "rounds", Low: 10, High: float64(min(640, t.passes*t.each/12)), Log: true, Whole: true},
@@ -78,7 +78,8 @@ func (c contender) space(t task) []method.Param {
 	return list
 }
 
-// setting returns the rounds of a trial, the forward passes for each digit and round, and the setting of its method.
+// setting turns a trial into the number of rounds, the forward passes for each digit and round, and the method's
+// setting.
 func (c contender) setting(t task, trial method.Setting) (rounds int, passes float64, s method.Setting) {
 	rounds = int(trial["rounds"])
 	passes = float64(t.passes) / float64(rounds)
@@ -95,7 +96,7 @@ func (c contender) setting(t task, trial method.Setting) (rounds int, passes flo
 	return rounds, passes, method.Setting{"mu": mu, "eta": trial["reach"] / (float64(rounds) * trial["tau"]), "tau": trial["tau"]}
 }
 
-// stage is the environment of the runs of one seed.
+// stage has what the runs of one seed share.
 type stage struct {
 	task
 	base      []float32
@@ -103,7 +104,7 @@ type stage struct {
 	seed      uint64
 }
 
-// world returns the environment of a trial. Starting from zeros, the methods train what is added to the network.
+// world returns the world of a contender. The start is the frozen network or, for the numbers of an adapter, zero.
 func (s *stage) world(c contender, rounds int, passes float64) (*method.World, error) {
 	g, err := graph.Parse("complete", s.members, 1)
 	if err != nil {
@@ -127,7 +128,7 @@ func (s *stage) world(c contender, rounds int, passes float64) (*method.World, e
 	return w, nil
 }
 
-// accuracy returns the percentage of the digits for evaluation that the models label correctly, in the mean.
+// accuracy returns the percentage of the evaluation digits that a model labels correctly, as the mean over the models.
 func (s *stage) accuracy(c contender, models [][]float32) (float64, error) {
 	a, err := adapter.New(*s.network.Subspace(s.numbers), s.base, nil)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// study has the results in a folder.
+// study has the task and the results that are in a folder.
 type study struct {
 	task
 	source      *frozen.Source
@@ -21,7 +21,7 @@ type study struct {
 }
 
 // Run searches for settings, makes the runs of seeds 1 to seeds, and writes README.md into out. dir is the folder of
-// MNIST, or empty for that of the module GoMNIST. Run does not repeat runs in out.
+// MNIST; if it is empty, MNIST comes from the module GoMNIST. Run does not repeat runs whose results are in out.
 func Run(ctx context.Context, dir, out string, seeds int, log io.Writer) error {
 	t := complete
 	t.seeds = seeds
@@ -54,10 +54,10 @@ func (t task) run(ctx context.Context, dir, out string, log io.Writer) error {
 	return sweep.WritePage(filepath.Join(out, "README.md"), page, s.runs, s.tries)
 }
 
-// tuning is the seed of the search, whose digits no reported run has.
+// tuning is the seed of the search. No reported run uses its digits.
 const tuning = 0
 
-// stage deals the digits of a seed.
+// stage deals the digits of a seed to the members.
 func (s *study) stage(seed uint64) (*stage, error) {
 	own, held, err := s.source.Deal(s.members*s.each, s.held, seed, seed == tuning)
 	return &stage{s.task, s.source.Base, own, held, seed}, err
@@ -67,7 +67,7 @@ func (c contender) key(t task, seed uint64) []string {
 	return []string{c.name, strconv.Itoa(c.numbers(t)), strconv.FormatUint(seed, 10)}
 }
 
-// fill searches for the setting of a contender, and makes its runs.
+// fill searches for the setting of a contender and makes its runs, unless their results are already there.
 func (s *study) fill(ctx context.Context, c contender) (note string, err error) {
 	trial, err := s.search(ctx, c)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *study) fill(ctx context.Context, c contender) (note string, err error) 
 		}
 		n := int64(s.members)
 		sent, received := (spent.Scalars-spent.Served)/n, spent.Served/n
-		if !c.server { // the others' messages
+		if !c.server { // a member receives as many numbers as it sends
 			received = sent
 		}
 		note = fmt.Sprintf("%v: %.1f %%", key, accuracy)
@@ -103,7 +103,7 @@ func (s *study) fill(ctx context.Context, c contender) (note string, err error) 
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
-// search returns the best of some settings on the digits of the search.
+// search returns the setting that has the best accuracy on the digits of the search.
 func (s *study) search(ctx context.Context, c contender) (best method.Setting, err error) {
 	st, err := s.stage(tuning)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 
 var patients = strings.Fields("-data csv:../../patients.csv -label diagnosis -drop id -onehot ward -graph complete")
 
-// Every method has a row and every run is in the file. A second comparison has the same digits and does not replace
-// the file.
+// Every method has a row in the table, and the file has every run. A second comparison gives the same digits and does
+// not overwrite the file.
 func TestRun(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs.csv")
 	args := append(patients, "-nodes", "4", "-rounds", "3", "-seeds", "1,3", "-trials", "3", "-colluders", "1")
@@ -47,7 +47,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// SPADE-DFL is the run that "spade-edge simulate" makes with these flags: 73.50 % from 120,000 losses.
+// The row of SPADE-DFL equals the result of "spade-edge simulate" with the same flags: 73.50 % from 120,000 losses.
 func TestIsSimulate(t *testing.T) {
 	o, err := parse(append(patients, "-nodes", "20", "-seeds", "1"), io.Discard)
 	if err != nil {
@@ -70,7 +70,7 @@ func TestIsSimulate(t *testing.T) {
 	}
 }
 
-// Several files, one per client, give the same result as in "spade-edge simulate".
+// With several files, one per client, the result equals that of "spade-edge simulate".
 func TestFiles(t *testing.T) {
 	text, err := os.ReadFile(filepath.FromSlash("../../patients.csv"))
 	if err != nil {
@@ -105,7 +105,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A client with one sample keeps it and has no test samples.
+// A client with only one sample trains on it, in the comparison and in the searches.
 func TestSmallClients(t *testing.T) {
 	o, err := parse(append(patients, "-nodes", "700", "-partition", "dirichlet:0.3,unbalanced"), io.Discard)
 	if err != nil {

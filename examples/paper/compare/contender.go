@@ -11,10 +11,10 @@ import (
 
 type contender struct {
 	name, sees string
-	method     method.Method // nil: no method; see models
-	searched   bool          // its settings come from a search
-	average    bool          // judged by the mean of all clients' models
-	trusted    bool          // a server, or whoever holds all data, sees more than the noise covers
+	method     method.Method // nil for a row without a method, which has models
+	searched   bool          // whether a search chooses the settings
+	average    bool          // whether the mean of all clients' models is scored
+	trusted    bool          // whether a server, or the holder of all data, sees more than the noise covers
 	hand       func(ctx context.Context, s *stage) ([][]float32, error)
 }
 
@@ -23,7 +23,7 @@ const (
 	own    = "SPADE-DFL"
 )
 
-// contenders lists the rows, without noise if private is false.
+// contenders lists the rows of the table. If private is false, all run without noise.
 func contenders(private bool, colluders int) []contender {
 	list := []contender{
 		{name: "always the most frequent class", hand: majority},
@@ -57,7 +57,7 @@ func contenders(private bool, colluders int) []contender {
 
 func majority(context.Context, *stage) ([][]float32, error) { return nil, nil }
 
-// alone trains each client by itself, without noise, as a fleet of one.
+// alone trains each client on its own data, without noise, as a fleet of one member. It returns one model per client.
 func alone(ctx context.Context, s *stage) ([][]float32, error) {
 	one, err := graph.New(1, nil)
 	if err != nil {
@@ -76,7 +76,7 @@ func alone(ctx context.Context, s *stage) ([][]float32, error) {
 	return all, nil
 }
 
-// pooled is the ceiling: all data in one place, with their exact gradient.
+// pooled trains on all data in one place with the exact gradient, which gives a ceiling for all methods.
 func pooled(_ context.Context, s *stage) ([][]float32, error) {
 	return [][]float32{data.CeilingModel(s.train, true)}, nil
 }

@@ -15,7 +15,7 @@ import (
 // options are the flags, named like those of "spade-edge simulate".
 type options struct {
 	spec           task.Spec
-	files          []string // one per client; nil if the samples of one source are dealt out
+	files          []string // one per client; nil if the clients share the samples of one source
 	partition      task.Partition
 	nodes, rounds  int
 	graph          string

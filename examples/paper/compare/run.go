@@ -18,7 +18,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Run parses flags, compares, and prints a table to out and the progress to log.
+// Run parses flags and makes the comparison. It prints a table to out and its progress to log.
 func Run(ctx context.Context, args []string, out, log io.Writer) error {
 	o, err := parse(args, log)
 	if err != nil {
@@ -60,10 +60,11 @@ type result struct {
 	worth
 	setting method.Setting
 	spent   method.Spent
-	losses  float64 // losses asked for, per sample and round
+	losses  float64 // mean number of losses asked for, per sample and round
 }
 
-// run searches for settings if the contender has any, and makes the run.
+// run makes the contender's run on the stage last. If a search chooses the settings, it first searches on the stages
+// search.
 func (c contender) run(ctx context.Context, last *stage, search []stage, trials int) (r result, err error) {
 	if c.searched {
 		if r.setting, err = c.search(ctx, search, trials); err != nil {
@@ -95,8 +96,8 @@ func (c contender) models(ctx context.Context, s *stage, setting method.Setting)
 	return models, spent, err
 }
 
-// search tries points of a Latin hypercube on one validation set, then the best five on the other validation sets too.
-// It returns the one with the best mean accuracy.
+// search tries trials points of a Latin hypercube on the first validation set, and then the best five of them on the
+// other validation sets. It returns the setting with the best mean accuracy.
 func (c contender) search(ctx context.Context, on []stage, trials int) (method.Setting, error) {
 	type trial struct {
 		setting method.Setting

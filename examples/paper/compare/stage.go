@@ -10,21 +10,21 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// stage is what all contenders have in common at a seed: the clients' data, the budgets, and the test data.
+// stage has what all contenders share for one seed: the clients' data, the budgets, and the test data.
 type stage struct {
 	world *method.World
 	train *task.Data
 	test  *task.Model
 }
 
-// rehearsals is how many validation sets a search cuts from the training samples of a seed.
+// rehearsals is how many validation sets a search cuts from the training samples of one seed.
 const rehearsals = 2
 
 // validation is the share of the training samples that a search uses for validation.
 const validation = 0.2
 
-// stages returns the stage of a seed, followed by those for the search, whose test sets are cut from the training
-// samples.
+// stages returns the stage of a seed, followed by the stages for the search. The test sets of the latter are cut from
+// the training samples of the former.
 func (o *options) stages(seed uint64) (all []stage, err error) {
 	spec := o.spec
 	spec.Seed = seed
@@ -59,7 +59,7 @@ func (o *options) stages(seed uint64) (all []stage, err error) {
 	}
 	all = append(all, last)
 	for again := range uint64(rehearsals) {
-		_, held, err := task.Split(train.Y, train.Classes, validation, seed+(again+1)<<32) // draws other than the test set's
+		_, held, err := task.Split(train.Y, train.Classes, validation, seed+(again+1)<<32) // not the test set's draws
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func (o *options) stages(seed uint64) (all []stage, err error) {
 				_, is := slices.BinarySearch(held, at)
 				return is
 			})
-			if len(less[i]) == 0 { // it has few samples; then no client is judged by them
+			if len(less[i]) == 0 { // a client with few samples: it keeps all, and none of them judges
 				less[i] = part
 				held = slices.DeleteFunc(held, func(at int) bool { return slices.Contains(part, at) })
 			}
@@ -97,13 +97,14 @@ func (o *options) stage(train *task.Data, parts [][]int, test *task.Data, g *gra
 	return s, err
 }
 
-// worth holds the scores of models on held-out samples: means over models, in percent.
+// worth has the scores of models on held-out samples, in percent, each the mean over the models.
 type worth struct {
 	accuracy float64
-	auc      float64 // for two classes, if there are samples of both; otherwise NaN
+	auc      float64 // NaN unless there are two classes, and samples of both
 }
 
-// judge returns the scores of models or, without models, of always predicting the most frequent class.
+// judge returns the scores of models. Without models it returns the scores of always predicting the most frequent
+// class.
 func (s *stage) judge(models [][]float32) (w worth, err error) {
 	if models == nil {
 		return worth{100 * s.test.Majority(), math.NaN()}, nil

@@ -85,7 +85,7 @@ func accuracies(runs []result) []float64 {
 	return column(runs, func(r result) float64 { return r.accuracy })
 }
 
-// interval formats a mean, with its interval if there are several values.
+// interval formats the mean of v and, if v has several values, its confidence interval.
 func interval(v []float64, format string) string {
 	i, err := stat.TInterval(v, 0.95)
 	if err != nil {

@@ -6,18 +6,18 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// ceilingSteps is the number of steps of the first-order reference; loss and accuracy converge much earlier.
+// ceilingSteps is the number of steps of the reference with gradients. Its loss and accuracy converge much earlier.
 const ceilingSteps = 3000
 
-// Ceiling returns the accuracy of the [CeilingModel] on the test set: an upper reference for methods that see only
-// losses and learn on distributed data.
+// Ceiling returns the test accuracy of the [CeilingModel]. It is an upper reference for methods that see only losses
+// and learn on distributed data.
 func Ceiling(s Split, logistic bool) float64 {
 	return task.NewSoftmax(s.Test).Accuracy(CeilingModel(s.Train, logistic))
 }
 
-// CeilingModel trains the model of the experiments, task.NewSoftmax, on all training data in one place with its exact
-// gradient (full batch, Nesterov's accelerated method from zero). With logistic, it uses the logarithmic loss instead
-// of the squared probability loss.
+// CeilingModel trains the model of the experiments, task.NewSoftmax, on all training data in one place. It uses the
+// exact gradient (full batch, Nesterov's accelerated method from zero) of the squared probability loss or, with
+// logistic, of the logarithmic loss.
 func CeilingModel(train *task.Data, logistic bool) []float32 {
 	rows := train.Classes
 	if rows == 2 {
@@ -25,7 +25,8 @@ func CeilingModel(train *task.Data, logistic bool) []float32 {
 	}
 	dim := rows * train.Dim
 	x, before, y, g := make([]float64, dim), make([]float64, dim), make([]float64, dim), make([]float64, dim)
-	// Rows have a mean squared norm of about Dim; the curvature of either loss along one is at most half of it.
+	// The mean squared norm of a row is about Dim, and the curvature of either loss along a row is at most half of its
+	// norm.
 	step := 2 / float64(train.Dim)
 	for t := range ceilingSteps {
 		momentum := float64(t) / float64(t+3)
@@ -80,7 +81,7 @@ type slope struct {
 	logistic bool
 }
 
-// add adds to g the gradient at x of the loss of a sample a.
+// add adds the gradient of one sample's loss at x to g. a has the sample's features.
 func (s *slope) add(g, x []float64, a []float32, class int) {
 	p, dz := s.p, s.dz
 	probabilities(p, x, a, s.rows)
@@ -115,7 +116,7 @@ func (s *slope) add(g, x []float64, a []float32, class int) {
 	}
 }
 
-// probabilities sets p to the model's class probabilities of a sample.
+// probabilities stores the model's class probabilities for the sample a in p.
 func probabilities(p, x []float64, a []float32, rows int) {
 	largest := 0.0
 	for k := range p {

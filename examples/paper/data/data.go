@@ -17,14 +17,14 @@ var Names = []string{"mnist", "fashion", "alzheimers", "brain"}
 var Titles = map[string]string{"mnist": "MNIST", "fashion": "Fashion-MNIST", "alzheimers": "Alzheimer's disease",
 	"brain": "Brain Tumor MRI"}
 
-// Folds is the number of parts in the cross-validation of the Alzheimer's data; the other tasks have one split per
-// seed, fold 0.
+// Folds is the number of parts in the cross-validation of the Alzheimer's data. The other data sets have one split per
+// seed, which is fold 0.
 const Folds = 5
 
-// validation is the share of a training set on which the search scores parameters.
+// validation is the share of a training set on which the search scores settings.
 const validation = 0.2
 
-// Source is a data set as read from its files. It is safe for concurrent use.
+// Source is a data set as it was read from its files. It is safe for concurrent use.
 type Source struct {
 	Name string
 
@@ -55,7 +55,7 @@ type split struct {
 func Load(name, dir string) (*Source, error) {
 	no := false
 	spec := task.Spec{Standardize: &no, Bias: &no}
-	own := false // whether it has a separate test set
+	own := false // whether the data set has a separate test set
 	switch name {
 	case "mnist":
 		spec.Source, spec.Labels, own = "idx:"+filepath.Join(dir, "mnist-6-7"), []string{"6", "7"}, true
@@ -95,16 +95,16 @@ func join(a, b *task.Data) *task.Data {
 	return &out
 }
 
-// Split returns the training and the test set of a seed and, for a source with folds, of one of the Folds. With
-// validate, it does not use the test set: both parts come from the training set. Preprocessing is fitted on the first
-// part.
+// Split returns a training and a test set for a seed and, if the source has folds, for one of them. With validate, both
+// are cut from the training set, and the real test set is not used. Preprocessing is fitted on the returned training
+// set.
 func (s *Source) Split(seed uint64, fold int, validate bool) (Split, error) {
 	return s.get(key{seed, fold, validate, false})
 }
 
-// SplitRows is Split for record-level privacy: the held-out samples, a fifth of them unless the source has a separate
-// test set, depend only on the number of samples and the seed, so that no sample's label moves another sample. It has
-// no folds.
+// SplitRows is like [Source.Split], but for record-level privacy: which samples are held out depends only on the number
+// of samples and the seed, so that no sample's label moves another sample. It holds out a fifth, unless the source has
+// a separate test set. It has no folds.
 func (s *Source) SplitRows(seed uint64, validate bool) (Split, error) {
 	return s.get(key{seed, 0, validate, true})
 }
@@ -146,7 +146,7 @@ func (s *Source) prepare(k key) (Split, error) {
 	}
 	if k.validate {
 		y, n := classes(train)
-		in, out, err := task.Split(y, n, validation, k.seed+1<<32) // a draw other than the test set's
+		in, out, err := task.Split(y, n, validation, k.seed+1<<32) // not the draw that selects the test set
 		if err != nil {
 			return Split{}, err
 		}
@@ -181,8 +181,8 @@ func apply(train, test *task.Data, f func(*task.Data) (*task.Data, error)) (Spli
 	return Split{a, b}, err
 }
 
-// folds shuffles the samples of each class and deals them to Folds parts in turn. It returns the union of all parts
-// but one, and that one.
+// folds shuffles the samples of each class and deals them in turn to Folds parts. out is part number fold, and in has
+// all other parts.
 func folds(y []int, classes, fold int, seed uint64) (in, out []int) {
 	for class := range classes {
 		var members []int

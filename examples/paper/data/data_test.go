@@ -12,7 +12,7 @@ import (
 
 const dir = "../../../../shared/data"
 
-// source reads a data set, or skips the test.
+// source reads a data set. It skips the test if the data set is missing.
 func source(t *testing.T, name string) *Source {
 	if _, err := os.Stat(filepath.Join(dir, "alzheimers")); err != nil {
 		t.Skipf("no data sets in %s: %v", dir, err)
@@ -24,7 +24,7 @@ func source(t *testing.T, name string) *Source {
 	return s
 }
 
-// TestShapes compares the data's shapes with the paper: 10 components, 39 clinical features, 40 parameters.
+// TestShapes compares the dimensions of the data with the paper: 10 components, 39 clinical features, 40 parameters.
 func TestShapes(t *testing.T) {
 	for name, want := range map[string][3]int{"fashion": {705, 176, 10}, "alzheimers": {1719, 430, 39}} {
 		split, err := source(t, name).Split(1, 0, false)
@@ -37,7 +37,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestValidationIsCutFromTraining checks that the search's splits contain nothing of the test set.
+// TestValidationIsCutFromTraining checks that the search uses no sample of the test set.
 func TestValidationIsCutFromTraining(t *testing.T) {
 	s := source(t, "fashion")
 	split, err := s.Split(1001, 0, false)
@@ -81,7 +81,8 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// TestGradient compares the ceiling's gradients with finite differences of the methods' losses.
+// TestGradient compares the gradients that train the ceiling with finite differences of the losses that the methods
+// see.
 func TestGradient(t *testing.T) {
 	for _, classes := range []int{2, 4} {
 		d := task.Clinical(50, 3)
@@ -143,7 +144,7 @@ func TestSplitRows(t *testing.T) {
 	}
 }
 
-// TestSampleGradient checks that the mean of the samples' gradients is the ceiling's gradient.
+// TestSampleGradient checks that the mean of the samples' gradients is the gradient that trains the ceiling.
 func TestSampleGradient(t *testing.T) {
 	for _, classes := range []int{2, 4} {
 		d := task.Clinical(30, 3)

@@ -1,3 +1,3 @@
 // Package data prepares the four learning tasks of the paper's experiments: training samples, test samples, and their
-// preprocessing. Everything is a function of the files and the seed.
+// preprocessing. The results depend only on the files and the seed.
 package data

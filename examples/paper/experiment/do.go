@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Do runs the jobs that the store lacks, with the given settings, and adds their results. It drops results of any seed
-// that were made with another setting than the current one, so that no mean mixes settings.
+// Do runs the jobs whose results are not in the store, with the given settings, and stores the results. It first drops
+// every result, of any seed, that was made with another setting than the current one, so that no mean mixes settings.
 func (l *Lab) Do(ctx context.Context, jobs []Job, settings *Settings, store *Store, log io.Writer) error {
 	planned := make(map[Job]bool)
 	for _, j := range jobs {

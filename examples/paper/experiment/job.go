@@ -18,7 +18,7 @@ import (
 // Delta is the delta of every private run.
 const Delta = 1e-5
 
-// Job is one run. It determines the run's result, together with the data files and the setting.
+// Job is one run. Job, data files and setting together determine the run's result.
 type Job struct {
 	Table     string  `json:"table"` // the comparison to which it belongs, see [Tables]
 	Dataset   string  `json:"dataset"`
@@ -28,8 +28,8 @@ type Job struct {
 	Rounds    int     `json:"rounds"`  // at most; 50 in all tables but [Longer]
 	Queries   float64 `json:"queries"` // losses per sample and round, at most
 	Epsilon   float64 `json:"epsilon"` // 0: no noise
-	// Accounting is the accounting of Epsilon, by its name in dpmech; empty means exact (gdp). A looser accounting
-	// requires more noise.
+	// Accounting is the accounting in which Epsilon is stated, by its name in dpmech; empty means exact (gdp). With a
+	// looser accounting, the same Epsilon requires more noise.
 	Accounting string `json:"accounting,omitempty"`
 	Method     string `json:"method"`
 	Seed       uint64 `json:"seed"`
@@ -45,8 +45,9 @@ type Result struct {
 
 	Accuracy float64 `json:"accuracy"` // mean over the clients, each with its model after the last round
 	Network  float64 `json:"network"`  // of the clients' average model, which no device has
-	// Only for SPADE-DFL: what each client has with the options that cost neither queries nor privacy. These are the
-	// mean of its releases, and both models after [Cooldown] further rounds of pure consensus.
+	// The following scores exist only for SPADE-DFL. They are those of models that a client also has, at no cost in
+	// queries or privacy: the mean of its releases, and both this mean and the last release after [Cooldown] rounds of
+	// pure consensus.
 	Averaged       float64 `json:"averaged,omitempty"`
 	Cooled         float64 `json:"cooled,omitempty"`
 	CooledAveraged float64 `json:"cooled_averaged,omitempty"`
@@ -57,7 +58,7 @@ type Result struct {
 	Curve   []float64 `json:"curve,omitempty"` // Accuracy after each round, with three decimals
 }
 
-// Cooldown is the number of rounds of pure consensus in a cool-down.
+// Cooldown is the number of rounds of pure consensus that may follow a run.
 const Cooldown = 20
 
 // Lab holds the data sets and the methods. It is safe for concurrent use.
@@ -67,7 +68,7 @@ type Lab struct {
 	sources map[string]*data.Source
 }
 
-// NewLab returns a lab for the data sets in a folder. It reads each data set on first use.
+// NewLab returns a lab for the data sets in the folder dir. It reads a data set when it is first used.
 func NewLab(dir string) *Lab { return &Lab{dir: dir, sources: make(map[string]*data.Source)} }
 
 // Source returns a data set.
@@ -84,7 +85,7 @@ func (l *Lab) Source(name string) (*data.Source, error) {
 	return s, err
 }
 
-// world builds the world of a job's method, and the test.
+// world returns the world in which a job's method runs, and the model that holds the test samples.
 func (l *Lab) world(j Job) (*method.World, *task.Model, error) {
 	source, err := l.Source(j.Dataset)
 	if err != nil {
@@ -122,7 +123,8 @@ func (l *Lab) world(j Job) (*method.World, *task.Model, error) {
 	return w, task.NewSoftmax(split.Test), nil
 }
 
-// exact returns the epsilon in exact accounting that requires the same noise as the job's epsilon.
+// exact returns the epsilon that, in exact accounting, requires the same noise as the job's epsilon in its own
+// accounting.
 func (j Job) exact() (float64, error) {
 	if j.Accounting == "" {
 		return j.Epsilon, nil
@@ -183,7 +185,7 @@ func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, e
 			}
 			return each(round, last)
 		})
-		if !spade.Shared { // the paper's form has no cool-down
+		if !spade.Shared { // no cool-down in the paper's form
 			spent.Scalars = spent.Scalars / int64(w.Rounds+Cooldown) * int64(w.Rounds)
 		}
 	} else {
@@ -199,16 +201,18 @@ func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, e
 	return r, nil
 }
 
-// Methods lists all contenders. The paper's form of SPADE-DFL and its variants come last.
+// Methods lists all methods: first the rivals, then SPADE-DFL in the paper's form and its variants, then two
+// references.
 func Methods() []method.Method {
 	return slices.Concat(rivals(), []method.Method{paperForm, centered, centeredCooled, together, centeredWalsh, tracking,
 		trackingWalsh, shared, sharedMomentum, trustedServer, gossip})
 }
 
-// SPADE-DFL in the paper's form; with the centered estimator; with that and a cool-down; and with all options. Then
-// with a cool-down and Walsh directions, the tracking estimator, or both; both with pairwise noise; and that with
-// momentum and twice the mixing. The last two are DP-FedAvg as published, whose server sees every update and adds the
-// noise, and the same without a server.
+// The variants of SPADE-DFL: the paper's form; the centered estimator, alone and with a cool-down; and the centered
+// estimator with a cool-down and averaging. Then, all with a cool-down: Walsh directions, the tracking estimator, and
+// both of these together; shared adds pairwise noise to both, and sharedMomentum also momentum and twice the mixing.
+// The last two are rivals: DP-FedAvg as published, where a server sees every update and adds the noise, and a form of
+// it without a server.
 var (
 	paperForm      = method.Spade{}
 	centered       = method.Spade{Centered: true}

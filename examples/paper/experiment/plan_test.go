@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// TestPlanIsTheTables compares the plan with a manual count of the tables' runs.
+// TestPlanIsTheTables compares the number of planned runs with a manual count from the tables.
 func TestPlanIsTheTables(t *testing.T) {
 	jobs := Plan(Tables, data.Names, 30)
 	seen := make(map[Job]bool)
@@ -25,8 +25,8 @@ func TestPlanIsTheTables(t *testing.T) {
 			t.Fatalf("fold: %+v", j)
 		}
 	}
-	perTable2 := 30 * (4*9 + 1) // five rivals and four forms in four partitions, DP-SGD once
-	// Tracking and Walsh; pairwise noise with and without momentum; trusted server; gossip.
+	perTable2 := 30 * (4*9 + 1) // five rivals and four forms in four partitions; DP-SGD has one
+	// Five more methods: tracking, with Walsh; pairwise noise, with and without momentum; trusted server; gossip.
 	private := 4 * (perTable2 + 4*30*5)
 	want := map[string]int{
 		EqualQueries: 4*perTable2 + 4*30*(4*8+1) + 4*4*30*3, Private8: private, Private32: private,
@@ -64,7 +64,7 @@ func TestHypercube(t *testing.T) {
 		for _, p := range points {
 			taken[int(place(p[k]))] = true
 		}
-		if len(taken) < 29 { // rounding to four digits can move a point across a border
+		if len(taken) < 29 { // a stratum may stay empty, because rounding to four digits can move a point
 			t.Errorf("%s: %d of 30 strata taken", k, len(taken))
 		}
 	}
@@ -81,7 +81,7 @@ func TestHypercube(t *testing.T) {
 	}
 }
 
-// TestStoreGoesOn stores results, truncates the file within a line as an interrupted program would, and continues.
+// TestStoreGoesOn stores results and truncates the file within a line, as after an interruption. The store continues.
 func TestStoreGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	first := Result{Job: Job{Table: "2a", Dataset: "mnist", Method: "m", Seed: 1}, Accuracy: 1.0 / 3}

@@ -63,7 +63,7 @@ func (s *Settings) For(j Job) (method.Setting, error) {
 	return c.Setting, nil
 }
 
-// Seeds returns the number of seeds on which the chosen setting was tried; 0 if no setting was tried.
+// Seeds returns on how many seeds the chosen setting was tried, or 0 if the job has no searched setting.
 func (s *Settings) Seeds(j Job) int { return s.Choices[j.settingKey()].Seeds }
 
 func (s *Settings) made(r Result) bool {
@@ -71,10 +71,11 @@ func (s *Settings) made(r Result) bool {
 	return err == nil && maps.Equal(setting, r.Setting)
 }
 
-// settingKey identifies jobs that share a setting. A method has one setting for each comparison and data set, whatever
-// the partition. In Tables III and IV epsilon varies by a factor of eight and the number of clients by three: there it
-// has one for each epsilon with 100 clients and, at epsilon 32, one for 30 and 40 clients and one for 50 and 75. The
-// centered estimator alone uses the setting of the paper's form there.
+// settingKey returns a key that is equal for jobs that share a setting. A method has one setting for each comparison
+// and data set, whatever the partition. Tables III and IV are an exception, because epsilon varies by a factor of eight
+// there and the number of clients by three: with 100 clients there is one setting for each epsilon; at epsilon 32 there
+// is one for 30 and 40 clients, and one for 50 and 75. There, the centered estimator alone uses the setting of the
+// paper's form.
 func (j Job) settingKey() string {
 	name, where := j.Method, ""
 	if j.Table == Sensitivity || j.Table == Validation {
@@ -93,7 +94,7 @@ func (j Job) settingKey() string {
 	return table + "/" + j.Dataset + where + "/" + name
 }
 
-// tunedClients returns the number of clients for which the setting of n clients was tuned.
+// tunedClients returns the number of clients with which the search tuned the setting that n clients use.
 func tunedClients(n int) int {
 	switch {
 	case n < 50:

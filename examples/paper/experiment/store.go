@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Session describes the origin of results. Every program run that adds to a file of results first writes one line with
-// it.
+// Session describes the origin of results. A program run that adds results to a file first writes its session as one
+// line.
 type Session struct {
 	sweep.Origin
 	Seeds string `json:"seeds"`
@@ -40,10 +40,10 @@ func NewStore(dir string, session Session) (*Store, error) {
 	return &Store{dir: dir, session: session, begun: make(map[string]bool)}, os.MkdirAll(dir, 0o755)
 }
 
-// name returns the file name for a table's results on a data set.
+// name returns the name of the file with a table's results on a data set.
 func name(table, dataset string) string { return "runs-" + table + "-" + dataset + ".jsonl" }
 
-// Add appends a result. The data have been handed to the operating system when Add returns.
+// Add appends a result to its file. When it returns, the operating system has the data.
 func (s *Store) Add(r Result) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +69,8 @@ func (s *Store) Add(r Result) error {
 	return nil
 }
 
-// Results returns all results of a table on a data set, each job once. It skips truncated lines; a missing file gives
-// no results.
+// Results returns all results of a table on a data set, one for each job. It skips truncated lines. If the file is
+// missing, it returns none.
 func (s *Store) Results(table, dataset string) ([]Result, error) {
 	text, err := os.ReadFile(filepath.Join(s.dir, name(table, dataset)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -89,8 +89,8 @@ func (s *Store) Results(table, dataset string) ([]Result, error) {
 	return out, nil
 }
 
-// Keep removes from a table's results on a data set those for which keep returns false, truncated lines and
-// duplicates.
+// Keep removes lines from the file of a table's results on a data set: results for which keep returns false, truncated
+// lines, and duplicates.
 func (s *Store) Keep(table, dataset string, keep func(Result) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *Store) Keep(table, dataset string, keep func(Result) bool) error {
 	})
 }
 
-// rewrite removes from a file those lines for which keep returns false, and duplicates. A missing file counts as
+// rewrite removes from a file the lines for which keep returns false, and duplicate lines. A missing file counts as
 // empty.
 func rewrite(path string, keep func(line []byte) bool) error {
 	text, err := os.ReadFile(path)
@@ -127,8 +127,7 @@ func rewrite(path string, keep func(line []byte) bool) error {
 	return os.Rename(path+".new", path)
 }
 
-// appendTo appends text to a file. If an interrupted program truncated the file's last line, text starts on a new
-// line.
+// appendTo appends text to a file. If an interrupted program left an incomplete last line, it first ends that line.
 func appendTo(path string, text []byte) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -152,7 +151,7 @@ func (j Job) id() Job {
 	return j
 }
 
-// cell returns the fields that all runs of a table's entry have in common.
+// cell returns the job without the fields in which the runs of one table entry differ.
 func (j Job) cell() Job {
 	j.Curve, j.Seed, j.Fold = false, 0, 0
 	return j

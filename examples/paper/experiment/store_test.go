@@ -47,7 +47,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestTrials checks that a trial is found, a truncated one is not, and the header occurs once.
+// TestTrials checks that a complete trial is found, that a truncated one is not, and that the file has one header.
 func TestTrials(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trials.csv")
 	for trial := range 3 {
@@ -75,7 +75,8 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestDoDropsOtherSettings checks that Do drops a run with an outdated setting, even if only its cell is requested.
+// TestDoDropsOtherSettings checks that Do drops a run with an outdated setting, even if another run of its cell is
+// requested.
 func TestDoDropsOtherSettings(t *testing.T) {
 	s, err := NewStore(t.TempDir(), Session{})
 	if err != nil {

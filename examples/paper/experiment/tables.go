@@ -9,16 +9,16 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// The comparisons. Each but the last has at most 50 rounds on a random graph in which any two clients are neighbors
-// with probability 0.3.
+// The comparisons. All but Longer have at most 50 rounds, on a random graph in which any two clients are neighbors with
+// probability 0.3.
 const (
 	EqualQueries = "2a"   // Table II without noise, at equal queries
 	Private8     = "2b8"  // Table II at equal queries and epsilon 8
 	Private32    = "2b32" // Table II at equal queries and epsilon 32
 	PrivateFree  = "2c8"  // Table II at epsilon 8, with free numbers of queries
 	FreeQueries  = "2c"   // Table II without noise, with free numbers of queries
-	Sensitivity  = "34"   // Tables III and IV: SPADE-DFL by clients and by epsilon
-	Validation   = "34v"  // Tables III and IV, scored on a part of the training set
+	Sensitivity  = "34"   // Tables III and IV: SPADE-DFL, by number of clients and by epsilon
+	Validation   = "34v"  // the same runs as 34, scored on a part of the training set
 	Longer       = "long" // SPADE-DFL without noise, with the settings of Table II and more rounds
 )
 
@@ -37,7 +37,8 @@ var (
 // LongerRounds are the numbers of rounds in the comparison Longer.
 var LongerRounds = []int{50, 200, 800}
 
-// mostSeeds bounds the number of seeds of comparisons with large differences or another score.
+// mostSeeds bounds the number of seeds of a comparison: of Longer, whose differences are large, and of Validation,
+// which scores the same settings in another way.
 var mostSeeds = map[string]int{Longer: 5, Validation: 10}
 
 // MostSeeds returns the largest number of seeds of a comparison.
@@ -48,17 +49,17 @@ func MostSeeds(table string) int {
 	return math.MaxInt
 }
 
-// clients in Table II; rounds everywhere.
+// The number of clients in Table II, and the number of rounds in all tables but the comparison Longer.
 const (
 	clients = 31
 	rounds  = 50
 )
 
-// freeQueries bounds the losses per sample and round where each method chooses the number: the search varies it from 2
-// to this.
+// freeQueries is the upper end of the range in which a search varies the losses per sample and round, where a method
+// may choose that number. The lower end is 2.
 const freeQueries = 10
 
-// tau returns the paper's number of local steps of SPADE-DFL for a data set.
+// tau returns SPADE-DFL's number of local steps for a data set, as in the paper.
 func tau(dataset string) int {
 	if dataset == "alzheimers" {
 		return 8
@@ -104,7 +105,7 @@ func cells(table, dataset string) []Job {
 			for _, j.Clients = range Counts {
 				out = append(out, j)
 			}
-			for _, j.Epsilon = range Epsilons[:len(Epsilons)-1] { // the last one is among the counts
+			for _, j.Epsilon = range Epsilons[:len(Epsilons)-1] { // the last is among the counts
 				out = append(out, j)
 			}
 		}
@@ -142,19 +143,19 @@ func cells(table, dataset string) []Job {
 	return out
 }
 
-// Pooled is the method that the paper runs on all data in one place. It has one cell for all partitions, stored under
-// the first.
+// Pooled is the method that the paper runs on all data in one place. It has one cell for all partitions, which is
+// stored under the first partition.
 const Pooled = "DP-SGD"
 
-// Served lists the methods with all data in one place or with a server.
+// Served lists the methods with all data in one place, and those with a server.
 var Served = []string{Pooled, "DP-FedAvg"}
 
-// block is the number of seeds that are computed for all tables before the next seeds of any table.
+// block is the number of seeds that all tables complete before any table begins with further seeds.
 const block = 5
 
-// Plan lists the jobs of tables on data sets, with seeds 1 to seeds, in execution order. A first block of seeds covers
-// everything, then one table after the other is completed. For the Alzheimer's data each seed has one of the five
-// folds; Table II at equal queries adds the others at the end.
+// Plan lists the jobs of the given tables and data sets for seeds 1 to seeds, in execution order. First come the jobs
+// of the first block of seeds for all tables, then the remaining jobs table by table. Of the Alzheimer's data, each
+// seed uses one of the five folds. Table II at equal queries also needs the other folds; these jobs come last.
 func Plan(tables, sets []string, seeds int) []Job {
 	var out []Job
 	add := func(j Job, from, to int, fold func(seed int) int) {

@@ -18,15 +18,16 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The search, which is the same for every method.
+// The numbers of the search, which are the same for every method.
 const (
-	trials    = 30              // points of a Latin hypercube, each tried on the first seed
-	finalists = 5               // the best trials, which also run on the other seeds
-	mixed     = "dirichlet:0.3" // the partition for the search
+	trials    = 30              // points of a Latin hypercube, each tried on the first seeds
+	finalists = 5               // the best of these, which also run on further seeds
+	mixed     = "dirichlet:0.3" // the partition on which the search runs
 )
 
-// tuningSeeds returns the seeds of every trial, and the additional seeds of the finalists. No reported run uses them.
-// There are more for Fashion-MNIST, whose validation sets have 141 images, and for runs with noise.
+// tuningSeeds returns the seeds on which every trial runs, and the further seeds for the finalists. No reported run
+// uses them. There are more seeds for Fashion-MNIST, whose validation sets have only 141 images, and for runs with
+// noise.
 func tuningSeeds(j Job) (first, more []uint64) {
 	n, all := 1, 3
 	switch {
@@ -54,8 +55,8 @@ const how = "For every comparison, data set and method: 30 points of a Latin hyp
 	"and scored by the accuracy on these 20 % after the last round, mean over the clients' models. Reported runs have " +
 	"seeds 1 to 30, and nothing of their test sets is seen."
 
-// Tune searches for every setting that the jobs need and settings lacks, and writes each as soon as it is found. It
-// does not repeat trials in the file of trials.
+// Tune searches for every setting that the jobs need and that settings does not have. It writes each setting as soon as
+// it is found, and does not repeat a trial that is in the file of trials.
 func (l *Lab) Tune(ctx context.Context, jobs []Job, settings *Settings, path, trialsPath string, log io.Writer) error {
 	settings.How = how
 	var todo []Job
@@ -174,8 +175,8 @@ func (l *Lab) search(ctx context.Context, j Job, record *trialLog) (Choice, erro
 
 var errTrials = errors.New("see the file of trials")
 
-// space returns the parameters to search for a job: the method's own and those that the comparison leaves free, see
-// [Job.adapt].
+// space returns the parameters that the search varies for a job: the method's own, and those that the comparison leaves
+// free, see [Job.adapt].
 func (l *Lab) space(j Job) ([]method.Param, error) {
 	m, err := methodOf(j.Method)
 	if err != nil {
@@ -196,9 +197,9 @@ func (l *Lab) space(j Job) ([]method.Param, error) {
 	return m.Space(w), nil
 }
 
-// adapt moves the parameters of the world from a setting to w and returns the rest: the number of rounds in Tables III
-// and IV, where fewer rounds need less noise each and allow more losses per round, and the number of losses with free
-// queries.
+// adapt moves the parameters that belong to the world, not to the method, from a setting to w, and returns the
+// remaining setting. These parameters are the number of rounds in Tables III and IV, where fewer rounds need less noise
+// each and allow more losses per round, and the number of losses in comparisons with free queries.
 func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	own := maps.Clone(s)
 	if n, ok := s["rounds"]; ok {
@@ -212,9 +213,10 @@ func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	return own
 }
 
-// Hypercube returns n points in which each parameter has one value in each n-th of its range (McKay, Beckman and
-// Conover, "A comparison of three methods for selecting values of input variables", Technometrics 1979). Values are
-// rounded to four digits, so that the recorded settings are exactly those tried.
+// Hypercube returns n points such that, for each parameter, every n-th part of its range has the value of one point
+// (McKay, Beckman and Conover, "A comparison of three methods for selecting values of input variables", Technometrics
+// 1979). key seeds the draw. Values are rounded to four digits, so that a recorded setting is exactly the one that was
+// tried.
 func Hypercube(space []method.Param, n int, key string) []method.Setting {
 	h := fnv.New64a()
 	h.Write([]byte(key))

@@ -11,9 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Accuracy draws accuracy over rounds, like the paper's figures MNIST to Brain Tumor: one panel per partition, one
-// line per method with the mean over seeds and a band of one population standard deviation to either side. All curves
-// are of one dataset.
+// Accuracy draws accuracy over rounds, like the paper's figures for MNIST to Brain Tumor. Each partition has a panel,
+// and each method a line: the mean over seeds, in a band of one population standard deviation to either side. All
+// curves must be of one data set.
 func Accuracy(curves []Curve, path string) error {
 	g, err := newGroup(curves)
 	if err != nil {
@@ -55,8 +55,8 @@ func Accuracy(curves []Curve, path string) error {
 	return s.save(path)
 }
 
-// spread returns a method's line: the mean in percent, and one population standard deviation to either side, within
-// 0..100.
+// spread returns the points of a method's line: for each round the mean in percent, and one population standard
+// deviation to either side, cut to 0..100.
 func (g *group) spread(partition, method string) []place {
 	var line []place
 	for _, round := range g.rounds {
@@ -70,10 +70,11 @@ func (g *group) spread(partition, method string) []place {
 	return line
 }
 
-// Partitions draws accuracy over rounds for several partitions. Each method (or way to score one) has a column with a
-// line for each partition: the mean over seeds within its two-sided 95 % interval by Student's t. Below is the mean
-// difference to the iid partition with the same seed, with the same kind of interval. learning is the last round that
-// uses data: a line marks it if rounds follow; 0 marks none. All curves are of one dataset, with at least two seeds.
+// Partitions draws accuracy over rounds for several partitions. Each method, or way to score one, has a column with a
+// line for each partition: the mean over seeds, in its two-sided 95 % interval by Student's t. A second panel below
+// shows the mean difference between a partition and the iid partition with the same seeds, with such an interval.
+// learning is the last round that uses data: if more rounds follow, a line marks it; 0 marks none. All curves must be
+// of one data set and have at least two seeds.
 func Partitions(curves []Curve, learning int, path string) error {
 	g, err := newGroup(curves)
 	if err != nil {
@@ -143,8 +144,8 @@ func Partitions(curves []Curve, learning int, path string) error {
 	return s.save(path)
 }
 
-// intervals returns the line of a partition in percent, and that of its difference to iid. The latter is empty for iid
-// itself and without iid.
+// intervals returns the points of a partition's line in percent, and those of its difference from iid. The latter are
+// empty for iid itself, and if there are no curves for iid.
 func (g *group) intervals(partition, method string) (line, difference []place, err error) {
 	for _, round := range g.rounds {
 		here := key{partition, method, round}
@@ -182,7 +183,7 @@ func addLine(p *plot.Plot, x0, y0, x1, y1 float64) error {
 	return nil
 }
 
-// roomFor returns an axis range that extends low to high percent a little, within 0..100.
+// roomFor returns an axis range a little wider than low to high, all in percent, within 0..100.
 func roomFor(low, high float64) (float64, float64) {
 	room := max(0.06*(high-low), 0.5)
 	return max(0, low-room), min(100, high+room)

@@ -10,7 +10,8 @@ import (
 	"strconv"
 )
 
-// Curve is one point of a run's curve: a method's accuracy after a round. All figures over rounds consist of these.
+// Curve is one point of a run's curve: the accuracy of a method after one round. All figures over rounds are drawn from
+// such points.
 type Curve struct {
 	Dataset   string
 	Partition string // in the format of task.Partition: iid, dirichlet:0.3, pathological:2
@@ -22,7 +23,7 @@ type Curve struct {
 
 var curveHeader = []string{"dataset", "partition", "method", "seed", "round", "accuracy"}
 
-// WriteCurves writes points as CSV with a header line. Accuracies have as many digits as identify them.
+// WriteCurves writes points as CSV with a header line. It writes as few digits of an accuracy as identify it.
 func WriteCurves(w io.Writer, curves []Curve) error {
 	out := csv.NewWriter(w)
 	out.Write(curveHeader)
@@ -79,7 +80,7 @@ func ReadCurves(r io.Reader) ([]Curve, error) {
 	return curves, nil
 }
 
-// key is what all seeds' points at one place of a line have in common.
+// key identifies one place of one line in a figure, for all seeds: partition, method and round.
 type key struct {
 	Partition, Method string
 	Round             int
@@ -88,7 +89,7 @@ type key struct {
 // group is a set of curves of one dataset, by key.
 type group struct {
 	dataset string
-	// in the order of a figure; methods that are not in the paper come first, in order of appearance
+	// in the order of a figure; methods that the paper does not have come first, in order of appearance
 	partitions, methods []string
 	rounds              []int                   // ascending
 	at                  map[key]map[int]float64 // accuracies by seed
@@ -131,7 +132,7 @@ func newGroup(curves []Curve) (*group, error) {
 	return g, nil
 }
 
-// values returns the accuracies of a key in percent, in order of seed.
+// values returns the accuracies of a key in percent, in ascending order of seed.
 func (g *group) values(k key) []float64 {
 	at := g.at[k]
 	var out []float64
@@ -141,7 +142,7 @@ func (g *group) values(k key) []float64 {
 	return out
 }
 
-// paired returns the accuracies of two keys in percent, for the seeds that both have, in order of seed.
+// paired returns the accuracies of two keys in percent, for the seeds that both keys have, in ascending order of seed.
 func (g *group) paired(a, b key) (x, y []float64) {
 	for _, seed := range seeds(g.at[a]) {
 		if v, ok := g.at[b][seed]; ok {

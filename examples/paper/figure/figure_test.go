@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// made returns curves of methods that differ increasingly, with some noise.
+// made returns curves of methods whose accuracies differ more with each round, plus some noise.
 func made(partitions, names []string, seeds, rounds int) []Curve {
 	s := rng.New(1, rng.Address{Purpose: rng.Generate})
 	var out []Curve
@@ -68,7 +68,8 @@ func madeShares() []Share {
 	return out
 }
 
-// drawings lists every figure with the texts that it must contain, and how many lines of which colors.
+// drawings lists every figure with the texts that it must contain, and with the number of lines that it must have by
+// color.
 var drawings = []struct {
 	name  string
 	draw  func(path string) error
@@ -94,8 +95,8 @@ var drawings = []struct {
 		[]string{"τ = 1", "τ = T^(1/3)", "Local steps T", "Numbers sent, 2|E|dK", "10³", "0.01"}, 7.16},
 }
 
-// Every figure is a well-formed SVG file with its texts, or a PNG file of its width. Drawing it again gives the same
-// bytes; a path with another ending gives an error.
+// Every figure is a well-formed SVG file that contains its texts, or a PNG file of the right width. Drawing it again
+// gives the same bytes. A path with another ending is an error.
 func TestFigures(t *testing.T) {
 	for _, d := range drawings {
 		t.Run(d.name, func(t *testing.T) {
@@ -208,9 +209,9 @@ func TestOrderOfInput(t *testing.T) {
 	}
 }
 
-// A figure shows the mean with one population standard deviation, or Student's interval, as calculated by hand:
-// accuracies 60, 70 and 80 have mean 70, standard deviations sqrt(200/3) and 10, and an interval of 4.303*10/sqrt(3)
-// to either side.
+// A figure shows the mean with one population standard deviation to either side, or with Student's interval, as
+// calculated by hand. Accuracies 60, 70 and 80 have the mean 70, the population standard deviation sqrt(200/3), the
+// sample standard deviation 10, and an interval of 4.303*10/sqrt(3) to either side.
 func TestBands(t *testing.T) {
 	var curves []Curve
 	for i, a := range []float64{0.6, 0.7, 0.8} {
@@ -243,8 +244,8 @@ func TestBands(t *testing.T) {
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
-// The paper's volcano has 6 methods, 4 partitions and 50 rounds: 1,200 comparisons, each by itself what the test says,
-// all adjusted together. The start is not compared.
+// The paper's volcano has 6 methods, 4 partitions and 50 rounds, which are 1,200 comparisons. Each has the p value of
+// the signed-rank test, and all of these are adjusted together. Round 0, the start, is not compared.
 func TestCompare(t *testing.T) {
 	curves := made(four, paperMethods(), 5, 50)
 	all, err := Compare(curves, "LT-ADMM-VR")
@@ -274,7 +275,7 @@ func TestCompare(t *testing.T) {
 			t.Fatalf("%+v, want adjusted %v", c, adjusted[i])
 		}
 	}
-	// Seeds form pairs; a seed that only one of the two has is ignored.
+	// Curves with the same seed form a pair. A seed that only one of the two methods has is ignored.
 	few, err := Compare([]Curve{{"d", "iid", "m", 1, 1, 0.5}, {"d", "iid", "ref", 1, 1, 0.4}, {"d", "iid", "m", 2, 1, 0.9},
 		{"d", "iid", "ref", 3, 1, 0.1}}, "ref")
 	if err != nil || len(few) != 1 || few[0].Seeds != 1 || !near(few[0].Difference, 10) {
@@ -338,8 +339,8 @@ func TestTicks(t *testing.T) {
 }
 
 // Readers with protanopia and deuteranopia can distinguish the colors, by the model of Vienot, Brettel and Mollon,
-// "Digital video colourmaps for checking the legibility of displays by dichromats", 1999. Where two are close, the
-// lines' dashes differ.
+// "Digital video colourmaps for checking the legibility of displays by dichromats", 1999. If two colors are close, the
+// dashes of their lines differ.
 func TestColorsForDichromats(t *testing.T) {
 	models := map[string][3][3]float64{
 		"protanopia":   {{0.11238, 0.88762, 0}, {0.11238, 0.88762, 0}, {0.00401, -0.00401, 1}},

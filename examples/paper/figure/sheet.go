@@ -16,19 +16,19 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// The widths of a journal's column and of its page.
+// The widths of one column and of the page of a journal.
 const oneColumn, twoColumns = 3.5 * vg.Inch, 7.16 * vg.Inch
 
-// dpi is the resolution of PNG files: enough for a screen, and small.
+// dpi is the resolution of PNG files in dots per inch. It suffices for a screen and keeps the files small.
 const dpi = 100
 
 type entry struct {
 	text        string
 	look        look
-	line, point bool // the parts of its look to draw
+	line, point bool // whether to draw the line and the points of the look
 }
 
-// sheet is a figure: rows of panels, all with equal areas for their data, under one legend.
+// sheet is a figure: rows of panels under one legend. The areas for data have the same size in all panels.
 type sheet struct {
 	width, height vg.Length
 	legend        []entry
@@ -54,8 +54,8 @@ func (s *sheet) write(path string, canvas vg.CanvasWriterTo) error {
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return fmt.Errorf("figure: %w", err)
 	}
-	// Name the font once, not for each word. For a reader without Liberation Sans, Arial and Helvetica have letters of
-	// the same widths.
+	// Name the font once for the file, not for each word. If a reader does not have Liberation Sans, Arial and Helvetica
+	// have letters of the same widths.
 	file := bytes.ReplaceAll(out.Bytes(),
 		[]byte("font-family:Liberation Sans;font-variant:normal;font-weight:normal;font-style:normal;"), nil)
 	file = bytes.Replace(file, []byte("<svg "), []byte(`<svg font-family="Liberation Sans, Arial, Helvetica, sans-serif" `), 1)
@@ -68,12 +68,13 @@ func (s *sheet) write(path string, canvas vg.CanvasWriterTo) error {
 	return nil
 }
 
-// titleHeight is the room above a panel with a title.
+// titleHeight is the height of the room above a panel that has a title, in points.
 const titleHeight = 13
 
 func (s *sheet) draw(c draw.Canvas) {
 	c.Max.Y -= s.drawLegend(c)
-	// Draw titles outside the panels: they are all at the same height above the data, whatever else a panel has there.
+	// Draw the titles outside of the panels, so that all have the same distance to the data, whatever else is above a
+	// panel.
 	titles := make([][]string, len(s.panels))
 	tiles := draw.Tiles{Rows: len(s.panels), Cols: len(s.panels[0]), PadX: 9, PadY: 9}
 	for j, row := range s.panels {
@@ -107,8 +108,8 @@ func (e entry) sample() vg.Length {
 	return pointLength
 }
 
-// drawLegend draws the legend at the top in as many centered rows as needed, with about the same number of entries in
-// each, and returns its height.
+// drawLegend draws the legend at the top and returns its height. It uses as many centered rows as needed, with about
+// the same number of entries in each.
 func (s *sheet) drawLegend(c draw.Canvas) vg.Length {
 	if len(s.legend) == 0 {
 		return 0
@@ -154,7 +155,7 @@ func rowWidth(row []entry, width func(entry) vg.Length) vg.Length {
 	return total
 }
 
-// place is a point of a line with the range around it.
+// place is one point of a line, with the lower and upper end of the range around it.
 type place struct {
 	x, y, low, high float64
 }
@@ -193,7 +194,8 @@ func addPath(p *plot.Plot, l look, places []place) error {
 	return nil
 }
 
-// unboxed hides the extent of glyphs from a plot, because axes already have room for them.
+// unboxed hides from a plot how far the symbols of a plotter extend beyond the data, because the axes leave room for
+// them.
 type unboxed struct{ plot.Plotter }
 
 func addGlyphs(p *plot.Plot, points *plotter.Scatter) {

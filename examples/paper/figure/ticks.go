@@ -18,7 +18,7 @@ func grid() *plotter.Grid {
 	return g
 }
 
-// steps places about so many marks, at multiples of 1, 2 or 5 times a power of ten.
+// steps is a ticker that places about about marks, at multiples of 1, 2 or 5 times a power of ten.
 type steps struct{ about int }
 
 func (s steps) Ticks(low, high float64) []plot.Tick {
@@ -34,20 +34,20 @@ func (s steps) Ticks(low, high float64) []plot.Tick {
 	digits := max(0, int(-math.Floor(math.Log10(step)+1e-9)))
 	var ticks []plot.Tick
 	for i := math.Ceil(low/step - 1e-9); i*step <= high+step*1e-9; i++ {
-		v := float64(i*step) + 0 // not -0
+		v := float64(i*step) + 0 // + 0 turns -0 into 0
 		ticks = append(ticks, plot.Tick{Value: v,
 			Label: strings.Replace(strconv.FormatFloat(v, 'f', digits, 64), "-", "−", 1)})
 	}
 	return ticks
 }
 
-// unlabeled keeps the marks of another ticker without its labels, because those of the panel beside it apply.
+// unlabeled has the marks of another ticker but not its labels, because the panel beside this one has the same labels.
 type unlabeled struct{ plot.Ticker }
 
 func (u unlabeled) Ticks(low, high float64) []plot.Tick {
 	ticks := u.Ticker.Ticks(low, high)
 	for i := range ticks {
-		// A label that draws nothing still makes a mark a major one, with a grid line.
+		// A blank label, which draws nothing, still makes this a major mark, which has a grid line.
 		if ticks[i].Label != "" {
 			ticks[i].Label = " "
 		}
@@ -55,8 +55,8 @@ func (u unlabeled) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// decades marks the powers of ten on an axis of base-10 logarithms and, without labels, 2 to 9 times these. (gonum's
-// own logarithmic axis misplaces the box of a label, and with it the edge of the panel.)
+// decades is a ticker for an axis of base-10 logarithms. It labels the powers of ten, and marks 2 to 9 times these
+// without labels. (gonum's own logarithmic axis misplaces the box of a label, and with it the edge of the panel.)
 type decades struct{}
 
 func (decades) Ticks(low, high float64) []plot.Tick {
@@ -71,7 +71,7 @@ func (decades) Ticks(low, high float64) []plot.Tick {
 			switch {
 			case m == 1 && e > 2:
 				t.Label = "10" + superscript(e)
-			case m == 1: // no font here has a superscript minus
+			case m == 1: // spelled out, because no font here has a superscript minus
 				t.Label = strconv.FormatFloat(math.Pow10(e), 'f', max(0, -e), 64)
 			}
 			ticks = append(ticks, t)

@@ -14,10 +14,10 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Cost is one run with a budget of local steps: what it sent, and its average distance from a stationary point and
-// from consensus.
+// Cost is one run with a given number of local steps: how many numbers it sent, and its average distance from a
+// stationary point and from consensus.
 type Cost struct {
-	Series       string  // such as "τ = 1"; a line of the figure
+	Series       string  // name of a line in the figure, such as "τ = 1"
 	Steps        int     // T, local steps of a client
 	Scalars      int64   // 2|E|dK, numbers sent
 	Seed         int     // identifies a run
@@ -26,16 +26,17 @@ type Cost struct {
 	Start        float64 // |grad F(x_0)|^2
 }
 
-// Criterion returns the paper's S_K.
+// Criterion returns the paper's criterion S_K, the sum of Stationarity and Consensus.
 func (c Cost) Criterion() float64 { return c.Stationarity + c.Consensus }
 
 // Ratio returns S_K divided by |grad F(x_0)|^2.
 func (c Cost) Ratio() float64 { return c.Criterion() / c.Start }
 
-// Tradeoff draws the effect of communication: the criterion S_K against the budget T of local steps, and against the
-// numbers sent, as the mean over seeds with a band of one population standard deviation. A separate panel shows its
-// two parts: gradient (filled points) and disagreement (open points). All are relative to the mean of |grad F(x_0)|^2.
-// It takes up to six series, in the order of their first row; all numbers must be positive.
+// Tradeoff draws the effect of communication: the criterion S_K against the number T of local steps, and against the
+// numbers sent. Lines are the mean over seeds in a band of one population standard deviation to either side. Another
+// panel shows the two parts of the criterion: gradient (filled points) and disagreement (open points). Everything is
+// relative to the mean of |grad F(x_0)|^2. It takes up to six series, in the order of their first row. All numbers must
+// be positive.
 func Tradeoff(costs []Cost, path string) error {
 	if len(costs) == 0 {
 		return errors.New("figure: no costs")
@@ -89,7 +90,7 @@ func Tradeoff(costs []Cost, path string) error {
 func steps64(c Cost) float64   { return float64(c.Steps) }
 func scalars64(c Cost) float64 { return float64(c.Scalars) }
 
-// budgets is one series: the runs of each budget, by T.
+// budgets has the runs of one series, by their number T of local steps.
 type budgets struct {
 	series string
 	runs   [][]Cost
@@ -120,8 +121,8 @@ func newBudgets(costs []Cost) ([]budgets, error) {
 	return lines, nil
 }
 
-// places returns, for each budget, the mean of a value over runs and its population standard deviation to either side,
-// relative to the mean start, all as base-10 logarithms. The lower end is at least a tenth of the mean.
+// places returns, for each T, the mean of a value over runs, and one population standard deviation to either side. All
+// are relative to the mean start, as base-10 logarithms. The lower end is at least a tenth of the mean.
 func (b budgets) places(value, x func(Cost) float64) []place {
 	var line []place
 	for _, runs := range b.runs {

@@ -14,19 +14,20 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Comparison compares one method with a reference after one round on one partition.
+// Comparison compares one method with the reference method, after one round on one partition.
 type Comparison struct {
 	Partition, Method string
 	Round             int
 	Seeds             int     // number of pairs
-	Difference        float64 // mean of method less reference, in percentage points
+	Difference        float64 // mean accuracy of the method minus that of the reference, in percentage points
 	P                 float64 // two-sided, by Wilcoxon's signed-rank test with Pratt's rule for equal pairs
-	Adjusted          float64 // P adjusted for all comparisons by Benjamini and Hochberg
+	Adjusted          float64 // P adjusted for the number of comparisons by Benjamini and Hochberg
 }
 
-// Compare compares every method with a reference, for every partition and every round from 1, over the seeds that both
-// have. It adjusts P values for the number of comparisons that it returns: for the paper's figure, 6 methods on 4
-// partitions over 50 rounds. All curves are of one dataset. The result is in the order of partition, method and round.
+// Compare compares every method with the reference method, for every partition and every round from 1 on, over the
+// seeds that both methods have. It adjusts the P values for the number of returned comparisons, for the paper's figure
+// 6 methods on 4 partitions over 50 rounds. All curves must be of one data set. The result is in the order of
+// partition, method and round.
 func Compare(curves []Curve, reference string) ([]Comparison, error) {
 	g, err := newGroup(curves)
 	if err != nil {
@@ -69,8 +70,8 @@ func Compare(curves []Curve, reference string) ([]Comparison, error) {
 	return all, nil
 }
 
-// Volcano draws comparisons with a reference: the mean difference in accuracy against -log10 of the adjusted p value,
-// one color per method, with lines at no difference and at an adjusted p of 0.05.
+// Volcano draws comparisons with the reference method: the mean difference in accuracy against -log10 of the adjusted p
+// value, in one color per method. Lines mark a difference of zero and an adjusted p value of 0.05.
 func Volcano(comparisons []Comparison, reference, path string) error {
 	if len(comparisons) == 0 {
 		return errors.New("figure: no comparisons")

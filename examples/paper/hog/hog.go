@@ -14,14 +14,14 @@ const (
 	Block        = 2 // cells along the side of a block
 )
 
-// Dim returns the length of the descriptor of an image of side x side pixels.
+// Dim returns how many numbers describe an image of side x side pixels.
 func Dim(side int) int {
 	blocks := side/Cell - Block + 1
 	return blocks * blocks * Block * Block * Orientations
 }
 
-// Describe returns a data set with the descriptors of d's rows, which are square images of side x side pixels, row by
-// row. side is a multiple of Cell, at least Cell*Block.
+// Describe returns a data set that has, for each row of d, its descriptor. A row of d is an image of side x side
+// pixels, row by row. side must be a multiple of Cell, and at least Cell*Block.
 func Describe(d *task.Data, side int) (*task.Data, error) {
 	if side < Cell*Block || side%Cell != 0 || d.Dim != side*side {
 		return nil, fmt.Errorf("hog: rows of %d numbers as images of %d by %d pixels, want a side that is a multiple of "+
@@ -39,7 +39,7 @@ func Describe(d *task.Data, side int) (*task.Data, error) {
 	return out, nil
 }
 
-// histograms holds one histogram of orientations for each cell of an image.
+// histograms has one histogram of orientations for each cell of an image.
 type histograms struct {
 	side, cells int // pixels and cells along the side
 	bins        []float64
@@ -50,8 +50,8 @@ func newHistograms(side int) *histograms {
 	return &histograms{side: side, cells: cells, bins: make([]float64, cells*cells*Orientations)}
 }
 
-// fill computes the histograms of an image. A pixel votes with the length of its gradient, divided between the two
-// nearest orientations. Pixels beyond the border repeat the border.
+// fill computes the histograms of an image. Each pixel adds the length of its gradient to the histogram of its cell,
+// divided between the two nearest orientations. Pixels beyond the border equal the nearest pixel at the border.
 func (h *histograms) fill(pixels []float32) {
 	clear(h.bins)
 	at := func(r, c int) float64 {
@@ -77,8 +77,8 @@ func (h *histograms) fill(pixels []float32) {
 	}
 }
 
-// appendBlocks appends the descriptor: each block of cells divided by the sum of its entries and then square-rooted,
-// so that its Euclidean length is one.
+// appendBlocks appends the descriptor to dst. The entries of each block are divided by their sum and then
+// square-rooted, so that each block has the Euclidean length one.
 func (h *histograms) appendBlocks(dst []float32) []float32 {
 	for r := range h.cells - Block + 1 {
 		for c := range h.cells - Block + 1 {
@@ -90,7 +90,7 @@ func (h *histograms) appendBlocks(dst []float32) []float32 {
 	return dst
 }
 
-// each calls f with every bin of the block whose first cell is (r, c).
+// each calls f with every entry of the block whose first cell is in row r and column c.
 func (h *histograms) each(r, c int, f func(float64)) {
 	for i := range Block {
 		from := ((r+i)*h.cells + c) * Orientations

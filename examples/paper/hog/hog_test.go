@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// stripes returns an image whose brightness is a wave in the direction (x, y).
+// stripes returns an image whose brightness is a wave that runs in the direction (x, y).
 func stripes(side int, x, y float64) []float32 {
 	pixels := make([]float32, side*side)
 	for r := range side {
@@ -20,8 +20,8 @@ func stripes(side int, x, y float64) []float32 {
 	return pixels
 }
 
-// TestOrientation checks that brightness that changes only along x votes for the bins at both ends of the half turn,
-// and along y for the middle one.
+// TestOrientation checks which bins count: those at both ends of the half turn if brightness changes only along x, and
+// the middle one if it changes only along y.
 func TestOrientation(t *testing.T) {
 	d := &task.Data{X: append(stripes(32, 1, 0), stripes(32, 0, 1)...), Y: []int{0, 1}, Dim: 32 * 32, Classes: 2}
 	out, err := hog.Describe(d, 32)
@@ -45,7 +45,7 @@ func TestOrientation(t *testing.T) {
 	}
 }
 
-// TestBlocksHaveLengthOne checks the length at any contrast; the descriptor of a blank image is zero.
+// TestBlocksHaveLengthOne checks that blocks have length one at any contrast. The descriptor of a blank image is zero.
 func TestBlocksHaveLengthOne(t *testing.T) {
 	image := stripes(24, 1, 0.7)
 	weak := make([]float32, len(image))

@@ -10,25 +10,25 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Names lists the hospitals by their files.
+// Names lists the hospitals by the names of their files.
 var Names = []string{"cleveland", "hungarian", "switzerland", "va"}
 
 const (
-	held   = 0.25 // share of each hospital's patients held out for testing
+	held   = 0.25 // share of each hospital's patients that is held out for testing
 	agreed = "agreed.csv"
 )
 
-// site is one hospital's patients in one split.
+// site has the training and test patients of one hospital in one split.
 type site struct{ train, test *task.Data }
 
-// clinic is the common input of all splits: the cleaned files and the agreed preprocessing.
+// clinic has the input that all splits share: the cleaned files and the agreed preprocessing.
 type clinic struct {
 	files  []string
 	recipe *task.Recipe
 }
 
-// open cleans the files of dir, as examples/hospital/hospitals.sh does, into the folder clean. It fits the
-// preprocessing on the table of usual values in the folder table.
+// open cleans the files in dir, as examples/hospital/hospitals.sh does, and writes them to the folder clean. It fits
+// the preprocessing on agreed.csv, a table of usual values in the folder table.
 func open(dir, table, clean string) (*clinic, error) {
 	c := new(clinic)
 	for _, name := range Names {
@@ -46,7 +46,8 @@ func open(dir, table, clean string) (*clinic, error) {
 	return c, err
 }
 
-// tidy copies a file, with a cholesterol or blood pressure of 0 as missing and 1 to 4 as ill.
+// tidy copies a file. A cholesterol or blood pressure of 0 becomes a missing value, and the diagnoses 1 to 4 become
+// ill.
 func tidy(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
@@ -83,7 +84,7 @@ func tidy(from, to string) error {
 	return csv.NewWriter(out).WriteAll(rows)
 }
 
-// split returns the hospitals' patients in the split of a seed, stratified by label.
+// split splits each hospital's patients for a seed, stratified by label.
 func (c *clinic) split(seed uint64) ([]site, error) {
 	var sites []site
 	for _, file := range c.files {
@@ -96,7 +97,7 @@ func (c *clinic) split(seed uint64) ([]site, error) {
 	return sites, nil
 }
 
-// pool returns all hospitals' training patients as one data set.
+// pool returns the training patients of all hospitals as one data set.
 func pool(sites []site) *task.Data {
 	all := *sites[0].train
 	all.X, all.Y = nil, nil

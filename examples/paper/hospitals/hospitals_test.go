@@ -24,7 +24,7 @@ func clinics(t *testing.T) *clinic {
 	return c
 }
 
-// Missing measurements become empty, every degree of disease becomes ill, and everything else stays.
+// tidy makes missing measurements empty and every degree of disease ill, and changes nothing else.
 func TestTidy(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from.csv"), filepath.Join(dir, "to.csv")
@@ -40,7 +40,8 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// Each patient occurs once, in two parts with the same share of ill patients; another seed gives another split.
+// Each patient occurs in exactly one of the two parts, which have the same share of ill patients. Another seed gives
+// another split.
 func TestSplit(t *testing.T) {
 	c := clinics(t)
 	one, err := c.split(1)
@@ -64,7 +65,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Repeating some runs of the complete computation gives the digits in testdata.
+// Some runs of the complete computation, repeated here, give the digits in testdata.
 func TestCommittedResults(t *testing.T) {
 	c := clinics(t)
 	runs, err := openRuns("testdata")
@@ -100,7 +101,8 @@ func TestSetting(t *testing.T) {
 	}
 }
 
-// Wards divide the training patients, and their costs add up to their hospital's.
+// The wards of a hospital share its training patients, and the privacy costs of the wards add up to that of the
+// hospital.
 func TestWards(t *testing.T) {
 	hospitals, err := clinics(t).split(1)
 	if err != nil {

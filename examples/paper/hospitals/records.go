@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Record-level private runs: epsilon is for one patient, not for a hospital.
+// The names of runs with record-level privacy, in which epsilon protects one patient, not a whole hospital.
 const (
 	eachOwn    = "SPADE-DFL, each patient"
 	eachShared = "SPADE-DFL, each patient, with colluders 1"
@@ -21,7 +21,7 @@ var perRecord = []float64{0.5, 1, 2, 4, 8}
 
 func (c cell) each() bool { return c.name == eachOwn || c.name == eachShared }
 
-// recordCells lists the runs of records.md, which are on the complete graph only.
+// recordCells lists the runs of records.md. They use only the complete graph.
 func recordCells() []cell {
 	list := []cell{{name: chosen, graph: Graphs[0]}}
 	for _, e := range perRecord {
@@ -32,8 +32,8 @@ func recordCells() []cell {
 	return list
 }
 
-// Records makes the runs of seeds 1 to seeds that protect each patient, and those that protect each hospital's whole
-// data set for comparison, and writes records.md into out. Its arguments are those of [Run]; there is no search.
+// Records makes, for seeds 1 to seeds, the runs that protect each patient and, for comparison, those that protect each
+// hospital's whole data set. It writes records.md into out. Its arguments are those of [Run]. It needs no search.
 func Records(ctx context.Context, data, table, out string, seeds int, log io.Writer) error {
 	return prepare(data, table, out, seeds, func(from *clinic, runs *sweep.Table) error {
 		if err := from.runs(ctx, recordCells(), nil, runs, seeds, log); err != nil {
@@ -47,7 +47,7 @@ func Records(ctx context.Context, data, table, out string, seeds int, log io.Wri
 	})
 }
 
-// recordReport returns the text of records.md without its last lines.
+// recordReport returns the text of records.md, except the lines about its origin.
 func recordReport(runs *sweep.Table, seeds int) (string, error) {
 	var b strings.Builder
 	percent := func(c cell, metric int) (text string, err error) {

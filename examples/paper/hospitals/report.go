@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Run makes the searches and the runs of seeds 1 to seeds, at least 2, that out lacks, and writes into out, a separate
-// folder:
+// Run makes the searches, and the runs of seeds 1 to seeds (at least 2), that are not yet in out. It writes into out, a
+// folder of its own:
 //
 //	settings.csv   the settings that the search chose
 //	runs.csv       every run, with a line for each hospital
@@ -46,7 +46,7 @@ func Run(ctx context.Context, data, table, out string, seeds int, log io.Writer)
 	})
 }
 
-// prepare calls do with the patients of data and the runs in out.
+// prepare opens the data and the table of runs in out, and calls do with both.
 func prepare(data, table, out string, seeds int, do func(*clinic, *sweep.Table) error) error {
 	if seeds < 2 {
 		return fmt.Errorf("hospitals: %d seeds, want at least 2: one has no spread", seeds)
@@ -148,7 +148,7 @@ func rows(key []string, marks []mark) [][]string {
 	return out
 }
 
-// values returns a metric of all seeds at a hospital, or with hospital -1 the mean over all hospitals.
+// values returns one metric at a hospital for every seed. If hospital is -1, it returns the mean over all hospitals.
 func (c cell) values(runs *sweep.Table, seeds, hospital, metric int) ([]float64, error) {
 	out := make([]float64, seeds)
 	for seed := range out {
@@ -169,7 +169,7 @@ func (c cell) values(runs *sweep.Table, seeds, hospital, metric int) ([]float64,
 	return out, nil
 }
 
-// report returns the text of README.md without its last lines.
+// report returns the text of README.md, except the lines about its origin.
 func report(runs *sweep.Table, seeds int) (string, error) {
 	var b strings.Builder
 	var err error
@@ -255,7 +255,8 @@ intervals are those of the splits, not of hospitals like these.
 	return b.String(), nil
 }
 
-// hospital writes the section of one hospital: a sentence on its gain and the cost of privacy, and all metrics.
+// hospital writes the section of one hospital: a sentence about its gain and about the cost of privacy, and all
+// metrics.
 func hospital(b *strings.Builder, runs *sweep.Table, seeds, h int, name string) error {
 	const auc = 2
 	own, err := cell{name: single, graph: "none"}.values(runs, seeds, h, auc)

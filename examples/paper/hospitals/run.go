@@ -18,36 +18,36 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// In every run: learning rounds, losses per sample and round for a searched method (the program's own choices stay
-// within), and the delta of epsilon.
+// The numbers of every run: learning rounds, the delta of epsilon, and the losses per sample and round of a searched
+// method. The program's own choices ask for no more losses.
 const (
 	rounds  = 50
 	queries = 24
 	delta   = 1e-5
 )
 
-// Graphs and Epsilons are the varied parameters; epsilon 0 means no noise.
+// Graphs and Epsilons list what the runs vary. Epsilon 0 means a run without noise.
 var (
 	Graphs   = []string{"complete", "ring"}
 	Epsilons = []float64{0, 1, 4, 8, 16}
 )
 
-// The contenders without a search.
+// The contenders that need no search.
 const (
 	alone  = "alone"
-	abroad = "of another" // the mean score of the other three hospitals' own models here
+	abroad = "of another" // mean score here of the models that the other three hospitals train alone
 	pooled = "pooled"
-	single = "SPADE-DFL alone"            // each hospital is a fleet by itself, with what init chooses for it
-	chosen = "SPADE-DFL"                  // with what init and simulate choose
-	shared = "SPADE-DFL with colluders 1" // likewise, with pairwise noise
+	single = "SPADE-DFL alone"            // each hospital is a fleet of one, with the settings that init chooses
+	chosen = "SPADE-DFL"                  // with the settings that init and simulate choose
+	shared = "SPADE-DFL with colluders 1" // the same, with pairwise noise
 
-	warded      = "SPADE-DFL, 3 wards each"                       // epsilon is for a ward's data
-	hospitalled = "SPADE-DFL, 3 wards each, epsilon per hospital" // for all three together
-	wardOne     = "SPADE-DFL, 3 wards each, with colluders 1"     // for a ward's data, against any one other ward
-	wardThree   = "SPADE-DFL, 3 wards each, with colluders 3"     // and against all wards of one other hospital
+	warded      = "SPADE-DFL, 3 wards each"                       // epsilon protects the data of one ward
+	hospitalled = "SPADE-DFL, 3 wards each, epsilon per hospital" // epsilon protects the data of all three wards
+	wardOne     = "SPADE-DFL, 3 wards each, with colluders 1"     // for a ward's data against any other ward
+	wardThree   = "SPADE-DFL, 3 wards each, with colluders 3"     // the same against all wards of one other hospital
 )
 
-// searched lists the methods whose settings come from a search, the same for all.
+// searched lists the methods whose settings come from a search, which is the same for all of them.
 var searched = []method.Method{
 	method.Spade{Tracking: true, Walsh: true, Cooldown: 20}, method.DPFedAvg{}, method.OnePointDSG{}, method.LTADMMDP{},
 }
@@ -84,7 +84,7 @@ func cells() []cell {
 			if e > 0 {
 				list = append(list, cell{name: hospitalled, graph: g, epsilon: e}, cell{name: wardOne, graph: g, epsilon: e})
 			}
-			if e > 0 && g == Graphs[0] { // on a ring, three colluders may be all neighbors of a ward
+			if e > 0 && g == Graphs[0] { // not on a ring, where three colluders may be all neighbors of a ward
 				list = append(list, cell{name: wardThree, graph: g, epsilon: e})
 			}
 		}
@@ -92,7 +92,7 @@ func cells() []cell {
 	return list
 }
 
-// colluders returns how many members may collude; ok if noise is pairwise.
+// colluders returns how many members may collude. ok is true if the noise is pairwise.
 func (c cell) colluders() (n int, ok bool) {
 	switch c.name {
 	case shared, eachShared, wardOne:
@@ -103,7 +103,7 @@ func (c cell) colluders() (n int, ok bool) {
 	return 0, false
 }
 
-// train returns the models of the hospitals, one for each or one for all.
+// train returns either one model for each hospital, or a single model for all.
 func (c cell) train(ctx context.Context, sites []site, s method.Setting, seed uint64) ([][]float32, error) {
 	switch c.name {
 	case alone, abroad:
@@ -170,7 +170,8 @@ func (c cell) world(sites []site, seed uint64) (*method.World, error) {
 	return w, err
 }
 
-// suggested runs the fleet that the program would make, given only the graph, epsilon and colluders.
+// suggested runs the fleet with all settings that the program chooses from the graph, epsilon and the number of
+// colluders.
 func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed uint64) ([][]float32, error) {
 	var oracles []*task.Model
 	f := &sdk.Fleet{Run: "hospitals"}
@@ -192,8 +193,8 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	if n, ok := c.colluders(); ok {
 		known.Graph, known.Privacy.Colluders = g, n
 	}
-	// These results predate longer steps without noise, 20 rounds where much is left of records, and partners; they
-	// use the method's own steps for clients.
+	// Exclude choices that the program has made only since these results were computed: longer steps without noise, 20
+	// rounds where much remains at record level, and partners. The steps are the method's own for client-level privacy.
 	known.Fixed = []string{"privacy.partners"}
 	if c.each() {
 		known.Privacy.Unit, f.Records, known.Columns, known.Method.Rounds = sdk.UnitRecord, samples, true, plan.RecordRounds
@@ -239,8 +240,8 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	return network.Models(), nil
 }
 
-// regress is logistic regression with a ridge penalty of 1 as in statistics packages, by Nesterov's method, as someone
-// with all of the data would do. The intercept is not penalized.
+// regress fits a logistic regression with a ridge penalty of 1, as statistics packages do, by Nesterov's method. This
+// is what someone with all of the data would do. The intercept is not penalized.
 func regress(d *task.Data) []float32 {
 	n := float64(d.Len())
 	x, before, y, g := make([]float64, d.Dim), make([]float64, d.Dim), make([]float64, d.Dim), make([]float64, d.Dim)
@@ -278,13 +279,13 @@ func regress(d *task.Data) []float32 {
 	return model
 }
 
-// mark holds a model's scores at one hospital, in the order of metrics.
+// mark has the scores of a model at one hospital, in the order of metrics.
 type mark [6]float64
 
 var metrics = []string{"accuracy", "majority", "AUC", "sensitivity", "specificity", "Brier"}
 
-// judge scores each hospital's model, or the common one, on the hospital's held-out patients; with shift, it takes the
-// model of the hospital that comes shift places later.
+// judge scores models on the held-out patients of each hospital. There is either one model for each hospital or one for
+// all. With shift, a hospital is scored with the model of the hospital shift places after it in the list.
 func judge(sites []site, models [][]float32, shift int) ([]mark, error) {
 	var out []mark
 	for i, w := range sites {

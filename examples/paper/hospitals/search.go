@@ -13,14 +13,14 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// trials is the number of points to try, each on all seeds of tuning, which are not reported.
+// trials is the number of points that a search tries. Each runs on all seeds of tuning, which no reported run uses.
 const trials = 30
 
 var tuning = []uint64{1001, 1002, 1003}
 
-// search tries points evenly distributed over the method's space. It returns the one with the best mean accuracy over
-// hospitals and seeds, and that accuracy. Its splits are not those of the table, but divide the same patients: a
-// searched method has seen some of the patients on which it is judged.
+// search tries points that are evenly distributed over the method's space. It returns the point with the best mean
+// accuracy over hospitals and seeds, and that accuracy. The splits of the search differ from those of the table but
+// divide the same patients, so a searched method has seen some of the patients on which the table scores it.
 func (c cell) search(ctx context.Context, from *clinic) (best method.Setting, score float64, err error) {
 	h := fnv.New64a()
 	h.Write([]byte(strings.Join(c.key(), " ")))
@@ -62,7 +62,7 @@ func (c cell) search(ctx context.Context, from *clinic) (best method.Setting, sc
 	return best, score, nil
 }
 
-// run trains and judges on the split of a seed.
+// run trains and scores the models on the split of a seed.
 func (c cell) run(ctx context.Context, from *clinic, s method.Setting, seed uint64) ([]mark, error) {
 	sites, err := from.split(seed)
 	if err != nil {

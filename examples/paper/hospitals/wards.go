@@ -7,13 +7,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// wards is the number of clients per hospital in rows that divide hospitals.
+// wards is the number of clients into which some rows of the table divide each hospital.
 const wards = 3
 
 func (c cell) wards() bool { return strings.HasPrefix(c.name, warded) }
 
-// divide deals each hospital's training patients to its wards at random, in numbers that differ by at most one. The
-// wards of a hospital are consecutive. Held-out patients stay with the hospital.
+// divide deals each hospital's training patients to its wards at random. The sizes of the wards differ by at most one.
+// The wards of a hospital are consecutive in the result. Every ward has the hospital's held-out patients.
 func divide(sites []site, seed uint64) ([]site, error) {
 	var out []site
 	for _, s := range sites {
@@ -28,20 +28,20 @@ func divide(sites []site, seed uint64) ([]site, error) {
 	return out, nil
 }
 
-// perWard returns the epsilon for each ward's data at which all wards of a hospital together have the given epsilon.
-// They release with local noise, so their costs add up.
+// perWard returns the epsilon for which each ward may be private so that all wards of a hospital together cost epsilon.
+// Their costs add up, because each ward releases with its own local noise.
 func perWard(epsilon float64) (float64, error) {
 	rho, err := dpmech.GDP.MaxRho(epsilon, delta)
 	return dpmech.GDP.Epsilon(rho/wards, delta), err
 }
 
-// perHospital is the inverse: the epsilon for all of a hospital's data that results from the wards' epsilon.
+// perHospital is the inverse of perWard: it returns the epsilon for a whole hospital if each ward costs epsilon.
 func perHospital(epsilon float64) (float64, error) {
 	rho, err := dpmech.GDP.MaxRho(epsilon, delta)
 	return dpmech.GDP.Epsilon(rho*wards, delta), err
 }
 
-// judgeWards returns the mean score of a hospital's ward models on its held-out patients.
+// judgeWards returns, for each hospital, the mean score of its wards' models on the hospital's held-out patients.
 func judgeWards(sites []site, models [][]float32) ([]mark, error) {
 	sum := make([]mark, len(sites))
 	for k := range wards {

@@ -11,15 +11,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The clients' counts of losses and of numbers sent match a manual count. No client is asked for more than the budget.
+// The numbers of losses and of sent numbers match a manual count. No client is asked for more losses than its budget.
 func TestCounts(t *testing.T) {
 	sizes := []int{10, 7, 12, 9}
 	const d, edges, rounds = 6, 4, 5
 	for _, c := range []struct {
 		m       Method
 		queries float64
-		s       Setting                // with a clip: a private world
-		want    func(m, round int) int // losses of a client with m samples
+		s       Setting                // with a clip, the world is private
+		want    func(m, round int) int // losses of a client with m samples in a round
 		scalars int64
 	}{
 		{LTADMMDP{}, 3, Setting{"tau": 2}, func(m, _ int) int { return 2 * 2 * (3 * m / 4) }, 2 * edges * d * rounds},
@@ -37,7 +37,7 @@ func TestCounts(t *testing.T) {
 		}, 2 * edges * d * rounds},
 		{LTADMMVR{}, 2, Setting{"tau": 2, "paired": 1}, func(m, round int) int {
 			if round == 1 {
-				return 2 * m // nothing is left for the second step
+				return 2 * m // the first step takes the whole budget
 			}
 			return 2 * 4 * (2 * m / 8)
 		}, 2 * edges * d * rounds},
@@ -95,7 +95,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// A run that exceeds the budget is refused before any client is asked.
+// A run that would exceed the budget fails before it asks a client for any loss.
 func TestBudgetRefusal(t *testing.T) {
 	for _, c := range []struct {
 		m       Method
@@ -125,8 +125,7 @@ func TestBudgetRefusal(t *testing.T) {
 	}
 }
 
-// Batches take each sample equally often where possible, subsets are uniform, and each draw is a function of its
-// stream only.
+// Batches take each sample equally often where possible, and subsets are uniform. Each draw depends only on its stream.
 func TestBatch(t *testing.T) {
 	d := newDeal(7)
 	hits := make([]int, 7)
@@ -158,7 +157,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// Rounding the product of budget and samples does not cost a loss.
+// Rounding errors in the product of budget and number of samples do not cost a client a loss.
 func TestAllowance(t *testing.T) {
 	for _, c := range []struct {
 		queries       float64

@@ -9,19 +9,20 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// estimator asks the clients of a world for losses, one client at a time, and counts them. Directions are Rademacher
-// vectors: independent coordinates +1 or -1. A run has one estimator, whose buffers are allocated once.
+// estimator asks the clients of a world for losses, one client at a time, and counts the losses. Directions are
+// Rademacher vectors, whose independent coordinates are +1 or -1. A run has one estimator, so its buffers are allocated
+// once.
 type estimator struct {
 	ctx   context.Context
 	w     *World
 	deals []deal
 
-	exact  bool // ask for gradients
+	exact  bool // use exact gradients instead of estimates
 	client int
-	dirs   rng.Stream // of the current stage
+	dirs   rng.Stream // directions of the current purpose, round and step
 	signs  []uint64   // the last direction drawn
 	point  []float32
-	sample []float32 // one sample's estimate
+	sample []float32 // estimate of one sample's gradient
 
 	queries int64
 }
@@ -42,15 +43,15 @@ func newEstimator(ctx context.Context, w *World) *estimator {
 	return e
 }
 
-// begin selects a client. Directions are then drawn from the stream of this purpose, round and step.
+// begin selects a client, and the stream from which directions are then drawn: that of a purpose, a round and a step.
 func (e *estimator) begin(p rng.Purpose, client, round, step int) error {
 	e.client = client
 	e.dirs = rng.New(e.w.Seed, rng.Address{Purpose: p, Client: uint32(client), Round: uint32(round), Step: uint32(step)})
 	return e.ctx.Err()
 }
 
-// batch draws n samples of the client for a step: each sample equally often, plus a random subset. It returns how
-// often each occurs at least, and that subset.
+// batch draws n samples of the client for a step. Every sample occurs passes times, and the samples of a random subset,
+// rest, occur once more.
 func (e *estimator) batch(n, round, step int) (passes int, rest []int) {
 	m := e.w.Clients[e.client].Samples
 	if n%m == 0 {
@@ -63,7 +64,7 @@ func (e *estimator) batch(n, round, step int) (passes int, rest []int) {
 
 func (e *estimator) turn() { e.dirs.Fill(e.signs) }
 
-// loss asks for the loss of a sample at x + mu*u, with u the last direction drawn.
+// loss asks for the loss of a sample at x + mu*u, where u is the last direction drawn.
 func (e *estimator) loss(x []float32, mu float32, sample int) (float64, error) {
 	vec.SignPerturb(e.point, x, mu, e.signs)
 	return e.ask(sample)
@@ -97,14 +98,14 @@ func (e *estimator) slope(x []float32, mu float32, sample int) (float64, error) 
 	return (up - down) / (2 * float64(mu)), nil
 }
 
-// gradient stores in g the mean of n two-point estimates at x, each along a fresh direction, over a mini-batch that
-// takes every sample equally often where possible.
+// gradient stores in g the mean of n two-point estimates at x over a mini-batch, each along a fresh direction. The
+// batch takes every sample equally often where possible.
 func (e *estimator) gradient(g, x []float32, mu float32, n, client, round, step int) error {
 	clear(g)
 	return e.add(g, x, mu, n, 1, n, release{}, client, round, step)
 }
 
-// add adds to g the estimates of n samples, a mini-batch as in gradient, each divided by whole. A sample's estimate is
+// add adds to g the estimates of n samples, drawn as in gradient, each divided by whole. The estimate of a sample is
 // the mean of two-point estimates along dirs fresh directions, clipped by r.
 func (e *estimator) add(g, x []float32, mu float32, n, dirs, whole int, r release, client, round, step int) error {
 	if err := e.begin(rng.Step, client, round, step); err != nil {
@@ -124,8 +125,8 @@ func (e *estimator) add(g, x []float32, mu float32, n, dirs, whole int, r releas
 	})
 }
 
-// addMean adds dirs two-point estimates of one sample's gradient at x to g, each along a fresh direction and divided by
-// whole. If e.exact is set, it adds the gradient times dirs/whole instead.
+// addMean adds to g the sum of dirs two-point estimates of one sample's gradient at x, divided by whole. Each is along
+// a fresh direction. If e.exact is set, it adds the gradient times dirs/whole instead.
 func (e *estimator) addMean(g, x []float32, mu float32, sample, dirs, whole int) error {
 	if e.exact {
 		e.w.Clients[e.client].Gradient(e.point, x, sample)
@@ -178,10 +179,10 @@ func (e *estimator) each(n, round, step int, f func(sample int) error) error {
 	return nil
 }
 
-// deal draws subsets of 0..m-1, uniform and without replacement.
+// deal draws uniformly random subsets of 0..m-1, without replacement.
 type deal struct {
-	items []int // a permutation; the identity between draws
-	swaps []int // the position swapped in each step of the last shuffle
+	items []int // a permutation; between two draws it is the identity
+	swaps []int // the position with which each step of the last shuffle swapped
 }
 
 func newDeal(m int) deal {
@@ -192,8 +193,8 @@ func newDeal(m int) deal {
 	return d
 }
 
-// draw returns n items, valid until the next draw, which reverts this one's shuffle: a draw depends only on its
-// stream.
+// draw returns n items, which are valid until the next draw. The next draw first reverts this shuffle, so that its
+// result depends only on its stream.
 func (d *deal) draw(s *rng.Stream, n int) []int {
 	for i := len(d.swaps) - 1; i >= 0; i-- {
 		j := d.swaps[i]

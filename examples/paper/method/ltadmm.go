@@ -24,9 +24,9 @@ type ltadmm struct {
 	g       *graph.Graph
 	beta    float32
 	x       [][]float32
-	z       [][][]float32 // z[i][k] belongs to the k-th neighbor of i
+	z       [][][]float32 // z[i][k] is z_ij for i's k-th neighbor j
 	next    [][][]float32
-	reverse [][]int // reverse[i][k] is i's index among the neighbors of its k-th neighbor
+	reverse [][]int // reverse[i][k] is the index of i among the neighbors of i's k-th neighbor
 }
 
 func newLTADMM(w *World, tau int, share float64) *ltadmm {
@@ -46,7 +46,7 @@ func newLTADMM(w *World, tau int, share float64) *ltadmm {
 		a.next[i] = vectors(degree, w.Dim)
 		a.reverse[i] = make([]int, degree)
 		for k, j := range w.Graph.Neighbors(i) {
-			// Neighbors are in ascending order, and so are the i of this loop.
+			// This loop visits the neighbors i of j in ascending order, which is the order of j's list.
 			a.reverse[i][k] = place[j]
 			place[j]++
 		}
@@ -54,7 +54,7 @@ func newLTADMM(w *World, tau int, share float64) *ltadmm {
 	return a
 }
 
-// penalty stores |N_i| x_i - sum_j z_ij in p.
+// penalty stores |N_i| x_i - sum_j z_ij in p, with z in units of rho.
 func (a *ltadmm) penalty(p []float32, i int) {
 	clear(p)
 	for k := range a.z[i] {
@@ -63,13 +63,13 @@ func (a *ltadmm) penalty(p []float32, i int) {
 	}
 }
 
-// step makes one local step along g.
+// step moves phi by one local step, along the gradient estimate g and the penalty p.
 func (a *ltadmm) step(phi []float32, gamma float32, g, p []float32) {
 	vec.Axpy(phi, -gamma, g)
 	vec.Axpy(phi, -a.beta, p)
 }
 
-// exchange sends all messages and updates all z. It returns how many numbers were sent.
+// exchange sends the messages on all edges and updates all z. It returns how many numbers were sent.
 func (a *ltadmm) exchange() int64 {
 	var sent int64
 	for i := range a.z {

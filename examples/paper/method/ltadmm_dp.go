@@ -27,7 +27,7 @@ import (
 //
 // Without privacy there is neither clip nor noise, and the method is LT-ADMM with plain stochastic gradients.
 type LTADMMDP struct {
-	PerSample bool // clip every sample's estimate, not their mean
+	PerSample bool // clip the estimate of every sample, instead of their mean
 }
 
 // Name returns "LT-ADMM-DP", or "LT-ADMM-DP (clip per sample)".
@@ -38,7 +38,7 @@ func (m LTADMMDP) Name() string {
 	return "LT-ADMM-DP"
 }
 
-// Space lists tau, gamma, the gain, the smoothing radius mu and the clip; and dirs if PerSample.
+// Space lists tau, gamma, the gain, the smoothing radius mu and the clip, and with PerSample also dirs.
 func (m LTADMMDP) Space(w *World) []Param {
 	space := ltadmmSpace(w, w.affordable(20, 2))
 	if m.PerSample {
@@ -85,14 +85,15 @@ func (m LTADMMDP) Run(ctx context.Context, w *World, s Setting, each func(int, [
 	})
 }
 
-// runLTADMM runs LT-ADMM with a given function for the stochastic gradient of client i at phi in step t of round k.
+// runLTADMM runs LT-ADMM, where a given function returns the stochastic gradient of client i at phi in step t of round
+// k.
 func runLTADMM(w *World, s Setting, e *estimator, each func(int, [][]float32) error,
 	gradient func(g, phi []float32, i, k, t int) error) (Spent, error) {
 	tau, gamma := int(s["tau"]), float32(s["gamma"])
 	rels := make([]release, len(w.Clients))
 	for i, c := range w.Clients {
 		clip, radius := s["clip"], s["clip"]
-		if w.records() { // each estimate is already clipped
+		if w.records() { // the estimate of each record is already clipped
 			clip, radius = 0, radius/float64(c.Samples)
 		}
 		var err error
@@ -106,7 +107,7 @@ func runLTADMM(w *World, s Setting, e *estimator, each func(int, [][]float32) er
 	for k := range w.Rounds {
 		for i := range w.Clients {
 			a.penalty(p, i)
-			phi := a.x[i] // p alone holds the round's x_i
+			phi := a.x[i] // may change: p already has the part of the round's x_i
 			for t := range tau {
 				if err := gradient(g, phi, i, k, t); err != nil {
 					return spent, err

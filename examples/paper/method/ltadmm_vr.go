@@ -41,7 +41,7 @@ func (LTADMMVR) Name() string { return "LT-ADMM-VR" }
 
 // Space lists tau, gamma, the gain, the smoothing radius mu, reset, paired, and the clip.
 func (LTADMMVR) Space(w *World) []Param {
-	// Every step but one that fills the memory costs at least 4 losses if paired; filling costs 2 per sample.
+	// A step that fills the memory costs 2 losses per sample. Any other step costs at least 4 losses if paired.
 	steps := 20
 	if w.Queries > 0 {
 		for i, c := range w.Clients {
@@ -87,9 +87,9 @@ func (m LTADMMVR) Run(ctx context.Context, w *World, s Setting, each func(int, [
 	})
 }
 
-// memoryBatches returns the batch size of the steps after the first in a round that fills the memory, and that of
-// every step in another round. In a run that keeps its memory, the batch of the only filling round may be empty: then
-// its steps follow the memory's mean.
+// memoryBatches returns batch sizes of a client. first is that of the steps after the first one in a round that fills
+// the memory. later is that of every step in another round. In a run that keeps its memory, first may be 0; then the
+// steps of the only filling round follow the mean of the memory.
 func (w *World) memoryBatches(client, tau int, reset, paired bool) (first, later int, err error) {
 	m := w.Clients[client].Samples
 	if w.Queries == 0 {
@@ -116,13 +116,13 @@ func (w *World) memoryBatches(client, tau int, reset, paired bool) (first, later
 	return first, later, nil
 }
 
-// memory holds one client's remembered gradients.
+// memory has the gradients that one client remembers.
 type memory struct {
 	m, d   int
 	mu     float32
-	rows   []float32 // m x d: the last estimate at r_h
-	points []float32 // m x d: the r_h; only if paired
-	mean   []float32 // of the rows
+	rows   []float32 // m x d: for each sample h, the last estimate at r_h
+	points []float32 // m x d: the points r_h; only if paired
+	mean   []float32 // mean of the rows
 	unused []float32
 
 	first, later int // batch sizes, see memoryBatches
@@ -141,7 +141,7 @@ func newMemory(m, d int, mu float32, paired bool) *memory {
 	return mem
 }
 
-// fill moves every r_h to x and estimates its gradient.
+// fill moves every r_h to x and estimates the gradients there.
 func (mem *memory) fill(e *estimator, x []float32, i, k int) error {
 	if err := e.begin(rng.Table, i, k, 0); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (mem *memory) fill(e *estimator, x []float32, i, k int) error {
 	return nil
 }
 
-// estimate stores the variance-reduced gradient at phi in g and moves the r_h of its batch to phi.
+// estimate stores the variance-reduced gradient at phi in g, and moves the r_h of the samples in its batch to phi.
 func (mem *memory) estimate(e *estimator, g, phi []float32, size, i, k, t int) error {
 	copy(g, mem.mean)
 	if size == 0 {

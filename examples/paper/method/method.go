@@ -8,7 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// World is the environment of a method. Methods in one paired comparison get equal worlds, and must not change them.
+// World is the environment in which a method runs. Methods that are compared in pairs get equal worlds. A method must
+// not change its world.
 type World struct {
 	Clients []Client
 	Graph   *graph.Graph // the communication graph; ignored by methods with a server
@@ -16,29 +17,29 @@ type World struct {
 	X0      []float32    // the common start, length Dim; nil means zeros
 	Columns bool         // each parameter is the weight of a column of a table, as in [plan.Known]
 	Rounds  int          // K, communication rounds
-	Seed    uint64       // of every draw that is not the world's own
+	Seed    uint64       // seed of every draw that a method makes
 
-	// Queries bounds the losses per client and round, as a multiple of its samples; 0 means no bound. SPADE-DFL with
-	// tau local steps on all samples takes 1+tau.
+	// Queries bounds the losses that a client may be asked for in a round, as a multiple of its number of samples; 0
+	// means no bound. SPADE-DFL with tau local steps on all samples needs 1+tau.
 	Queries float64
 
-	// Privacy is the guarantee for every client, or every record, that covers everything sent; nil means no guarantee
-	// and no noise.
+	// Privacy is the guarantee for every client, or for every record, that everything sent must provide. Nil means no
+	// guarantee and no noise.
 	Privacy *Privacy
 }
 
-// Client is one client's data, seen through its losses. The oracle is safe for concurrent use.
+// Client is the data of one client, which a method sees only through losses. The oracle is safe for concurrent use.
 type Client struct {
 	Oracle  zoest.Oracle
-	Samples int // m_i
+	Samples int // number of samples, m_i
 
-	// Gradient stores the gradient of a sample's loss at x in g; may be nil. Only methods with exact gradients in
-	// their names call it.
+	// Gradient stores the gradient of a sample's loss at x in g. It may be nil. Only methods whose name says that they
+	// use exact gradients call it.
 	Gradient func(g, x []float32, sample int)
 }
 
-// Privacy is a guarantee: (Epsilon, Delta)-differential privacy by exact Gaussian accounting, where neighboring inputs
-// differ in the whole data set of one client, or in one record (replaced by any other). Only [DPSGD], [DPZero],
+// Privacy is a guarantee: (Epsilon, Delta)-differential privacy by exact Gaussian accounting. Neighboring inputs differ
+// in the whole data set of one client, or in one record, which any other may replace. Only [DPSGD], [DPZero],
 // [LTADMMDP] with PerSample and [Suggested] support record-level privacy.
 type Privacy struct {
 	Epsilon, Delta float64
@@ -60,21 +61,21 @@ type Param struct {
 type Spent struct {
 	Queries int64 // losses asked for, by all clients
 	Scalars int64 // numbers sent, by all clients and the server
-	Served  int64 // of them by the server; only methods that send scalars alone count it
+	Served  int64 // how many of Scalars the server sent; set only by methods that send nothing but scalars
 }
 
 // Method is one contender.
 type Method interface {
-	// Name is the paper's name.
+	// Name returns the name that the tables use.
 	Name() string
 
-	// Space lists the parameters to search in such a world; without privacy, for example, it has no clip. The world or
-	// the method's description fixes everything else.
+	// Space lists the parameters that a search varies in the world w. Without privacy, for example, there is no clip.
+	// The world, or the description of the method, fixes everything else.
 	Space(w *World) []Param
 
-	// Run runs all rounds. After each round, 1 to w.Rounds, it calls each with the clients' models (one, for a method
-	// with a server or pooled data), which are valid during the call. It stays within w.Queries and w.Privacy, or
-	// fails. The same world and setting give the same models, bit for bit.
+	// Run runs all rounds. After each round, 1 to w.Rounds, it calls each with the models of the clients, or with a
+	// single model if the method has a server or pooled data. They are valid only during the call. Run stays within
+	// w.Queries and w.Privacy, or fails. The same world and setting give the same models, bit for bit.
 	Run(ctx context.Context, w *World, s Setting, each func(round int, models [][]float32) error) (Spent, error)
 }
 
@@ -92,7 +93,7 @@ func Last(ctx context.Context, m Method, w *World, s Setting) (models [][]float3
 	return models, spent, err
 }
 
-// Mean returns the average of models.
+// Mean returns the coordinate-wise mean of the models.
 func Mean(models [][]float32) []float32 {
 	out := make([]float32, len(models[0]))
 	for j := range out {

@@ -5,13 +5,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// mixing holds the Metropolis weights of a graph: w_ij = 1/(1 + max(deg i, deg j)) for neighbors, and w_ii is the
-// remainder to 1 (Xiao, Boyd and Kim, "Distributed average consensus with least-mean-square deviation", 2007). The
-// matrix is symmetric and doubly stochastic, and a node can compute its row from its neighbors' degrees.
+// mixing has the Metropolis weights of a graph: w_ij = 1/(1 + max(deg i, deg j)) for neighbors i and j, and w_ii so
+// that each row sums to 1 (Xiao, Boyd and Kim, "Distributed average consensus with least-mean-square deviation", 2007).
+// The matrix is symmetric and doubly stochastic. A node can compute its own row from its neighbors' degrees.
 type mixing struct {
 	g     *graph.Graph
 	self  []float32
-	other [][]float32 // in the order of Neighbors
+	other [][]float32 // other[i][k] is the weight of i's k-th neighbor
 }
 
 func newMixing(g *graph.Graph) mixing {
@@ -28,7 +28,7 @@ func newMixing(g *graph.Graph) mixing {
 	return w
 }
 
-// mix stores in dst[i] the weighted mean of src over i and its neighbors. dst and src must not share memory.
+// mix stores in dst[i] the weighted mean of src[i] and src[j] over i's neighbors j. dst and src must not share memory.
 func (w mixing) mix(dst, src [][]float32) {
 	for i := range dst {
 		clear(dst[i])

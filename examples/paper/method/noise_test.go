@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// On flat losses a private method releases only noise, so the first round's models show its standard deviation. It
-// must be that of dpmech for the method's number of releases and sensitivity.
+// On flat losses a private method releases only noise, so the models after the first round show its standard deviation.
+// That must be the one that dpmech requires for the method's number of releases and sensitivity.
 func TestNoise(t *testing.T) {
 	const d, n, rounds, clip = 20000, 4, 7, 0.3
 	p := &Privacy{Epsilon: 8, Delta: 1e-5}
@@ -46,8 +46,9 @@ func TestNoise(t *testing.T) {
 		stop := errors.New("enough")
 		_, err := c.m.Run(context.Background(), w, with(c.m, w, c.s), func(_ int, models [][]float32) error {
 			for i, x := range models {
-				// With d draws the estimate's standard deviation is 0.5 %, so the tolerance of 3 % is six of these.
-				// Wrong noise, by a factor of two, from one more release or from another method, differs by more.
+				// With d coordinates, the measured standard deviation has a relative error of 0.5 %. The tolerance is six
+				// times that. Wrong noise is off by more: by a factor of two, one more release, or the noise of another
+				// method.
 				if got := norm(x) / math.Sqrt(d); math.Abs(got/c.want-1) > 0.03 {
 					t.Errorf("%s: model %d has noise %.5f, want %.5f", c.m.Name(), i, got, c.want)
 				}
@@ -60,8 +61,8 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// No contribution of a client is longer than the clip, however steep its losses. A shorter one is unchanged, and a
-// vector that is not finite becomes zero.
+// No contribution of a client is longer than the clip, however steep its losses. The clip does not change a shorter
+// vector, and makes a vector that is not finite zero.
 func TestClip(t *testing.T) {
 	s := rng.New(1, rng.Address{Purpose: rng.Generate})
 	for range 1000 {
@@ -94,12 +95,12 @@ func TestClip(t *testing.T) {
 		}
 	}
 
-	// With almost no privacy there is almost no noise, and steep losses move the models by the clip.
+	// With a huge epsilon there is almost no noise, so steep losses move the models by the length of the clip.
 	steep := func(_, _ int, x []float32) float64 { return 1e6 * float64(x[0]) }
 	for _, c := range []struct {
 		m    Method
 		s    Setting
-		want float64 // at most, in the first round
+		want float64 // how far a model moves in the first round, at most
 	}{
 		{LTADMMVR{}, Setting{"tau": 3, "gamma": 2, "clip": 0.1, "mu": 0.1, "reset": 1}, 3 * 2 * 0.1},
 		{LTADMMDP{}, Setting{"tau": 3, "gamma": 2, "clip": 0.1, "mu": 0.1}, 3 * 2 * 0.1},

@@ -115,7 +115,7 @@ func runOnePoint(ctx context.Context, w *World, s Setting, m Method, track bool,
 			rel.bound(g)
 			rel.blur(g, w.Seed, i, k, 0)
 			if track {
-				// y holds the mixed trackers of the previous round.
+				// y is the weighted mean of the neighbors' trackers of the previous round.
 				vec.Axpy(y[i], 1, g)
 				vec.Axpy(y[i], -1, past[i])
 				copy(past[i], g)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// At returns the value at a share, 0 to 1, of the range from Low to High, to four significant digits.
+// At returns the value at a position in the range: share 0 is Low, and share 1 is High. It has four significant digits.
 func (p Param) At(share float64) float64 {
 	x := p.Low + share*(p.High-p.Low)
 	if p.Log {

@@ -16,8 +16,8 @@ func everyRecord() []Method {
 	return []Method{DPSGD{}, DPSGD{Local: true}, DPZero{}, DPZero{Local: true}, LTADMMDP{PerSample: true}, Suggested{}}
 }
 
-// The noise at record-level privacy is that of dpmech for one record's part in a release. On flat losses the first
-// round's models show it, as in TestNoise.
+// At record-level privacy, the noise is the one that dpmech requires for the part of one record in a release. As in
+// TestNoise, the models after the first round on flat losses show it.
 func TestNoiseForRecords(t *testing.T) {
 	const d, rounds, clip = 20000, 7, 0.3
 	sigma := func(radius float64, releases int) float64 {
@@ -32,7 +32,7 @@ func TestNoiseForRecords(t *testing.T) {
 	for _, c := range []struct {
 		m    Method
 		s    Setting
-		want func(client int) float64 // after four steps with eta 1/2: twice the noise of one
+		want func(client int) float64 // after four steps with eta 1/2: twice the noise of one release
 	}{
 		{DPSGD{}, Setting{"tau": 4, "eta": 0.5, "clip": clip}, each},
 		{DPSGD{Local: true}, Setting{"tau": 4, "eta": 0.5, "clip": clip}, func(int) float64 { return 2 * each(0) }}, // of 4 clients
@@ -56,8 +56,8 @@ func TestNoiseForRecords(t *testing.T) {
 	}
 }
 
-// DPZero adds one random number per round along its direction. Its standard deviation over many rounds of flat losses
-// is that of dpmech.
+// DPZero adds one random number per round along its direction. Over many rounds on flat losses, the standard deviation
+// of these numbers is the one that dpmech requires.
 func TestNoiseOfDPZero(t *testing.T) {
 	const rounds, clip = 20000, 0.3
 	one, err := dpmech.SigmaFor(clip/33, rounds, 2, 1e-5, dpmech.GDP)
@@ -86,13 +86,13 @@ func TestNoiseOfDPZero(t *testing.T) {
 	}
 }
 
-// With almost no noise, one record, however steep its loss, moves a round's models by at most its clipped share.
+// With almost no noise, one record moves a round's models by at most its clipped share, however steep its loss.
 func TestOneRecord(t *testing.T) {
 	const clip, eta = 0.1, 2.0
 	for _, c := range []struct {
 		m    Method
 		step string
-		want float64 // times 2*clip*eta
+		want float64 // bound on the move, in units of 2*clip*eta
 	}{
 		{DPSGD{}, "eta", 1.0 / 12}, {DPSGD{Local: true}, "eta", 1.0 / 12}, {DPZero{}, "eta", math.Sqrt(3) / 12},
 		{LTADMMDP{PerSample: true}, "gamma", 1.0 / 3},
@@ -115,7 +115,7 @@ func TestOneRecord(t *testing.T) {
 				diff[j] = up[i][j] - down[i][j]
 			}
 			want := 2 * clip * eta * c.want
-			if i > 0 { // another client, before any exchange
+			if i > 0 { // a client without the record, before any exchange
 				want = 0
 			}
 			if got := norm(diff); got > want+1e-4 || got < 0.9*want {
@@ -125,7 +125,7 @@ func TestOneRecord(t *testing.T) {
 	}
 }
 
-// Every record is asked equally often, within the budget.
+// Every record is asked for the same number of losses, within the budget.
 func TestCountsForRecords(t *testing.T) {
 	sizes := []int{10, 7, 12, 9}
 	for _, m := range everyRecord() {
@@ -167,7 +167,7 @@ func TestUnitIsRefused(t *testing.T) {
 	}
 }
 
-// With exact gradients one step from zero is the mean of the clipped gradients.
+// With exact gradients, one step from zero moves the model by the mean of the clipped gradients.
 func TestExactGradients(t *testing.T) {
 	w := worldOf(t, 2, []int{2, 1}, nil)
 	w.Rounds = 1

@@ -16,12 +16,14 @@ type release struct {
 	clip, sigma float64
 }
 
-// newRelease returns the mechanism that makes a number of releases within p, where replacing one client's data moves
-// the mean of what is released by at most twice radius. Usually the release is a clipped vector, and radius is the
-// clip. The accounting is Gaussian differential privacy (Dong, Roth and Su 2022), as everywhere in SPADE-Edge.
+// newRelease returns the mechanism for a number of releases that together cost at most p. clip is the length to which
+// it clips vectors. radius is the sensitivity bound: replacing one client's data moves the mean of a release by at most
+// twice radius. Usually a release is a clipped vector, and radius equals clip. The accounting is Gaussian differential
+// privacy (Dong, Roth and Su 2022), as everywhere in SPADE-Edge.
 //
-// Releases may be chosen adaptively, and may depend on the client's own unreleased state and draws: given those, each
-// is a Gaussian whose center lies in a ball of that radius whatever the data. The accounting needs no more.
+// Releases may be chosen adaptively. They may also depend on the client's own unreleased state and draws: given these,
+// a release is a Gaussian whose center lies in a ball of that radius, whatever the data. The accounting needs no more
+// than that.
 func newRelease(p *Privacy, clip, radius float64, releases int) (release, error) {
 	if p == nil {
 		return release{}, nil
@@ -30,7 +32,7 @@ func newRelease(p *Privacy, clip, radius float64, releases int) (release, error)
 	return release{clip: clip, sigma: sigma}, err
 }
 
-// bound clips v to the ball. A vector that is not finite becomes zero.
+// bound clips v to the ball, in place. A vector that is not finite becomes zero.
 func (r release) bound(v []float32) {
 	if r.clip == 0 {
 		return
@@ -44,7 +46,7 @@ func (r release) bound(v []float32) {
 	}
 }
 
-// blur adds the noise of one release, which client, round and step identify.
+// blur adds noise to v, which is the release of a client in a round and a step. These determine the noise.
 func (r release) blur(v []float32, seed uint64, client, round, step int) {
 	if r.sigma == 0 {
 		return
@@ -55,7 +57,7 @@ func (r release) blur(v []float32, seed uint64, client, round, step int) {
 	}
 }
 
-// clips returns the range in which to search the clip; nil without privacy.
+// clips returns the parameter "clip" with a range for the search, or nil in a world without privacy.
 func (w *World) clips(low, high float64) []Param {
 	if w.Privacy == nil {
 		return nil

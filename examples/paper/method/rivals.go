@@ -1,15 +1,15 @@
 package method
 
-// Rivals returns the six methods with which the paper compares SPADE-DFL, in the order of its tables, each in the form
-// of the main column. The other readings of DP-SGD, DP-FedAvg and LT-ADMM-DP are fields of their types.
+// Rivals returns the six methods with which the paper compares SPADE-DFL, in the order of the paper's tables. Each has
+// the form that the main column shows. Fields of the types select other readings of DP-SGD, DP-FedAvg and LT-ADMM-DP.
 //
-// All are extended beyond their publications in the same way: they use losses instead of gradients, by the estimates
-// in section V-B of the paper; the whole query budget; and noise that covers a client's whole data set. In a world
-// without privacy they neither clip nor add noise.
+// All methods are extended beyond their publications in the same way. They use losses instead of gradients, by the
+// estimates in section V-B of the paper; they use the whole query budget; and their noise covers a client's whole data
+// set. In a world without privacy they neither clip nor add noise.
 //
-// The ranges of their spaces suit losses in [0, 1] of linear models on features of about unit size: wider ones gained
-// nothing in trials with some hundred random settings on such problems. If the clip is always reached, only its
-// product with the step size matters, so many settings with a small clip are good.
+// The ranges of the parameters suit losses in [0, 1] of linear models on features of about unit size. In trials with
+// some hundred random settings on such problems, wider ranges gained nothing. If the clip is always reached, only its
+// product with the step size matters, so there are many good settings with a small clip.
 func Rivals() []Method {
 	return []Method{LTADMMVR{}, LTADMMDP{}, DPSGD{}, DPFedAvg{}, OnePointDSG{}, OnePointDSGT{}}
 }

@@ -21,7 +21,7 @@ func everyMethod() []Method {
 	return append(Rivals(), LTADMMDP{PerSample: true}, DPSGD{OneClient: true}, DPFedAvg{Central: true})
 }
 
-// worldOf returns a world on a ring whose client i has sizes[i] samples and its own loss.
+// worldOf returns a world on a ring. Client i has sizes[i] samples; loss is the loss of one of its samples.
 func worldOf(t testing.TB, d int, sizes []int, loss func(client, sample int, x []float32) float64) *World {
 	g, err := graph.Parse("ring", len(sizes), 0)
 	if err != nil {
@@ -37,7 +37,7 @@ func worldOf(t testing.TB, d int, sizes []int, loss func(client, sample int, x [
 	return w
 }
 
-// with returns a setting for a method's whole space: the given values, and the middle of the range for others.
+// with returns a setting for all parameters of a method: those in values, and the middle of the range for the others.
 func with(m Method, w *World, values Setting) Setting {
 	s := Setting{}
 	for _, p := range m.Space(w) {
@@ -73,9 +73,9 @@ func run(t testing.TB, m Method, w *World, s Setting) ([][]float32, Spent) {
 	return last, spent
 }
 
-// In one dimension a Rademacher direction is +1 or -1, and a two-point estimate of a quadratic loss is its exact
-// gradient. So methods that are exact for true gradients must be exact here: the decentralized ones and DP-FedAvg find
-// the mean of the clients' means in consensus, and DP-SGD the mean of all samples.
+// In one dimension a Rademacher direction is +1 or -1, so a two-point estimate of a quadratic loss is its exact
+// gradient. Methods that are exact with true gradients must then be exact, too. The decentralized methods and DP-FedAvg
+// find the mean of the clients' means, in consensus, and DP-SGD finds the mean of all samples.
 func TestQuadratic(t *testing.T) {
 	sizes := []int{4, 8, 4, 12}
 	center := func(i, h int) float64 { return float64(i*i) + float64(h%4) - 1.5 }
@@ -102,11 +102,11 @@ func TestQuadratic(t *testing.T) {
 		{LTADMMVR{}, 8, Setting{"tau": 3, "gamma": 0.2, "gain": 0.5, "mu": 0.5, "reset": 1}, clients},
 		{DPFedAvg{}, 6, Setting{"tau": 3, "eta": 0.2, "mu": 0.5}, clients},
 		{DPSGD{}, 6, Setting{"tau": 3, "dirs": 1, "eta": 0.2, "mu": 0.5}, samples},
-		// With small batches the memory removes the noise of sampling at the optimum;
+		// With small batches, the memory of LT-ADMM-VR removes the noise of sampling at the optimum.
 		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5}, clients},
 		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5, "paired": 1}, clients},
 		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5, "paired": 1, "reset": 1}, clients},
-		// without a memory it remains.
+		// LT-ADMM-DP has no memory, so this noise remains.
 		{LTADMMDP{}, 3, Setting{"tau": 3, "gamma": 0.1, "gain": 0.5, "mu": 0.5}, math.NaN()},
 	} {
 		w := worldOf(t, 1, sizes, quadratic)
@@ -129,8 +129,8 @@ func TestQuadratic(t *testing.T) {
 	}
 }
 
-// One-point estimates have a variance of the order of the squared loss, whatever the gradient. With the published
-// orders of the steps they nevertheless come close to the optimum of bounded losses.
+// A one-point estimate has a variance of the order of the squared loss, whatever the gradient. Nevertheless, with the
+// published orders of the steps, the methods come close to the optimum of bounded losses.
 func TestOnePointDescends(t *testing.T) {
 	center := func(i int) float64 { return float64(i) / 2 }
 	w := worldOf(t, 2, []int{50, 50, 50, 50}, func(i, _ int, x []float32) float64 {
@@ -153,8 +153,8 @@ func TestOnePointDescends(t *testing.T) {
 	}
 }
 
-// If the losses do not depend on the model, two-point methods do not move. One-point estimates depend on the level of
-// the loss, so it is 0 for them.
+// If the losses do not depend on the model, methods with two-point estimates do not move. One-point estimates depend on
+// the level of the loss, so methods with these get a loss of 0.
 func TestFlat(t *testing.T) {
 	for _, m := range everyMethod() {
 		level := 0.7
@@ -166,7 +166,7 @@ func TestFlat(t *testing.T) {
 		x, _ := run(t, m, w, with(m, w, Setting{"tau": 2}))
 		for i := range x {
 			for c := range x[i] {
-				if math.Abs(float64(x[i][c]-w.X0[c])) > 1e-6 { // a row's weights add up to 1 except for rounding
+				if math.Abs(float64(x[i][c]-w.X0[c])) > 1e-6 { // the weights of a row sum to 1, except for rounding
 					t.Errorf("%s: model %d has moved to %v", m.Name(), i, x[i])
 					break
 				}
@@ -175,7 +175,7 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// The same world and setting give the same bits on every processor: these transcripts.
+// The same world and setting give the same bits on every processor, as these transcripts show.
 func TestTranscript(t *testing.T) {
 	want := map[string]string{
 		"LT-ADMM-VR false":                   "b75952445c7ec98e",
@@ -227,7 +227,7 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// All ends of every range work, alone and together.
+// Every method runs with each parameter at the ends of its range, one at a time and all together.
 func TestSpace(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		for _, queries := range []float64{0, 2, 3, 9} {
@@ -262,7 +262,7 @@ func TestSpace(t *testing.T) {
 	}
 }
 
-// A refusal of an invalid world or setting names all errors.
+// The error for an invalid world or setting names everything that is wrong.
 func TestFaults(t *testing.T) {
 	for _, m := range everyMethod() {
 		w := worldOf(t, 3, []int{4, 4, 4}, func(int, int, []float32) float64 { panic("asked") })
@@ -299,7 +299,7 @@ func TestFaults(t *testing.T) {
 		private.Privacy = &Privacy{Epsilon: -1, Delta: 1e-5}
 		expect(&private, with(m, &private, Setting{"tau": 2}), "epsilon")
 		switch m.(type) {
-		case DPSGD, DPFedAvg: // without a network
+		case DPSGD, DPFedAvg: // methods without a network
 		default:
 			apart := *w
 			apart.Graph = nil
@@ -357,7 +357,7 @@ func TestMixing(t *testing.T) {
 		for i := range unit {
 			unit[i][i] = 1
 		}
-		mix.mix(image, unit) // row i of the matrix
+		mix.mix(image, unit) // row i of the mixing matrix
 		for i := range 9 {
 			row, column := 0.0, 0.0
 			for j := range 9 {

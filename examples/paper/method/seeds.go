@@ -32,13 +32,13 @@ type FedKSeed struct{}
 type DeComFL struct{}
 
 // SeedFlood is SeedFlood, of Kim and Lee, "SeedFlood: a step toward scalable decentralized training of LLMs" (arXiv
-// 2602.18181), without a server. In each round client i draws a direction u_i of its own, and floods its seed and its
-// mini-batch slope s_i through the graph; all clients do
+// 2602.18181). It has no server. In each round client i draws its own direction u_i, and floods its seed and its
+// mini-batch slope s_i through the graph. Then all clients do
 //
 //	x <- x - eta/N sum_j s_j u_j
 //
-// and so have the same model. A message makes as many hops as the most distant client needs. The authors' coordinates
-// in a low-rank subspace, which make steps cheap for a processor, are left out.
+// so that all have the same model. A message makes as many hops as it takes to reach the most distant client. The
+// authors use coordinates in a low-rank subspace to make steps cheap for a processor; these are left out here.
 type SeedFlood struct{}
 
 // Name returns "FedKSeed".
@@ -50,7 +50,7 @@ func (DeComFL) Name() string { return "DeComFL" }
 // Name returns "SeedFlood".
 func (SeedFlood) Name() string { return "SeedFlood" }
 
-// pool is the number of FedKSeed's seeds, as in the authors' examples.
+// pool is the number of seeds that FedKSeed uses, as in the authors' examples.
 const pool = 1024
 
 var along = []Param{{Name: "eta", Low: 1e-5, High: 1, Log: true}, {Name: "mu", Low: 1e-3, High: 1, Log: true}}
@@ -69,8 +69,8 @@ func (DeComFL) Space(w *World) []Param {
 // Space lists eta and mu.
 func (SeedFlood) Space(*World) []Param { return along }
 
-// batches returns the number of samples of each client in each of steps local steps, each of which takes so many losses
-// a sample.
+// batches returns, for each client, how many samples it can use in each of steps local steps, if each step takes losses
+// losses per sample.
 func (w *World) batches(steps, losses int) ([]int, error) {
 	n := make([]int, len(w.Clients))
 	for i, c := range w.Clients {
@@ -85,7 +85,7 @@ func (w *World) batches(steps, losses int) ([]int, error) {
 	return n, nil
 }
 
-// checkOpen is check for a method without noise.
+// checkOpen is like check, but also refuses a world with privacy, because the method has no noise.
 func (w *World) checkOpen(network bool) error {
 	err := w.check(network)
 	if w.Privacy != nil {
@@ -94,8 +94,8 @@ func (w *World) checkOpen(network bool) error {
 	return err
 }
 
-// mean returns the mean loss at x + mu*u, with u the last direction drawn, of the n samples that batch draws for a
-// step.
+// mean returns the mean loss at x + mu*u over the n samples that batch draws for a step, where u is the last direction
+// drawn.
 func (e *estimator) mean(x []float32, mu float32, n, round, step int) (float64, error) {
 	vec.SignPerturb(e.point, x, mu, e.signs)
 	sum := 0.0
@@ -107,7 +107,7 @@ func (e *estimator) mean(x []float32, mu float32, n, round, step int) (float64, 
 	return sum / float64(n), err
 }
 
-// meanSlope is slope for the mean loss of n samples.
+// meanSlope is like slope, but for the mean loss of n samples.
 func (e *estimator) meanSlope(x []float32, mu float32, n, round, step int) (float64, error) {
 	up, err := e.mean(x, mu, n, round, step)
 	if err != nil {
@@ -209,7 +209,7 @@ func (m DeComFL) Run(ctx context.Context, w *World, s Setting, each func(int, []
 			}
 		}
 		spent.Queries = e.queries
-		spent.Scalars += int64(n) * int64(3*tau*dirs) // seeds and means to each client, and its numbers back
+		spent.Scalars += int64(n) * int64(3*tau*dirs) // seeds and means to each client, and the client's numbers back
 		spent.Served += int64(n) * int64(2*tau*dirs)
 		if err := each(k+1, x); err != nil {
 			return spent, err
@@ -254,11 +254,11 @@ func (m SeedFlood) Run(ctx context.Context, w *World, s Setting, each func(int, 
 	return spent, nil
 }
 
-// floods returns how often a message is sent if each client floods one: by its author and by all who get it before the
-// most distant client does, to all their neighbors.
+// floods returns how many messages are sent if each client floods one through the graph. The author and every client
+// that gets the message before the most distant client does send it to all their neighbors.
 func (w *World) floods() (sends int64) {
 	for i := range w.Clients {
-		distance, queue := map[int]int{i: 0}, []int{i} // a graph is connected
+		distance, queue := map[int]int{i: 0}, []int{i} // reaches all clients, as the graph is connected
 		for at := 0; at < len(queue); at++ {
 			for _, j := range w.Graph.Neighbors(queue[at]) {
 				if _, known := distance[j]; !known {

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// along returns the mean, over the samples of a step, of each loss at x + mu u.
+// along returns the mean loss at x + mu u of the n samples that client i draws for a step.
 func (w tinyWorld) along(x, u vector, mu float64, n, i, k, t int) (mean float64) {
 	for _, h := range w.samples(n, i, k, t) {
 		mean += w.loss(i, h, x.plus(mu, u)) / float64(n)
@@ -24,7 +24,7 @@ func (w tinyWorld) alongBoth(x, u vector, mu float64, n, i, k, t int) float64 {
 
 func referenceKSeed(w tinyWorld, s Setting) (all []vector) {
 	x, tau, clients := w.start(), int(s["tau"]), float64(len(w.Clients))
-	sums := map[int]float64{} // the server's
+	sums := map[int]float64{} // sums of the server, by seed
 	for k := range w.Rounds {
 		for i := range w.Clients {
 			phi := x
@@ -83,16 +83,17 @@ func referenceSeedFlood(w tinyWorld, s Setting) (all []vector) {
 	return all
 }
 
-// The methods that send scalars alone agree with their equations in float64, and count what they ask for and send.
+// The methods that send only scalars follow their equations in float64. They count the losses that they ask for, and
+// the numbers that they send.
 func TestSeedsAgainstReference(t *testing.T) {
-	// Each client sends to the server, or each client's message makes some hops on the graph 0-1, 1-2, 2-3, 3-4, 1-4.
+	// Each client sends to the server, or each client's message makes so many hops on the graph 0-1, 1-2, 2-3, 3-4, 1-4.
 	hops := int64(1+3+2+2) + (3 + 1 + 2 + 2) + (2 + 3 + 2) + (2 + 2 + 2 + 3) + (2 + 3 + 2)
 	for _, c := range []struct {
 		m               Method
 		s               Setting
 		want            func(w tinyWorld, s Setting) []vector
 		scalars, served int64
-		losses          int // of a round, for each sample of a batch
+		losses          int // asked for in a round, for each sample of a batch
 	}{
 		{FedKSeed{}, Setting{"tau": 3, "eta": 0.3, "mu": 0.1}, referenceKSeed, 4 * 5 * (6 + pool), 4 * 5 * pool, 6},
 		{DeComFL{}, Setting{"tau": 2, "dirs": 3, "eta": 0.3, "mu": 0.1}, referenceDeComFL, 4 * 5 * 3 * 6, 4 * 5 * 2 * 6, 8},
@@ -128,7 +129,7 @@ func TestSeedsAgainstReference(t *testing.T) {
 	}
 }
 
-// Every point of a space is within the budget.
+// Every point of a method's space stays within the budget.
 func TestSeedsSpace(t *testing.T) {
 	for _, m := range []Method{FedKSeed{}, DeComFL{}, SeedFlood{}} {
 		for _, queries := range []float64{0, 1, 2.5, 30} {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// check compares a setting with its space: every parameter has a value and nothing else is set. It does not check the
-// ends of a range, except that a parameter searched on a logarithmic scale is positive, every other one at least 0, a
-// whole one an integer, and a choice 0 or 1.
+// check checks a setting against the space of its method: every parameter must have a value, and nothing else may be
+// set. It does not check the range of a parameter, with these exceptions: on a logarithmic scale the value must be
+// positive, else at least 0; a whole parameter must be an integer, and a choice 0 or 1.
 func (s Setting) check(method string, space []Param) error {
 	var errs []error
 	fault := func(format string, args ...any) {
@@ -47,7 +47,7 @@ func (s Setting) String() string {
 	return strings.Join(all, " ")
 }
 
-// dirs is the number of directions for one sample's estimate, 1 if it is not searched.
+// dirs returns how many directions the estimate of one sample uses. It is 1 if the setting does not have it.
 func (s Setting) dirs() int { return max(1, int(s["dirs"])) }
 
 func (p Param) choice() bool { return p.Whole && p.Low == 0 && p.High == 1 }

@@ -31,29 +31,29 @@ import (
 // With a bound on queries, tau is the number of steps on all samples that the bound allows. Without one, the search
 // also varies tau and batch, the share of its samples that a client asks for in a step.
 type Spade struct {
-	Centered bool // each loss less the last one of its sample
-	Tracking bool // a linear model of each loss that lasts over rounds: no table to fill, one more local step
-	Walsh    bool // directions that together cover all axes
-	Momentum bool // an update has a share of 0.8 of earlier rounds, before clipping
-	Averaged bool // the mean of a client's releases instead of the last one
+	Centered bool // the centered estimator: each loss minus the last one of its sample
+	Tracking bool // the tracking estimator: no table to fill, so one more local step
+	Walsh    bool // Walsh directions, a set of which covers all axes
+	Momentum bool // an update is 0.8 times the previous one plus 0.2 times the new one, before clipping
+	Averaged bool // score the mean of a client's releases, not the last one
 	Cooldown int  // rounds of pure consensus after the last release; Run then continues to round w.Rounds+Cooldown
 	// Shared selects pairwise noise, which cancels between neighbors, in a private world: epsilon then holds against
 	// an adversary who sees all releases and colludes with any one client. [plan.Suggest] chooses the pairwise noise,
 	// the mixing rounds after each release and those of the cool-down from the graph. A round ends with its mixing;
 	// the cool-down, whatever its length, counts as round w.Rounds+Cooldown.
 	Shared bool
-	// Mixing is the number of mixing rounds after each release. With Shared, 0 lets [plan.Suggest] choose at most nine.
+	// Mixing is the number of mixing rounds after each release. With Shared, 0 lets [plan.Suggest] choose up to nine.
 	Mixing int
 }
 
-// sharedGain is the gain that [plan.Suggest] gives to a fleet: the faster disagreement shrinks, the fewer mixing
-// rounds are needed.
+// sharedGain is the gain that [plan.Suggest] gives to a fleet. With a larger gain, disagreement shrinks faster, and
+// fewer mixing rounds are needed.
 const sharedGain = 0.75
 
-// maxTau bounds the search for tau if queries are free.
+// maxTau is the largest tau that a search tries if the number of queries is free.
 const maxTau = 8
 
-// Name includes the options.
+// Name returns "SPADE-DFL" followed by the options, such as "SPADE-DFL+centered".
 func (m Spade) Name() string {
 	name := "SPADE-DFL"
 	for _, option := range []struct {
@@ -106,8 +106,8 @@ func (m Spade) Run(ctx context.Context, w *World, s Setting,
 	})
 }
 
-// network returns the simulated network of a fleet on the world's clients, with noise from its seed. change may alter
-// a client's configuration.
+// network returns a simulation of a fleet whose members are the world's clients. The noise comes from the world's seed.
+// change may alter the configuration of a client.
 func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *admm.Config)) (*sim.Sim, error) {
 	cfgs, err := f.Machines(samples, func(client int) io.Reader {
 		noise := rng.New(w.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(client)})
@@ -124,8 +124,8 @@ func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *
 	return sim.New(clients)
 }
 
-// Trace is Run with both models of every client: its last release, and the mean of all its releases. It ignores
-// m.Averaged.
+// Trace is like [Spade.Run], but passes on two models of every client: its last release, and the mean of all its
+// releases. It ignores m.Averaged.
 func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 	each func(round int, last, averaged [][]float32) error) (Spent, error) {
 	fleet, samples, err := m.fleet(w, s)
@@ -166,7 +166,7 @@ func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 
 func (m Spade) shares(w *World) bool { return m.Shared && w.Privacy != nil }
 
-// fleet returns the public definition of the run, and each member's number of samples.
+// fleet returns the fleet that makes the run, and the number of samples of each member.
 func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	if w.records() {
 		return nil, nil, w.check(true)
@@ -174,7 +174,7 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	tau := int(s["tau"])
 	if w.Queries > 0 {
 		if tau = int(w.Queries); !m.Tracking {
-			tau-- // to fill the table
+			tau-- // one query per sample fills the table
 		}
 		if tau < 1 {
 			return nil, nil, fmt.Errorf("method: SPADE-DFL with %v losses a sample and round, want at least 2", w.Queries)
@@ -218,7 +218,7 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	if m.Shared {
 		f.Method.Gain, f.Method.Cooldown, f.Method.Mixing = sharedGain, 0, m.Mixing
 		method, privacy, err := plan.Suggest(plan.Known{Dim: w.Dim, Samples: samples, Graph: w.Graph, Method: f.Method,
-			Fixed:   []string{"method.consensus"}, // the method's own steps, as for all results of the tables
+			Fixed:   []string{"method.consensus"}, // as in all results of the tables
 			Privacy: sdk.Privacy{Clip: clip, Delta: w.Privacy.Delta, EpsilonLimit: w.Privacy.Epsilon, Colluders: 1}})
 		f.Method, f.Privacy = method, privacy
 		return f, samples, err

@@ -39,7 +39,7 @@ func clinics(t testing.TB) *World {
 var plainSetting, privateSetting = Setting{"mu": 0.5, "gain": 0.5, "rate": 1, "decay": 0.1},
 	Setting{"mu": 0.5, "gain": 0.5, "reach": 1, "slope": 0.1}
 
-// spade runs a form of SPADE-DFL and returns the models after every round.
+// spade runs a form of SPADE-DFL. It returns the models after every round, and the cost.
 func spade(t *testing.T, m Spade, w *World, s Setting) ([][][]float32, Spent) {
 	var all [][][]float32
 	spent, err := m.Run(context.Background(), w, s, func(round int, models [][]float32) error {
@@ -55,7 +55,7 @@ func spade(t *testing.T, m Spade, w *World, s Setting) ([][][]float32, Spent) {
 	return all, spent
 }
 
-// TestSpadeSpends compares the costs with the paper: 1+tau losses per sample and round, 2|E|d numbers per round.
+// TestSpadeSpends compares costs with the paper: 1+tau losses per sample and round, and 2|E|d numbers sent per round.
 func TestSpadeSpends(t *testing.T) {
 	w := clinics(t)
 	all, spent := spade(t, Spade{}, w, plainSetting)
@@ -97,8 +97,8 @@ func TestSpadeOptions(t *testing.T) {
 	}
 }
 
-// TestSpadeNoise checks that less privacy means less noise, and that a run with almost no noise equals one without
-// privacy.
+// TestSpadeNoise checks that a larger epsilon means less noise, and that a run with a huge epsilon, and so almost no
+// noise, equals a run without privacy.
 func TestSpadeNoise(t *testing.T) {
 	w := clinics(t)
 	last := func(epsilon float64) float64 {

@@ -29,8 +29,8 @@ func (v vector) clipped(r float64) vector {
 	return make(vector, len(v)).plus(min(1, r/math.Sqrt(n)), v)
 }
 
-// tinyWorld has five clients of different sizes on a graph that is neither regular nor complete, and bounded nonconvex
-// losses q/(1+q), q = |x-c|^2/2, with a center c for each sample.
+// tinyWorld has five clients of different sizes on a graph that is neither regular nor complete. Its losses are bounded
+// and nonconvex: q/(1+q) with q = |x-c|^2/2, where each sample has its own center c.
 type tinyWorld struct {
 	*World
 	centers [][]vector
@@ -88,7 +88,8 @@ func (w tinyWorld) starts() []vector {
 	return x
 }
 
-// directions returns a generator of the Rademacher vectors of one stage: one word each, a set bit for -1.
+// directions returns a generator of the Rademacher vectors of one purpose and step. Each is one word; a set bit means
+// -1.
 func (w tinyWorld) directions(p rng.Purpose, i, k, t int) func() vector {
 	s := rng.New(w.Seed, rng.Address{Purpose: p, Client: uint32(i), Round: uint32(k), Step: uint32(t)})
 	return func() vector {
@@ -101,8 +102,8 @@ func (w tinyWorld) directions(p rng.Purpose, i, k, t int) func() vector {
 	}
 }
 
-// samples lists n samples of client i for a step: all in order as often as possible, then the beginning of a fresh
-// shuffle.
+// samples lists the n samples of client i for a step: all samples in order, as often as possible, and then the first
+// ones of a fresh shuffle.
 func (w tinyWorld) samples(n, i, k, t int) []int {
 	m := w.Clients[i].Samples
 	var list []int
@@ -129,7 +130,7 @@ func (w tinyWorld) twoPoint(i, h int, x, u vector, mu float64) vector {
 	return make(vector, w.Dim).plus(slope, u)
 }
 
-// several is the mean of a sample's two-point estimates along dirs directions.
+// several returns the mean of two-point estimates of a sample's gradient along dirs directions.
 func (w tinyWorld) several(i, h int, x vector, next func() vector, dirs int, mu float64) vector {
 	g := make(vector, w.Dim)
 	for range dirs {
@@ -155,7 +156,7 @@ func (w tinyWorld) noise(i, k, t int, sigma float64) vector {
 	return v
 }
 
-// sigma is that of dpmech for releases of sensitivity 2*radius; 0 without privacy.
+// sigma returns the noise that dpmech requires for releases of sensitivity 2*radius, or 0 in a world without privacy.
 func (w tinyWorld) sigma(t *testing.T, radius float64, releases int) float64 {
 	if w.Privacy == nil {
 		return 0

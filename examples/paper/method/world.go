@@ -13,11 +13,11 @@ import (
 const (
 	maxSamples = 1 << 24
 	maxRounds  = 1 << 20
-	maxWhole   = 1 << 10 // of a whole parameter, such as the local steps of a round
+	maxWhole   = 1 << 10 // largest value of a whole parameter, such as the local steps of a round
 )
 
-// check reports all errors of the world together, and refuses record-level privacy, which most methods cannot provide.
-// With network it requires a graph, for methods in which clients communicate.
+// check reports all errors of the world together. It refuses record-level privacy, which most methods cannot provide.
+// With network it requires a graph, for methods in which clients communicate directly.
 func (w *World) check(network bool) error {
 	err := w.checkEither(network)
 	if w.records() {
@@ -28,7 +28,7 @@ func (w *World) check(network bool) error {
 
 func (w *World) records() bool { return w.Privacy != nil && w.Privacy.Unit == dpmech.Record }
 
-// checkEither is check for a method that supports record-level privacy.
+// checkEither is like check, but accepts record-level privacy.
 func (w *World) checkEither(network bool) error {
 	var errs []error
 	fault := func(format string, args ...any) { errs = append(errs, fmt.Errorf("method: "+format, args...)) }
@@ -75,22 +75,22 @@ func (w *World) replicas(n int) [][]float32 {
 	return x
 }
 
-// allowance returns how many losses a client may be asked for in a round, if there is a bound.
+// allowance returns how many losses a client may be asked for in a round. Call it only if Queries is positive.
 func (w *World) allowance(client int) int {
-	// A budget of 1.1 times 10 samples is 11 losses, though the product is slightly smaller.
+	// A budget of 1.1 with 10 samples allows 11 losses, although the product in float64 is slightly smaller.
 	m := float64(w.Clients[client].Samples)
 	return int(min(math.Floor(float64(w.Queries*m)+float64(1e-9*m)), 1<<30))
 }
 
-// overBudget returns the error for a round that takes more losses than the client's budget.
+// overBudget returns the error for a round that would ask a client for losses losses, more than its budget allows.
 func (w *World) overBudget(client, losses int) error {
 	return fmt.Errorf("method: a round takes at least %d losses, and client %d with %d samples may ask for %d (Queries "+
 		"is %v)",
 		losses, client, w.Clients[client].Samples, w.allowance(client), w.Queries)
 }
 
-// pairs returns how many two-point estimates each client makes in each of its local steps: as many as the budget
-// allows, or one for every sample if there is no bound. It fails if a client cannot afford one.
+// pairs returns, for each client, how many two-point estimates it makes in each of steps local steps: as many as the
+// budget allows or, if there is no bound, one for every sample. It fails if a client cannot afford one per step.
 func (w *World) pairs(steps int) ([]int, error) {
 	n := make([]int, len(w.Clients))
 	for i, c := range w.Clients {
@@ -105,7 +105,8 @@ func (w *World) pairs(steps int) ([]int, error) {
 	return n, nil
 }
 
-// affordable returns the largest number up to limit that every client can afford at price losses each, at least 1.
+// affordable returns the largest number, from 1 to limit, of items that every client can afford if each costs price
+// losses.
 func (w *World) affordable(limit, price int) float64 {
 	if w.Queries > 0 {
 		for i := range w.Clients {
@@ -115,9 +116,9 @@ func (w *World) affordable(limit, price int) float64 {
 	return float64(max(limit, 1))
 }
 
-// samples returns how many samples' estimates a client makes in a step with so many two-point estimates, and the
-// number of directions of each estimate, at most dirs. At record-level privacy every record is in every step, once, so
-// that a step costs each of them the same; the budget then determines the number of directions.
+// samples splits the pairs two-point estimates that a client makes in a step: it returns n, the number of samples, and
+// each, the number of directions for each sample, at most dirs. At record-level privacy every record is in every step
+// once, so that each costs the same; then the budget determines each.
 func (w *World) samples(client, pairs, dirs int) (n, each int, err error) {
 	switch m := w.Clients[client].Samples; {
 	case w.records() && pairs < m:
@@ -131,8 +132,8 @@ func (w *World) samples(client, pairs, dirs int) (n, each int, err error) {
 	return pairs / dirs, dirs, nil
 }
 
-// dirs returns the range in which to search the number of directions for one sample's estimate. The number matters
-// only if that estimate is clipped.
+// dirs returns the parameter "dirs" with a range for the search: how many directions the estimate of one sample uses.
+// That matters only if the estimate of each sample is clipped.
 func (w *World) dirs() []Param {
 	if w.Privacy == nil || w.records() {
 		return nil
@@ -140,7 +141,7 @@ func (w *World) dirs() []Param {
 	return []Param{{Name: "dirs", Low: 1, High: w.affordable(min(2*w.Dim, 64), 2), Log: true, Whole: true}}
 }
 
-// steps returns the range in which to search the number of local steps.
+// steps returns the parameter "tau", the number of local steps, with a range for the search.
 func (w *World) steps() Param {
 	return Param{Name: "tau", Low: 1, High: w.affordable(20, 2), Log: true, Whole: true}
 }

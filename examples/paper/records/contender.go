@@ -10,27 +10,28 @@ import (
 )
 
 type contender struct {
-	name, trusted string // trusted: whom a record's owner must trust
+	name, trusted string // trusted: whom the owner of a record must trust
 	method        method.Method
-	hand          func(*stage) float64 // its accuracy, if there is no method
-	space         []method.Param       // the parameters to search; nil for none
+	hand          func(*stage) float64 // returns the accuracy, for a contender without a method
+	space         []method.Param       // the parameters that a search varies; nil for none
 	pooled        bool                 // all records are in one place
-	exact         bool                 // uses gradients
-	average       bool                 // judged by the mean of all clients' models
+	exact         bool                 // the method uses exact gradients
+	average       bool                 // the mean of all clients' models is scored
 }
 
-// The parameters to search. Reach is how far all steps together can take the model: the product of step size, clip and
-// steps. It determines eta, so that the search spends few trials on steps that are far too long or short.
+// The parameters that a search varies. Reach is how far all steps together can move the model: the product of step
+// size, clip and number of steps. The search varies reach instead of the step size eta, so that it spends few trials on
+// steps that are far too long or too short.
 var (
 	reach  = method.Param{Name: "reach", Low: 0.5, High: 30, Log: true}
 	clip   = method.Param{Name: "clip", Low: 0.05, High: 3, Log: true}
 	rounds = method.Param{Name: "rounds", Low: 1, High: 64, Log: true, Whole: true}
 	steps  = method.Param{Name: "tau", Low: 1, High: 8, Log: true, Whole: true}
 	gain   = method.Param{Name: "gain", Low: 0.1, High: 0.95}
-	shots  = method.Param{Name: "rounds", Low: 10, High: 320, Log: true, Whole: true} // of one direction each
+	shots  = method.Param{Name: "rounds", Low: 10, High: 320, Log: true, Whole: true} // rounds with one direction each
 )
 
-// radius is the smoothing radius mu of all two-point estimates: losses are exact, so that a small one is best.
+// radius is the smoothing radius mu of all two-point estimates. Losses are exact here, so a small radius is best.
 const radius = 0.05
 
 const (
@@ -63,8 +64,8 @@ func contenders() []contender {
 	}
 }
 
-// searched returns the space of a cell. On Brain Tumor, which has four classes and needs a longer reach, a first
-// search up to 30 ended at that limit.
+// searched returns the space of a cell. On Brain Tumor, which has four classes, the range of reach is larger: a first
+// search with reach up to 30 chose values at that limit.
 func (c cell) searched() []method.Param {
 	space := slices.Clone(c.space)
 	if c.data == "brain" {
@@ -73,11 +74,11 @@ func (c cell) searched() []method.Param {
 	return space
 }
 
-// silent reports whether the contender ignores epsilon.
+// silent reports whether the contender's result does not depend on epsilon.
 func (c contender) silent() bool { return c.hand != nil }
 
-// adapt returns the world and the setting of a trial: the trial's number of rounds, which share the losses of the
-// whole run, and the step size that results from its reach.
+// adapt returns the world and the setting of a trial. The world has the trial's number of rounds, which divide the
+// losses of the whole run among them; the setting has the step size that follows from the trial's reach.
 func (c contender) adapt(w *method.World, trial method.Setting) (*method.World, method.Setting) {
 	if c.space == nil {
 		return w, nil

@@ -29,8 +29,8 @@ func clinical(t *testing.T, s scene) *stage {
 	return st
 }
 
-// Every method supports record-level privacy, and for any trial in its space asks for no more losses of a record than
-// SPADE-DFL.
+// Every method supports record-level privacy. For any trial in its space, it asks for no more losses of a record than
+// SPADE-DFL does.
 func TestEqualQueries(t *testing.T) {
 	for _, c := range contenders() {
 		if c.hand != nil {
@@ -54,7 +54,7 @@ func TestEqualQueries(t *testing.T) {
 				t.Fatalf("%s at %v: %v", c.name, trial, err)
 			}
 			most := int64(st.world.Rounds) * int64(st.world.Queries) * int64(st.split.Train.Len())
-			least := most // of SPADE-DFL, which searches nothing
+			least := most // of SPADE-DFL, which has no search
 			if c.space != nil {
 				least = 1
 			}
@@ -68,7 +68,7 @@ func TestEqualQueries(t *testing.T) {
 	}
 }
 
-// A trial's reach is the sum of steps that are all clipped.
+// If all steps are clipped, the model moves by the trial's reach in total.
 func TestReach(t *testing.T) {
 	st := clinical(t, scene{"alzheimers", 5, "complete"})
 	for _, c := range contenders() {
@@ -86,7 +86,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// A label moves no record from one client to another.
+// Changing the label of a record does not move any record to another client.
 func TestDealing(t *testing.T) {
 	train := task.Clinical(50, 1)
 	other := *train
@@ -121,7 +121,7 @@ func TestDealing(t *testing.T) {
 	}
 }
 
-// The page has the mean and the standard error of the existing runs, and names missing ones.
+// The page shows the mean and the standard error of the runs that exist, and names missing ones.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	s, err := open(folder, dir)
@@ -151,12 +151,12 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// Repeating some runs of the complete computation gives the digits in testdata.
+// Some runs of the complete computation, repeated here, give the digits in testdata.
 func TestCommittedResults(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(folder, "fashion-0-1")); err != nil {
 		t.Skip("no data: ", err)
 	}
-	dir := t.TempDir() // opening a folder may write to it
+	dir := t.TempDir() // a copy, because opening a folder may write to it
 	committed, err := os.ReadFile(filepath.Join("testdata", "runs.csv"))
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestCommittedResults(t *testing.T) {
 	}
 }
 
-// An interrupted computation continues and ends with the same page.
+// A computation that was interrupted continues, and ends with the same page as without the interruption.
 func TestResumes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes seconds")

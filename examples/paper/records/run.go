@@ -17,15 +17,16 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// The search: points of a Latin hypercube on some seeds from tuningSeed, then the best of them on more seeds.
+// The search runs the points of a Latin hypercube on some seeds from tuningSeed on, and then the best points on more
+// seeds.
 const (
 	trials     = 16
 	finalists  = 4
 	tuningSeed = 1001
 )
 
-// tuning returns the number of seeds for all points, and that for the finalists. MNIST and Brain Tumor have more than
-// a thousand validation records, and need fewer seeds.
+// tuning returns how many seeds of the search every point runs on, and how many the finalists run on. MNIST and Brain
+// Tumor need fewer seeds, because they have more than a thousand validation records.
 func (s scene) tuning() (first, all int) {
 	if s.data == "mnist" || s.data == "brain" {
 		return 1, 3
@@ -36,10 +37,10 @@ func (s scene) tuning() (first, all int) {
 type cell struct {
 	contender
 	scene
-	epsilon float64 // 0 if it is ignored
+	epsilon float64 // 0 if the contender ignores epsilon
 }
 
-// cells lists the entries of some data sets.
+// cells lists the cells of the given data sets.
 func cells(sets []string) (list []cell) {
 	for _, c := range contenders() {
 		where, budgets := scenes, epsilons
@@ -69,7 +70,8 @@ type study struct {
 	runs, tries *sweep.Table
 }
 
-// open reads the results in a folder.
+// open returns a study that reads data sets from dir and keeps its results in out, with the results that are there
+// already.
 func open(dir, out string) (*study, error) {
 	s := &study{lab: lab{dir: dir, sources: make(map[string]*data.Source)}}
 	key := []string{"data", "clients", "method", "epsilon"}
@@ -81,8 +83,8 @@ func open(dir, out string) (*study, error) {
 	return s, err
 }
 
-// Run makes the runs of seeds 1 to seeds on sets, which are some of [data.Names], from the folder dir. It searches for
-// missing settings and writes README.md and cells.csv into out. It does not repeat runs in out.
+// Run makes the runs of seeds 1 to seeds on sets, which are some of [data.Names] in the folder dir. It searches for
+// missing settings, and writes README.md and cells.csv into out. It does not repeat runs whose results are in out.
 func Run(ctx context.Context, dir, out string, sets []string, seeds int, log io.Writer) error {
 	if seeds < 2 {
 		return fmt.Errorf("records: %d seeds, want at least 2: one has no standard error", seeds)
@@ -110,7 +112,7 @@ func (c cell) cost(seeds int) float64 {
 	return n * size
 }
 
-// fill makes the missing runs of a cell.
+// fill makes the runs of a cell whose results are missing, and returns a note about the result.
 func (s *study) fill(ctx context.Context, c cell, seeds int) (note string, err error) {
 	var setting method.Setting
 	if c.space != nil {
@@ -145,7 +147,7 @@ func (s *study) fill(ctx context.Context, c cell, seeds int) (note string, err e
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 
-// search returns the setting of the trial with the best mean over all seeds of tuning.
+// search returns the setting whose trials have the best mean accuracy over all seeds of the search.
 func (s *study) search(ctx context.Context, c cell) (method.Setting, error) {
 	type point struct {
 		n       int

@@ -15,7 +15,7 @@ import (
 
 const delta = 1e-5
 
-// epsilons are those of each record, at delta.
+// epsilons are the epsilons, at delta, that each record has.
 var epsilons = []float64{0.5, 1, 2, 4, 8}
 
 // scene says how the records of a data set are distributed: among clients, or in one place with a trusted curator.
@@ -30,9 +30,10 @@ var scenes = []scene{
 	{"fashion", 10, "complete"}, {"mnist", 10, "complete"}, {"brain", 10, "complete"},
 }
 
-// seeds returns the number of runs of a cell: fewer if one takes longer than a second, and one if all are the same.
+// seeds returns the number of runs of a cell: at most most, fewer if a run takes long, and 1 if all runs would be the
+// same.
 func (c cell) seeds(most int) int {
-	own := c.data == "brain" || c.data == "mnist" // a separate test set
+	own := c.data == "brain" || c.data == "mnist" // whether the data set has a separate test set
 	switch {
 	case own && c.silent():
 		return 1
@@ -61,14 +62,14 @@ func (l *lab) source(name string) (*data.Source, error) {
 	return l.sources[name], nil
 }
 
-// stage is the environment of a run: the split of a seed, and the world.
+// stage is the environment of a run: the split of one seed, and the world.
 type stage struct {
 	split data.Split
 	world *method.World
 	test  *task.Model
 }
 
-// stage returns the stage of a seed. With validate, its test data are a part of the training set.
+// stage returns the stage of a seed. With validate, the test samples are cut from the training set.
 func (l *lab) stage(s scene, epsilon float64, seed uint64, validate bool) (*stage, error) {
 	source, err := l.source(s.data)
 	if err != nil {
@@ -81,7 +82,7 @@ func (l *lab) stage(s scene, epsilon float64, seed uint64, validate bool) (*stag
 	return newStage(s, split, epsilon, seed)
 }
 
-// newStage deals the training set of a split to the clients of a scene, without regard to labels.
+// newStage deals the training samples of a split to the clients of a scene, without regard to labels.
 func newStage(s scene, split data.Split, epsilon float64, seed uint64) (*stage, error) {
 	parts, err := task.Partition{}.Assign(split.Train.Y, split.Train.Classes, s.clients, seed)
 	if err != nil {
@@ -104,7 +105,7 @@ func newStage(s scene, split data.Split, epsilon float64, seed uint64) (*stage, 
 	return st, nil
 }
 
-// accuracy returns the share of test samples that a model predicts correctly, in percent, averaged over models.
+// accuracy returns the percentage of test samples that a model predicts correctly, as the mean over models.
 func (s *stage) accuracy(models ...[]float32) float64 {
 	sum := 0.0
 	for _, x := range models {
@@ -113,7 +114,7 @@ func (s *stage) accuracy(models ...[]float32) float64 {
 	return sum
 }
 
-// curator returns the scenes with one client, merging those that differ only in the number of clients.
+// curator returns the scenes with a single client. Scenes that differ only in the number of clients become one.
 func curator(list []scene) (one []scene) {
 	for _, s := range list {
 		s.clients, s.graph = 1, "complete"

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// ceilings holds the best accuracy of the model on each split, see data.Ceiling, in percent.
+// ceilings has the best accuracy of the model on each split, in percent, see data.Ceiling.
 type ceilings map[string][2]float64 // by data set, seed and fold: squared probability loss, logarithmic loss
 
 const ceilingFile = "ceilings.csv"
@@ -48,7 +48,7 @@ func readCeilings(dir string) (ceilings, error) {
 	return c, nil
 }
 
-// complete computes the missing ceilings and writes all of them.
+// complete computes the ceilings that are missing, and writes all ceilings to their file.
 func (c ceilings) complete(ctx context.Context, lab *experiment.Lab, dir string, sets []string, seeds int,
 	log io.Writer) error {
 	var text strings.Builder
@@ -102,7 +102,7 @@ func (c ceilings) complete(ctx context.Context, lab *experiment.Lab, dir string,
 	return os.WriteFile(filepath.Join(dir, ceilingFile), []byte(text.String()), 0o644)
 }
 
-// last returns the highest known seed of a data set, because results for more seeds are kept.
+// last returns the highest seed of a data set that has a ceiling: ceilings of further seeds than requested are kept.
 func (c ceilings) last(set string) (seed int) {
 	for key := range c {
 		if fields := strings.Fields(key); fields[0] == set {
@@ -114,7 +114,7 @@ func (c ceilings) last(set string) (seed int) {
 	return seed
 }
 
-// of returns the mean ceiling over the splits of the given runs, for both losses.
+// of returns the mean ceiling over the splits of the given runs, for the squared and for the logarithmic loss.
 func (c ceilings) of(dataset string, runs []experiment.Result) (squared, logarithmic float64) {
 	var a, b []float64
 	for _, r := range runs {

@@ -9,15 +9,15 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// cell is all runs of one entry of a table.
+// cell has all runs of one table entry.
 type cell struct {
-	experiment.Job // of any of them
+	experiment.Job // the job of any of the runs
 	runs           []experiment.Result
 }
 
 type value func(experiment.Result) float64
 
-// The scores of a run of SPADE-DFL. Every method has the first two.
+// The scores that a run of SPADE-DFL has. Runs of other methods have only the first two.
 var (
 	accuracy       value = func(r experiment.Result) float64 { return r.Accuracy }
 	network        value = func(r experiment.Result) float64 { return r.Network }
@@ -26,7 +26,7 @@ var (
 	cooledAveraged value = func(r experiment.Result) float64 { return r.CooledAveraged }
 )
 
-// values returns a number of every run, in the order of seed and fold.
+// values returns f of every run, in the order of seed and fold.
 func (c *cell) values(f value) []float64 {
 	var out []float64
 	for _, r := range c.runs {
@@ -35,7 +35,7 @@ func (c *cell) values(f value) []float64 {
 	return out
 }
 
-// text returns the mean and the population standard deviation, in the paper's format.
+// text returns the mean and the population standard deviation of f over the runs, in the paper's format.
 func (c *cell) text(f value) string {
 	if c == nil {
 		return "–"
@@ -44,7 +44,7 @@ func (c *cell) text(f value) string {
 	return fmt.Sprintf("%.2f ± %.2f", stat.Mean(v), stat.SD(v))
 }
 
-// mean returns the mean of a number over the runs; c may be nil.
+// mean returns the mean of f over the runs, or NaN if c is nil.
 func (c *cell) mean(f value) float64 {
 	if c == nil {
 		return -1
@@ -101,10 +101,10 @@ func find(cells []*cell, ok func(j experiment.Job) bool) *cell {
 	return nil
 }
 
-// paired returns a number of those runs of both cells that have the same seed and fold.
+// paired returns f of the runs of a and b, for those seeds and folds that both cells have.
 func paired(a, b *cell, f value) (x, y []float64) { return pairedBy(a, b, f, f) }
 
-// pairedBy is paired with separate numbers for the two cells.
+// pairedBy is like paired, but returns f of the runs of a and g of the runs of b.
 func pairedBy(a, b *cell, f, g value) (x, y []float64) {
 	for _, r := range a.runs {
 		for _, q := range b.runs {

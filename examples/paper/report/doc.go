@@ -1,3 +1,3 @@
-// Package report turns stored results into the tables of the paper, as Markdown and CSV, each with the paper's own
-// numbers beside them.
+// Package report turns stored results into the tables of the paper, as Markdown and CSV. Each table shows the paper's
+// own numbers beside the results.
 package report

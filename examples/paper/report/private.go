@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// trust is a column of the private tables: methods whose epsilon holds against the same adversary.
+// trust is a column of the private tables. The epsilon of its methods holds against the same adversary.
 type trust struct {
 	title, against string
-	methods        []string // the best one is shown
+	methods        []string // the table shows the best of these
 	value          value
 }
 
@@ -42,7 +42,7 @@ const (
 // goals are the mean accuracies that pairwise noise should reach at epsilon 8 and equal queries.
 var goals = map[string]float64{"mnist": 98.3, "fashion": 95, "alzheimers": 67, "brain": 58}
 
-// best returns the cell of the best of the column's methods.
+// best returns the cell of the column's method with the highest mean accuracy.
 func (t trust) best(get func(method string) *cell) *cell {
 	var best *cell
 	for _, name := range t.methods {
@@ -53,7 +53,7 @@ func (t trust) best(get func(method string) *cell) *cell {
 	return best
 }
 
-// private compares methods by whom clients must trust, and summarizes the result in a sentence.
+// private writes a table that compares methods by whom clients must trust, and a sentence that summarizes it.
 func (r *reporter) private(out *strings.Builder, table string) error {
 	goal := table == experiment.Private8
 	epsilon := 8.0
@@ -82,7 +82,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	out.WriteString("\n| --- | --- |" + strings.Repeat(" ---: |", len(trusts)+3) +
 		map[bool]string{true: " ---: |"}[goal] + "\n")
 	rows, reached, ahead, compared := 0, 0, make([]int, 3), make([]int, 3)
-	searched := make(map[int][]string) // methods, by the number of seeds of their search
+	searched := make(map[int][]string) // methods, by the number of seeds on which they were searched
 	var missed, other []string
 	for _, set := range r.sets {
 		cells, err := gather(r.store, table, set, r.seeds)
@@ -170,7 +170,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	}
 	most := slices.Max(slices.Collect(maps.Keys(searched)))
 	for _, n := range slices.Sorted(maps.Keys(searched)) {
-		if n < most && n != 6 { // all should have 6, on Fashion-MNIST 15
+		if n < most && n != 6 { // all should have 6 seeds, on Fashion-MNIST 15
 			fmt.Fprintf(out, "\nSettings from a search on %d seeds only, on some of the data sets: %s.\n", n,
 				strings.Join(searched[n], ", "))
 		}
@@ -193,7 +193,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	return nil
 }
 
-// counted is text, with the number of runs if it is not seeds.
+// counted is like text, but adds the number of runs if it differs from seeds.
 func (c *cell) counted(f value, seeds int) string {
 	text := c.text(f)
 	if c != nil && len(c.runs) != seeds {

@@ -41,8 +41,8 @@ func (r *reporter) row(c *cell, samples int) {
 		fmt.Sprintf("%.4f", c.losses(samples)), strconv.FormatInt(first.Scalars, 10), fmt.Sprintf("%.3f", c.mean(seconds))})
 }
 
-// Write writes all tables of the results in a folder into it: table2.md, table3.md, table4.md and longer.md, and
-// cells.csv with all of their numbers. It first computes missing ceilings.
+// Write writes tables of the results in the folder dir into that folder: table2.md, table3.md, table4.md and longer.md,
+// and cells.csv with all numbers of these. It first computes missing ceilings.
 func Write(ctx context.Context, lab *experiment.Lab, settings *experiment.Settings, store *experiment.Store, dir string,
 	sets []string, seeds int, log io.Writer) error {
 	known, err := readCeilings(dir)

@@ -13,7 +13,7 @@ import (
 
 const dataDir = "../../../../shared/data"
 
-// TestTable2SaysWhoIsAhead writes a table from made-up results in which a rival leads in one cell and SPADE-DFL in
+// TestTable2SaysWhoIsAhead writes a table from made-up results. A rival leads in one cell of it, and SPADE-DFL in
 // another.
 func TestTable2SaysWhoIsAhead(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dataDir, "fashion-0-1")); err != nil {

@@ -143,7 +143,7 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 	return r.options(out, table)
 }
 
-// options writes the results of the options beyond the paper in the same comparison.
+// options writes the results, in the same comparison, of the options of SPADE-DFL that the paper does not have.
 func (r *reporter) options(out *strings.Builder, table string) error {
 	fmt.Fprint(out, "\nAnd past it: SPADE-DFL with the options that the paper does not have, beside the best rival. The "+
 		"first four columns are one run in the paper's form and with its setting; "+
@@ -152,7 +152,7 @@ func (r *reporter) options(out *strings.Builder, table string) error {
 		"Averaging and cooling down cost no query and no privacy, cooling down 20 rounds of "+
 		"messages. (Of Alzheimer's disease, those with centered losses have one fold a seed, the others all five "+
 		"where all are done.)\n\n")
-	var more []string // methods with runs only at equal queries
+	var more []string // methods that have runs only at equal queries
 	heads := ""
 	if table == experiment.EqualQueries {
 		more = []string{experiment.CenteredWalsh, experiment.Tracking, experiment.TrackingWalsh}
@@ -188,7 +188,7 @@ func (r *reporter) options(out *strings.Builder, table string) error {
 	return nil
 }
 
-// serverless compares the tracking estimator with the rivals without a server.
+// serverless writes a table that compares the tracking estimator with the rivals that have no server.
 func (r *reporter) serverless(out *strings.Builder) error {
 	fmt.Fprint(out, "\nThe tracking estimator beside the best rival without a server, and the best with one (DP-SGD, "+
 		"DP-FedAvg). "+
@@ -257,7 +257,8 @@ func (r *reporter) serverless(out *strings.Builder) error {
 	return nil
 }
 
-// optionRow returns a row of that table, and whether any form of SPADE-DFL leads in it; the row is empty without runs.
+// optionRow returns a row of the table of options, and whether a form of SPADE-DFL is the best in it. Without runs, the
+// row is empty.
 func optionRow(cells []*cell, head, partition string, more []string) (line string, ahead bool) {
 	get := func(method string) *cell {
 		return find(cells, func(j experiment.Job) bool {

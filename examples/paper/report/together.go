@@ -10,8 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// together returns the epsilon of a run with pairwise noise against all other members together, who face only a
-// member's local noise: on the random graph of seed 1. It depends neither on the clip nor on the number of rounds.
+// together returns the epsilon that a run with pairwise noise has against all other members together, on the random
+// graph of seed 1. They know all pairwise noise, so only a member's local noise remains. The result depends neither on
+// the clip nor on the number of rounds.
 func together(clients int, epsilon float64) (string, error) {
 	g, err := graph.Parse("er:0.3", clients, 1)
 	if err != nil {

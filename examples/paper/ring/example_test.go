@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/ring"
 )
 
-// One seed gives no spread, and no interval around its mean.
+// Run needs two seeds: a single seed has no spread, and its mean no interval.
 func ExampleRun() {
 	err := ring.Run(context.Background(), "data", "results", 1, io.Discard)
 	fmt.Println(err)

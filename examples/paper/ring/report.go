@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Run makes the runs of seeds 1 to seeds, at least 2, that out lacks, and writes into out, a separate folder:
+// Run makes the runs of seeds 1 to seeds (at least 2) that are not yet in out. It writes into out, a folder of its own:
 //
 //	runs.csv        the accuracies of every run, one line for each way to score it
 //	README.md       the results
@@ -49,7 +49,7 @@ func study(ctx context.Context, set *task.Set, out string, seeds int, log io.Wri
 	for seed := 1; seed <= seeds; seed++ {
 		for _, p := range Partitions {
 			if rows := table.Rows(p, strconv.Itoa(seed)); len(rows) != 3 {
-				table.Drop(p, strconv.Itoa(seed)) // the rest of an interrupted run
+				table.Drop(p, strconv.Itoa(seed)) // remove what an interrupted run left
 				jobs = append(jobs, job{p, seed})
 			}
 		}
@@ -89,8 +89,8 @@ func open(out string) (*sweep.Table, error) {
 	return sweep.Open(filepath.Join(out, "runs.csv"), 2, header...)
 }
 
-// rows returns a run's points as rows of the table: one for each way to score, with the accuracies in order. Seven
-// digits identify every number of correct predictions.
+// rows returns the points of a run as rows of the table, one for each way to score it, with the accuracies by round. An
+// accuracy has seven digits, which identify the number of correct predictions.
 func rows(curves []figure.Curve) [][]string {
 	var out [][]string
 	for _, method := range []string{Held, Averaged, Network} {

@@ -16,28 +16,28 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The paper's numbers, except Cooldown, which the paper does not have.
+// The numbers of the paper's experiment. Only Cooldown is not from the paper.
 const (
 	Nodes    = 1000
 	Rounds   = 50
 	Cooldown = 200
 	Tau      = 8
-	Epsilon  = 8 // by exact Gaussian accounting, for the whole run
+	Epsilon  = 8 // of the whole run, by exact Gaussian accounting
 	Delta    = 1e-5
 )
 
 // Partitions lists the partitions of the samples.
 var Partitions = []string{"iid", "dirichlet:0.6", "dirichlet:0.3", "dirichlet:0.1", "pathological:2"}
 
-// The ways to score a run, in the figure's order.
+// The ways to score a run, in the order of the figure's columns.
 const (
-	Held     = "Model held"            // mean over clients, each with its last release
-	Averaged = "Mean of releases"      // mean over clients, each with the mean of its releases so far
-	Network  = "Average of all models" // of the average model, which no client holds
+	Held     = "Model held"            // mean over clients of the score of a client's last release
+	Averaged = "Mean of releases"      // mean over clients of the score of the mean of a client's releases so far
+	Network  = "Average of all models" // score of the average of all models, which no client holds
 )
 
-// Step size, smoothing radius and clip are those that the program chooses for a private run from public numbers only
-// (dimension, number of clients, samples and steps); nothing was tuned. Gain is the default too.
+// Step size, smoothing radius and clip are those that the program chooses for a private run from public numbers:
+// dimension, number of clients, samples and steps. Nothing was tuned. Gain is the program's default, too.
 const (
 	eta, mu, clip, gain = 1.05, 0.474, 0.045, 0.75
 )
@@ -70,10 +70,10 @@ func shares(set *task.Set, partition string, nodes int, seed uint64) ([]figure.S
 	return out, nil
 }
 
-// scored reports whether clients are scored after a round: after all learning rounds and every tenth of the cool-down.
+// scored reports whether a round is scored: every learning round is, and every tenth round of the cool-down.
 func scored(round, rounds int) bool { return round <= rounds || (round-rounds)%10 == 0 }
 
-// size has the numbers that a test reduces. With stop, a run ends after that round but is otherwise unchanged.
+// size has the numbers that tests reduce. If stop is positive, a run ends after that round and is otherwise the same.
 type size struct{ nodes, rounds, cooldown, stop int }
 
 var full = size{nodes: Nodes, rounds: Rounds, cooldown: Cooldown}
@@ -102,8 +102,8 @@ func fleet(dim int, seed uint64, z size) (*sdk.Fleet, error) {
 	return f, nil
 }
 
-// run makes one run and returns its points: three scores after every scored round. seed determines the partition, the
-// directions, and the simulated noise.
+// run makes one run. It returns its points: three scores after every scored round. seed determines the partition, the
+// directions and the simulated noise.
 func run(ctx context.Context, set *task.Set, partition string, seed uint64, z size) ([]figure.Curve, error) {
 	parts, err := deal(set, partition, z.nodes, seed)
 	if err != nil {
@@ -165,11 +165,11 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 	return curves, err
 }
 
-// scorer counts the correct predictions of a linear model with two classes, like task.Model.Accuracy but many times
-// faster, because there are hundreds of thousands of models to score. The result can differ only for a score within
-// rounding of 0.
+// scorer counts the correct predictions of a linear model with two classes. It does the same as task.Model.Accuracy,
+// but is many times faster, because there are hundreds of thousands of models to score. The two can differ only if a
+// prediction's score is within rounding of 0.
 type scorer struct {
-	x []float32 // the samples, negated if they are of class 0: a correct prediction is a positive score
+	x []float32 // the samples, negated if of class 0, so that a correct prediction has a positive score
 	d int
 }
 
@@ -199,7 +199,7 @@ func (s *scorer) right(x []float32) (n int) {
 	return n
 }
 
-// mean returns the average of models, summed in float64 in their order.
+// mean returns the average of models, which it sums in float64 in their order.
 func mean(models [][]float32) []float32 {
 	out := make([]float32, len(models[0]))
 	for j := range out {

@@ -34,7 +34,7 @@ func digits(t *testing.T) *task.Set {
 
 var loaded = sync.OnceValues(func() (*task.Set, error) { return load(data) })
 
-// Every client's guarantee is the paper's epsilon, almost all of which is used; the noise is 8.489 times the clip.
+// Every client has the paper's epsilon, and spends almost all of it. The noise is 8.489 times the clip.
 func TestPrivacy(t *testing.T) {
 	f, err := fleet(10, 1, full)
 	if err != nil {
@@ -55,8 +55,8 @@ func TestPrivacy(t *testing.T) {
 	}
 }
 
-// The constants are what the program chooses from public numbers: three digits of 1.5/sqrt(d), of
-// 0.4*mu*sqrt(queries/steps), and of 1.5*mu*sqrt(d)/K.
+// The constants are those that the program chooses from public numbers, to three digits: 1.5/sqrt(d),
+// 0.4*mu*sqrt(queries/steps), and 1.5*mu*sqrt(d)/K.
 func TestConstants(t *testing.T) {
 	const d, samples = 10, 12183
 	for name, v := range map[string][2]float64{
@@ -91,8 +91,8 @@ func TestScorer(t *testing.T) {
 	}
 }
 
-// Each partition deals out all samples and leaves no client without any, and the clients' shares of digit 7 vary more
-// the stronger the skew.
+// Each partition deals out all samples, and every client gets some. The stronger the skew of a partition, the more the
+// clients' shares of digit 7 vary.
 func TestShares(t *testing.T) {
 	set := digits(t)
 	var before float64
@@ -118,7 +118,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// The whole experiment on a small ring: repeating it computes nothing, and it completes interrupted runs.
+// The whole experiment on a small ring. Repeating it computes nothing, and interrupted runs are completed.
 func TestRunGoesOn(t *testing.T) {
 	set := digits(t)
 	kept := full
@@ -145,7 +145,7 @@ func TestRunGoesOn(t *testing.T) {
 	}
 	log.Reset()
 	lines := strings.SplitAfter(runs, "\n")
-	for _, rows := range []int{len(lines), 9} { // complete; or the last remaining run has two of its three rows
+	for _, rows := range []int{len(lines), 9} { // all rows; or the last remaining run has two of its three rows
 		if err := os.WriteFile(filepath.Join(out, "runs.csv"), []byte(strings.Join(lines[:rows], "")), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -167,8 +167,8 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// Repeating the first rounds of one committed cell gives the same digits, and the committed page has the mean of
-// another cell. testdata has the rows of these two cells from a complete computation.
+// The first rounds of one committed cell, repeated here, give the same digits. The committed page has the mean of
+// another cell's rows. testdata has the rows of these two cells from the complete computation.
 func TestCommittedResults(t *testing.T) {
 	set := digits(t)
 	f, err := os.Open(filepath.Join("testdata", "runs.csv"))

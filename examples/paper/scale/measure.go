@@ -23,7 +23,7 @@ var Forms = []string{"no noise", "private", "shared noise"}
 
 // Point is one run on a ring.
 type Point struct {
-	Clients, Dim, Samples int // N, d, and m_i of each client
+	Clients, Dim, Samples int // N, d, and each client's number of samples m_i
 	Rounds                int
 	Form                  string // one of Forms
 }
@@ -35,10 +35,10 @@ type Figure struct {
 	MB    float64 `json:"mb"`    // peak memory of the process, 0 if unknown
 }
 
-// goes is how often the rounds are timed.
+// goes is how many times the rounds are timed.
 const goes = 3
 
-// Measure makes a run with a fleet's default settings, but without mixing and without a cool-down.
+// Measure makes a run with the default settings of a fleet, except that it has neither mixing nor a cool-down.
 func Measure(ctx context.Context, p Point) (Figure, error) {
 	start := time.Now()
 	g, err := graph.Parse("ring", p.Clients, 1)

@@ -34,13 +34,13 @@ var grown = []series{
 	}},
 }
 
-// upper is the number of a series' largest sizes that determine its exponent: small runs are dominated by start and
-// end.
+// upper is how many of a series' largest sizes determine its exponent. Smaller runs take most of their time to start
+// and to end.
 const upper = 3
 
 // Run measures all sizes, each in a separate process, and writes README.md into out. With small it measures only as
-// many sizes of each series as an exponent requires. command calls this program for one size; Run appends the point as
-// JSON.
+// many sizes of each series as an exponent needs. command is the command line that measures one size; Run appends the
+// point to it as JSON.
 func Run(ctx context.Context, out string, small bool, log io.Writer, command ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -67,7 +67,7 @@ func Run(ctx context.Context, out string, small bool, log io.Writer, command ...
 	})
 }
 
-// One measures one point, given as JSON, and prints its figure.
+// One measures one point, which text has as JSON, and prints the cost as JSON to out.
 func One(ctx context.Context, text string, out io.Writer) error {
 	var p Point
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
@@ -146,7 +146,7 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.3g s", s)
 }
 
-// exponent returns the p of the power law y = c*x^p fitted to the points.
+// exponent fits the power law y = c*x^p to the points and returns p.
 func exponent(x, y []float64) float64 {
 	var mx, my, xx, xy float64
 	for i := range x {

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// Adjust returns p values adjusted for their number by Benjamini and Hochberg, "Controlling the false discovery rate:
-// a practical and powerful approach to multiple testing", Journal of the Royal Statistical Society B 57, 1995, in the
-// order of p: for the i-th smallest of m, the smallest p_(j)*m/j over all j >= i. Calling those below q discoveries
-// keeps the expected share of false ones below q if the tests are independent, and under some kinds of dependence.
-// Each p lies in [0, 1].
+// Adjust returns p values adjusted for their number, in the order of p, by Benjamini and Hochberg, "Controlling the
+// false discovery rate: a practical and powerful approach to multiple testing", Journal of the Royal Statistical
+// Society B 57, 1995. The adjusted i-th smallest of m values is the smallest p_(j)*m/j over all j >= i. Call values
+// below q discoveries: then the expected share of false ones among them is below q if the tests are independent, and
+// under some kinds of dependence. Each p must lie in [0, 1].
 func Adjust(p []float64) ([]float64, error) {
 	order := make([]int, len(p))
 	for i, v := range p {
@@ -24,7 +24,7 @@ func Adjust(p []float64) ([]float64, error) {
 	least := 1.0
 	for j := len(order) - 1; j >= 0; j-- {
 		i := order[j]
-		least = min(least, max(p[i], float64(p[i]*float64(len(p)))/float64(j+1))) // at the last, p*m/m may be an ulp below p
+		least = min(least, max(p[i], float64(p[i]*float64(len(p)))/float64(j+1))) // max, because p*m/m may be an ulp below p
 		adjusted[i] = least
 	}
 	return adjusted, nil

@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The 15 comparisons in section 4 of Benjamini and Hochberg: four discoveries at a rate of 0.05, where Bonferroni
-// finds three.
+// The 15 comparisons in section 4 of Benjamini and Hochberg. They find four discoveries at a rate of 0.05, and
+// Bonferroni's method finds three.
 func TestAdjustOnPublishedData(t *testing.T) {
 	p := []float64{0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262, 0.5719, 0.6528,
 		0.7590, 1}
@@ -32,14 +32,14 @@ func TestAdjustOnPublishedData(t *testing.T) {
 	}
 }
 
-// By definition, for any rate q the discoveries are the ordered p values up to the largest i with p_(i) <= i*q/m.
+// By definition, the discoveries at a rate q are the sorted p values up to the largest i with p_(i) <= i*q/m.
 func TestAdjustAgainstStepUp(t *testing.T) {
 	s := rng.New(2, rng.Address{Purpose: rng.Generate})
 	for range 200 {
 		m := 1 + s.IntN(12)
 		p := make([]float64, m)
 		for i := range p {
-			p[i] = math.Round(20*s.Float64()*s.Float64()) / 20 // some equal
+			p[i] = math.Round(20*s.Float64()*s.Float64()) / 20 // so coarse that some are equal
 		}
 		adjusted, err := Adjust(p)
 		if err != nil {

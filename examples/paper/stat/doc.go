@@ -1,6 +1,6 @@
 // Package stat has the statistics for the paper's tables and figures: means with their spread, Student's interval for
 // a mean, Wilcoxon's signed-rank test for pairs, and the adjustment of Benjamini and Hochberg for multiple tests.
 //
-// No function changes its arguments. The result for the same numbers in the same order is identical on every
-// processor, except that [TInterval] uses a quantile whose last digit may differ.
+// No function changes its arguments. The same numbers in the same order give identical results on every processor,
+// except that [TInterval] uses a quantile whose last digit may differ.
 package stat

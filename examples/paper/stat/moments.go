@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Mean returns the arithmetic mean of x, NaN if x is empty.
+// Mean returns the arithmetic mean of x, or NaN if x is empty.
 func Mean(x []float64) float64 {
 	var sum float64
 	for _, v := range x {
@@ -16,14 +16,14 @@ func Mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// SD returns the population standard deviation of x, sqrt(mean (x - Mean)^2), NaN if x is empty: the spread of these
-// values themselves, as in the paper's tables and bands.
+// SD returns the population standard deviation of x, sqrt(mean (x - Mean)^2), or NaN if x is empty. It is the spread of
+// these values themselves, as in the paper's tables and bands.
 func SD(x []float64) float64 {
 	return math.Sqrt(squares(x) / float64(len(x)))
 }
 
-// SampleSD returns the sample standard deviation of x, which divides by len(x)-1 and estimates the spread of the
-// distribution of x. It is NaN for fewer than two values.
+// SampleSD returns the sample standard deviation of x, which divides by len(x)-1. It estimates the spread of the
+// distribution from which x was drawn. It is NaN for fewer than two values.
 func SampleSD(x []float64) float64 {
 	if len(x) < 2 {
 		return math.NaN()
@@ -46,9 +46,9 @@ type Interval struct {
 	Mean, Low, High float64
 }
 
-// TInterval returns the mean of x with its two-sided confidence interval by Student's t distribution with len(x)-1
-// degrees of freedom. level lies between 0 and 1, such as 0.95. It returns an error for fewer than two values, which
-// have no spread.
+// TInterval returns the mean of x with its two-sided confidence interval, by Student's t distribution with len(x)-1
+// degrees of freedom. level is the confidence level, such as 0.95, and must lie between 0 and 1. x must have at least
+// two values, because one has no spread.
 func TInterval(x []float64, level float64) (Interval, error) {
 	if !(level > 0 && level < 1) {
 		return Interval{}, fmt.Errorf("stat: level is %v, want more than 0 and less than 1", level)

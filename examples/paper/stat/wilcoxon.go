@@ -11,35 +11,35 @@ import (
 type Zeros int
 
 const (
-	// DropZeros removes them before ranking, as in Wilcoxon, "Individual comparisons by ranking methods", Biometrics
-	// Bulletin 1, 1945.
+	// DropZeros removes such pairs before ranking, as in Wilcoxon, "Individual comparisons by ranking methods",
+	// Biometrics Bulletin 1, 1945.
 	DropZeros Zeros = iota
-	// PrattZeros ranks them with the others and then drops their ranks: Pratt, "Remarks on zeros and ties in the
-	// Wilcoxon signed rank procedures", Journal of the American Statistical Association 54, 1959. More zeros then give
-	// the other pairs more weight.
+	// PrattZeros ranks such pairs with the others and then drops their ranks: Pratt, "Remarks on zeros and ties in the
+	// Wilcoxon signed rank procedures", Journal of the American Statistical Association 54, 1959. The more such pairs
+	// there are, the larger the ranks of the others.
 	PrattZeros
 )
 
-// maxExact is the largest number of pairs for which Wilcoxon's distribution is computed, not approximated.
+// maxExact is the largest number of pairs for which the exact distribution is computed. Beyond that it is approximated.
 const maxExact = 50
 
 // Test is the result of a signed-rank test.
 type Test struct {
-	Pairs int     // pairs that differ
+	Pairs int     // number of pairs whose two values differ
 	Plus  float64 // W+, the sum of the ranks of the positive differences
-	P     float64 // two-sided, in (0, 1]
-	Exact bool    // P comes from the exact distribution, not from its normal approximation
+	P     float64 // two-sided p value, in (0, 1]
+	Exact bool    // P comes from the exact distribution, not from the normal approximation
 }
 
-// Wilcoxon tests whether the differences x[i]-y[i] are symmetric around 0, by Wilcoxon's signed-rank test. The slices
-// must have the same length and hold finite numbers.
+// Wilcoxon tests whether the differences x[i]-y[i] are distributed symmetrically around 0, by Wilcoxon's signed-rank
+// test. x and y must have the same length and contain only finite numbers.
 //
-// The test is exact if at most 50 pairs differ, none is equal and no two differences have the same absolute value.
-// Otherwise it approximates W+ as normal with the exact mean and variance, corrected for ties (which share the mean of
-// their ranks), and with the continuity correction of 1/2. If no pair differs, P is 1.
+// The test is exact if there are at most 50 pairs, none has two equal values, and no two differences have the same
+// absolute value. Otherwise it approximates W+ by a normal distribution with the exact mean and variance, corrected for
+// ties (which share the mean of their ranks), and with the continuity correction of 1/2. If no pair differs, P is 1.
 //
-// Differences are first rounded to multiples of 2^-40 of the largest absolute value given: 0.3-0.2 and 0.2-0.1 are
-// equal here, though not in float64.
+// Differences are first rounded to multiples of 2^-40 times the largest absolute value in x and y. So 0.3-0.2 and
+// 0.2-0.1 are equal here, although they differ in float64.
 func Wilcoxon(x, y []float64, zeros Zeros) (Test, error) {
 	if len(x) != len(y) {
 		return Test{}, fmt.Errorf("stat: pairs of %d and %d values, want equal numbers", len(x), len(y))
@@ -60,7 +60,7 @@ func Wilcoxon(x, y []float64, zeros Zeros) (Test, error) {
 	}
 	slices.SortFunc(diffs, func(a, b float64) int { return cmp.Compare(math.Abs(a), math.Abs(b)) })
 	diffs = diffs[equal:]
-	before := 0 // ranks of the zeros
+	before := 0 // number of ranks that pairs with equal values take
 	if zeros == PrattZeros {
 		before = equal
 	}
@@ -78,7 +78,7 @@ func Wilcoxon(x, y []float64, zeros Zeros) (Test, error) {
 	return t, nil
 }
 
-// differences returns x-y, rounded as in Wilcoxon.
+// differences returns x-y, rounded as [Wilcoxon] describes.
 func differences(x, y []float64) ([]float64, error) {
 	var largest float64
 	for i := range x {
@@ -101,8 +101,8 @@ func differences(x, y []float64) ([]float64, error) {
 	return diffs, nil
 }
 
-// rankSum takes nonzero differences sorted by absolute value, with before+1 as the first rank. It returns the sum of
-// the ranks of the positive ones, and the sum of t^3-t over all groups of t ties.
+// rankSum ranks diffs, which must be nonzero and sorted by absolute value. The first rank is before+1. It returns the
+// sum of the ranks of the positive differences, and the sum of t^3-t over all groups of t ties.
 func rankSum(diffs []float64, before int) (plus, ties float64) {
 	for i := 0; i < len(diffs); {
 		j := i + 1
@@ -122,9 +122,9 @@ func rankSum(diffs []float64, before int) (plus, ties float64) {
 	return plus, ties
 }
 
-// exact returns the two-sided p value of W+ = w for n differences without zeros and ties: twice the smaller tail, at
-// most 1. Each of the 2^n sign assignments to the ranks 1..n is equally likely; count[s] of them have sum s, and these
-// numbers below 2^50 are exact in float64.
+// exact returns the two-sided p value of W+ = w for n differences without zeros and ties: twice the smaller tail, but
+// at most 1. Each of the 2^n assignments of signs to the ranks 1..n is equally likely. count[s] is how many of them
+// have the sum s; these numbers are below 2^50, so float64 holds them exactly.
 func exact(n, w int) float64 {
 	top := n * (n + 1) / 2
 	count := make([]float64, top+1)

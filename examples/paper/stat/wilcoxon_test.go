@@ -13,10 +13,10 @@ func signed(d ...float64) (x, y []float64) {
 	return d, make([]float64, len(d))
 }
 
-// Two data sets whose test results are in textbooks and statistics programs.
+// Two data sets for which textbooks and statistics programs give the test result.
 func TestWilcoxonOnPublishedData(t *testing.T) {
-	// Darwin's maize: cross-fertilized less self-fertilized plants, in eighths of an inch. min(W+, W-) = 24, p =
-	// 0.04126.
+	// Darwin's maize: the heights of cross-fertilized minus self-fertilized plants, in eighths of an inch. min(W+, W-) =
+	// 24, p = 0.04126.
 	x, y := signed(6, 8, 14, 16, 23, 24, 28, 29, 41, -48, 49, 56, 60, -67, 75)
 	got, err := Wilcoxon(x, y, DropZeros)
 	if err != nil {
@@ -36,7 +36,7 @@ func TestWilcoxonOnPublishedData(t *testing.T) {
 	}
 }
 
-// The table of critical values: the largest W whose two-sided p is at most 0.05.
+// The tables of critical values have, for each number of pairs, the largest W whose two-sided p is at most 0.05.
 func TestWilcoxonAgainstTables(t *testing.T) {
 	for n, critical := range map[int]int{6: 0, 7: 2, 8: 3, 9: 5, 10: 8, 12: 13, 15: 25, 20: 52, 25: 89, 30: 137, 40: 264,
 		50: 434} {
@@ -49,7 +49,7 @@ func TestWilcoxonAgainstTables(t *testing.T) {
 	}
 }
 
-// The exact p value equals that from enumerating all 2^n sign assignments to the ranks.
+// The exact p value equals the one from enumerating all 2^n assignments of signs to the ranks.
 func TestWilcoxonAgainstEnumeration(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		top := n * (n + 1) / 2
@@ -75,7 +75,7 @@ func TestWilcoxonAgainstEnumeration(t *testing.T) {
 	}
 }
 
-// sumOfRanks adds the numbers of the set bits, counted from 1.
+// sumOfRanks returns the sum of the ranks in a bit set: bit i stands for rank i+1.
 func sumOfRanks(set int) (sum int) {
 	for ; set != 0; set &= set - 1 {
 		sum += bits.TrailingZeros(uint(set)) + 1
@@ -83,8 +83,8 @@ func sumOfRanks(set int) (sum int) {
 	return sum
 }
 
-// With ties and zeros the normal approximation has the mean and variance of W+ over all signs of the differences. The
-// test enumerates all signs and computes the p value that the function must return.
+// With ties and zeros, the normal approximation has the mean and variance that W+ has over all signs of the
+// differences. The test enumerates all signs, and computes the p value that the function must return.
 func TestWilcoxonWithTiesAndZeros(t *testing.T) {
 	for _, size := range [][]float64{{1, 1, 2, 3, 3, 3, 4, 5}, {0, 0, 1, 2, 2, 3, 5}, {0, 1, 2, 3, 4, 5, 6},
 		{2, 2, 2, 2, 2}} {
@@ -112,7 +112,7 @@ func TestWilcoxonWithTiesAndZeros(t *testing.T) {
 			}
 		}
 	}
-	// By hand, Wilcoxon's rule: sizes 1, 2, 2 have ranks 1, 2.5, 2.5. Pratt's: 2, 3.5, 3.5.
+	// By hand: by Wilcoxon's rule the sizes 1, 2, 2 have the ranks 1, 2.5, 2.5, and by Pratt's rule 2, 3.5, 3.5.
 	x, y := signed(0, -1, 2, 2)
 	for zeros, want := range map[Zeros]float64{DropZeros: 5, PrattZeros: 7} {
 		if got, _ := Wilcoxon(x, y, zeros); got.Plus != want || got.Pairs != 3 {
@@ -140,7 +140,7 @@ func TestWilcoxonProperties(t *testing.T) {
 		for i := range x {
 			x[i], y[i] = s.Normal(), s.Normal()
 			if trial%3 == 0 {
-				x[i], y[i] = math.Round(x[i]), math.Round(y[i]) // ties and zeros
+				x[i], y[i] = math.Round(x[i]), math.Round(y[i]) // rounding makes ties and zeros
 			}
 		}
 		zeros := Zeros(trial % 2)
@@ -175,14 +175,14 @@ func TestWilcoxonProperties(t *testing.T) {
 	for i := range d {
 		d[i] = -d[i]
 		a, _ := Wilcoxon(d, make([]float64, 50), DropZeros)
-		b, _ := Wilcoxon(append([]float64{0}, d...), make([]float64, 51), DropZeros) // a zero rules out the exact test
+		b, _ := Wilcoxon(append([]float64{0}, d...), make([]float64, 51), DropZeros) // the zero prevents the exact test
 		if !a.Exact || b.Exact || !near(a.P, b.P, 5e-3) {
 			t.Errorf("p = %v exactly and %v approximately", a.P, b.P)
 		}
 	}
 }
 
-// Values that are equal up to rounding count as equal.
+// Differences that are equal up to rounding count as ties.
 func TestWilcoxonRounding(t *testing.T) {
 	got, err := Wilcoxon([]float64{0.3, 0.2}, []float64{0.2, 0.1}, DropZeros)
 	if err != nil || got.Exact || got.Plus != 3 {

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// Store squares of 0 to 4 as they are computed; a second run computes nothing.
+// Store the squares of 0 to 4 as they are computed. A second run finds all of them and computes nothing.
 func Example() {
 	dir, err := os.MkdirTemp("", "sweep")
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Origin describes how results were made.
+// Origin describes how results were computed.
 type Origin struct {
 	Command string `json:"command"`
 	Commit  string `json:"commit"` // of the code, "unknown" outside a repository
@@ -32,7 +32,7 @@ func NewOrigin() Origin {
 		command[0] += strings.TrimPrefix(info.Path, info.Main.Path)
 	}
 	for _, arg := range os.Args[1:] {
-		if filepath.IsAbs(arg) { // omit folders of this machine
+		if filepath.IsAbs(arg) { // a path of this machine is of no interest to others
 			arg = "DIR"
 		}
 		command = append(command, arg)
@@ -46,7 +46,7 @@ func (o Origin) String() string {
 	return fmt.Sprintf("- command: `%s`\n- commit: `%s`\n- machine: %s, %s\n", o.Command, o.Commit, o.Machine, o.Go)
 }
 
-// processor returns the kernel's name of the processor, if known.
+// processor returns the name that the kernel has for the processor, or "" if it is not known.
 func processor() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"sync"
 )
 
-// Table is a CSV file of results with a header line. Its first columns are the key of a run, and all rows with the
-// same key are its results. It is safe for concurrent use.
+// Table is a CSV file of results with a header line. Its first columns are the key of a run, and the rows with one key
+// are the results of that run. It is safe for concurrent use.
 type Table struct {
 	path   string
 	header []string
@@ -23,11 +23,12 @@ type Table struct {
 
 	mu    sync.Mutex
 	runs  map[string][][]string
-	added bool // by this program run
+	added bool // this run of the program has added rows
 }
 
-// Open reads the table in a file, or creates the file and its folder. header names the columns; the first keys of them
-// are the key. Open drops a truncated last line and returns an error for a file with another header.
+// Open reads a table from a file, or creates the file and its folder. header has the names of the columns, and the
+// first keys of them form the key. Open drops an incomplete last line. It returns an error if the file has another
+// header.
 func Open(path string, keys int, header ...string) (*Table, error) {
 	t := &Table{path: path, header: header, keys: keys, runs: make(map[string][][]string)}
 	text, err := os.ReadFile(path)
@@ -68,15 +69,15 @@ func Open(path string, keys int, header ...string) (*Table, error) {
 
 func key(parts []string) string { return strings.Join(parts, "\x00") }
 
-// Rows returns the results of a run in the order of addition, nil if there are none. The rows belong to the table; do
-// not change them.
+// Rows returns the rows of the run with a key in the order in which they were added, or nil if there are none. The rows
+// belong to the table and must not be changed.
 func (t *Table) Rows(keys ...string) [][]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.runs[key(keys)]
 }
 
-// Add stores all rows of one run. They have been handed to the operating system when it returns.
+// Add stores all rows of one run. When it returns, the operating system has the data.
 func (t *Table) Add(rows ...[]string) error {
 	var text bytes.Buffer
 	w := csv.NewWriter(&text)
@@ -108,15 +109,15 @@ func (t *Table) changed() bool {
 	return t.added
 }
 
-// Drop removes a run; Sort makes the removal permanent.
+// Drop removes a run from memory. Sort then removes it from the file.
 func (t *Table) Drop(keys ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.runs, key(keys))
 }
 
-// Sort rewrites the file with the runs in order of their keys, compared as integers if both are, so that the file does
-// not depend on the execution order.
+// Sort rewrites the file with the runs sorted by key, so that the file does not depend on the order of execution. Parts
+// of keys are compared as integers if both are integers.
 func (t *Table) Sort() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -36,7 +36,7 @@ func TestTable(t *testing.T) {
 	if err := table.Add([]string{"c", "1"}); err == nil {
 		t.Error("a short row is accepted")
 	}
-	// Reading continues after the last complete line and drops a truncated one.
+	// Open keeps all complete lines and drops an incomplete last line.
 	if err := os.WriteFile(path, []byte(read(t, path)+"c,3,0.12"), 0o666); err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ const (
 	Samples = 20 // m of each client
 )
 
-// startNorm is |x_0|: far enough from the minimum to learn something, close enough for a sigmoid to have a slope.
+// startNorm is |x_0|: far enough from the minimum that there is something to learn, and close enough that the sigmoid
+// has a slope.
 const startNorm = 3
 
 // flip is the share of labels that are flipped.
@@ -32,10 +33,10 @@ type Instance struct {
 	y [Clients][Samples]float64      // 0 or 1
 }
 
-// NewInstance draws the problem of a seed, from the generator of package zoest/rng under the purpose Generate. A
-// common direction c of normal coordinates separates two classes. A client's mean is c plus half a normal vector of
-// its own. A sample is that mean, or minus the mean, by a fair coin, plus half a normal vector of its own, scaled to
-// length 1. Its label is the coin, flipped with probability 0.1. x_0 is a random direction of length 3.
+// NewInstance draws the problem of a seed, from the generator of package zoest/rng under the purpose Generate. A common
+// direction c, of normal coordinates, separates two classes. Each client has a mean: c plus half a normal vector. For
+// each sample, a fair coin decides between this mean and its negative; half a normal vector is added, and the sum is
+// scaled to length 1. The label is the coin, flipped with probability 0.1. x_0 is a random direction of length 3.
 func NewInstance(seed uint64) *Instance {
 	p := new(Instance)
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Round: 1})
@@ -103,7 +104,8 @@ func (p *Instance) Loss(i, h int, x []float32) float64 {
 	return float64(r * r)
 }
 
-// Gradient stores grad F(x) in g and returns its squared norm. It is only for measurement; no client sees a gradient.
+// Gradient stores grad F(x) in g and returns its squared norm. It is used only for measurement: no client sees a
+// gradient.
 func (p *Instance) Gradient(g, x *[Dim]float64) float64 {
 	*g = [Dim]float64{}
 	for i := range p.a {
@@ -131,21 +133,21 @@ func (p *Instance) start() float64 {
 	return p.Gradient(&g, &x)
 }
 
-// watch is one client's oracle. It also derives the client's iterates phi from its queries: a query point is phi +
-// mu*u, and every coordinate of u is 1 or -1, because directions are Rademacher vectors.
+// watch is the oracle of one client. It also derives the client's iterates phi from the points at which it is queried.
+// Such a point is phi + mu*u. Every coordinate of u is 1 or -1, because directions are Rademacher vectors.
 type watch struct {
 	p      *Instance
 	client int
 	mu     float64
 	batch  int
 
-	asked int            // in this round, including the table's queries
-	phi   [][Dim]float64 // phi^t of the round's steps so far; phi[0] is the released model from which the round starts
-	low   [Dim]float64   // of the current step: least and greatest coordinates of its query points
+	asked int            // queries in this round, including those that fill the table
+	phi   [][Dim]float64 // phi^t of this round's steps so far; phi[0] is the model from which the round starts
+	low   [Dim]float64   // smallest and largest coordinates of the current step's query points
 	high  [Dim]float64
 }
 
-// begin is called before each round with the model from which the round starts.
+// begin must be called before each round, with the model from which the round starts.
 func (w *watch) begin(x []float32) {
 	w.asked = 0
 	for c, v := range x {
@@ -164,12 +166,13 @@ func (w *watch) Loss(_ context.Context, x []float32, h int) (float64, error) {
 	return w.p.Loss(w.client, h, x), nil
 }
 
-// errFar means that a run's steps are too long to derive its iterates.
+// errFar means that the steps of a run are too long to derive its iterates from its queries.
 var errFar = errors.New("too far to derive its iterate from the queries")
 
-// read processes query number n of a step. If two of the step's directions differ in a coordinate, phi is the midpoint
-// of the points. If all agree, phi is mu to one side: the side on which phi was in the previous step. This is right as
-// long as phi moves by less than mu per step; a move of more than half of mu is an error.
+// read processes query number n of a step. In a coordinate in which two directions of the step differ, phi is the
+// midpoint of the query points. If all directions agree there, phi is mu away from the points, on the side on which phi
+// was in the previous step. That is right as long as phi moves by less than mu per step. A move of more than mu/2 is an
+// error.
 func (w *watch) read(step, n int, x []float32) error {
 	for c, v := range x {
 		v := float64(v)

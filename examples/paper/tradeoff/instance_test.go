@@ -33,7 +33,7 @@ func TestInstance(t *testing.T) {
 				t.Fatalf("|a|^2 = %v, want 1", n)
 			}
 			ones += p.y[i][h]
-			// Two samples of one client are more similar than two of different clients, up to the sign of their class.
+			// Up to the sign of their classes, two samples of one client are more similar than two of different clients.
 			within += math.Abs(dot(a, &p.a[i][(h+1)%Samples]))
 			between += math.Abs(dot(a, &p.a[(i+1)%Clients][h]))
 			if f := p.Loss(i, h, p.X0); !(f >= 0 && f <= 1) {
@@ -59,7 +59,7 @@ func TestGradient(t *testing.T) {
 		if got := dot(&g, &g); got != square {
 			t.Fatalf("|g|^2 = %v, returned %v", got, square)
 		}
-		const step = 1.0 / 64 // float32 represents the points' differences accurately enough
+		const step = 1.0 / 64 // float32 represents differences between such points accurately enough
 		for c := range x {
 			up, down := x, x
 			up[c] += step
@@ -92,7 +92,7 @@ func TestReadingIterates(t *testing.T) {
 		w := &watch{p: NewInstance(1), mu: 0.5, batch: batch, phi: make([][Dim]float64, steps)}
 		x := make([]float32, Dim)
 		w.begin(x)
-		for range Samples { // the table's queries carry no new information
+		for range Samples { // the queries that fill the table are ignored
 			if _, err := w.Loss(context.Background(), x, 0); err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +120,8 @@ func TestReadingIterates(t *testing.T) {
 	}
 }
 
-// A step too long for a single direction is an error, while two directions determine it.
+// If a step is too long and has a single direction, the iterate cannot be derived, which is an error. Two directions
+// determine it.
 func TestReadingRefusesToGuess(t *testing.T) {
 	for _, moved := range []float32{0.3, -0.3, 0.6, -0.6} {
 		w := &watch{p: NewInstance(1), mu: 0.5, batch: 1, asked: Samples + 1, phi: make([][Dim]float64, 2)}

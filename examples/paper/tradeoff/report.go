@@ -32,7 +32,7 @@ func (j job) row(c figure.Cost) []string {
 		format(c.Consensus), format(c.Start))
 }
 
-// cost parses a row of runs.csv; ok is false if it is of another setting.
+// cost parses a row of runs.csv. ok is false if the row was made with another setting.
 func (j job) cost(row []string) (c figure.Cost, ok bool, err error) {
 	c = figure.Cost{Series: j.name, Steps: j.Steps, Seed: j.seed, Scalars: j.Scalars()}
 	for i, to := range []*float64{&c.Stationarity, &c.Consensus, &c.Start} {
@@ -49,15 +49,15 @@ func open(out string) (*sweep.Table, error) {
 		"tau", "eta0", "mu0", "gain", "batch", "scalars", "queries", "stationarity", "consensus", "start")
 }
 
-// Run chooses the constants of each schedule, makes the runs of seeds 1 to seeds that out lacks, and writes into out,
-// a separate folder:
+// Run chooses the constants of each schedule, and makes the runs of seeds 1 to seeds that are not yet in out. It writes
+// into out, a folder of its own:
 //
 //	trials.csv      every setting that was tried, on the instance of TuningSeed
 //	runs.csv        every run: both parts of S_K, and |grad F(x_0)|^2
 //	README.md       the results
 //	tradeoff.svg    see [figure.Tradeoff]
 //
-// Thirty seeds take about sixteen minutes of one processor, less on several.
+// Thirty seeds take about sixteen minutes on one processor, less on several.
 func Run(ctx context.Context, out string, seeds int, log io.Writer) error {
 	if seeds < 1 || seeds >= TuningSeed {
 		return fmt.Errorf("tradeoff: %d seeds, want 1 to %d", seeds, TuningSeed-1)
@@ -89,7 +89,7 @@ func Run(ctx context.Context, out string, seeds int, log io.Writer) error {
 				continue
 			}
 		}
-		table.Drop(j.key()...) // of another setting
+		table.Drop(j.key()...) // drop a run with another setting
 		missing = append(missing, j)
 	}
 	if err := table.Sort(); err != nil {
@@ -124,7 +124,7 @@ func Run(ctx context.Context, out string, seeds int, log io.Writer) error {
 	return sweep.WritePage(filepath.Join(out, "README.md"), markdown(costs, settings, seeds), table)
 }
 
-// published has the paper's results on its own instances at T = 29,791, by schedule.
+// published has the criterion that the paper reports, on its own instances at T = 29,791, for each schedule.
 var published = map[string]string{"1": "0.000372", "T^(1/3)": "0.010392"}
 
 func markdown(costs []figure.Cost, settings []Setting, seeds int) string {

@@ -12,30 +12,31 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/sim"
 )
 
-// Setting has the constants of the paper's schedule, the same for all budgets.
+// Setting has the constants of the paper's schedule. They are the same for all T.
 type Setting struct {
 	Eta0     float64 // eta = Eta0 * T^(-1/2)
 	Mu0      float64 // mu = Mu0 * T^(-1/6)
 	Gain     float64 // the round gain a_0 = tau*beta*eta*mu, as a share of the stability limit; fixes beta
-	Batch    int     // b, queries of a local step
-	Centered bool    // each loss less the last one of its sample
+	Batch    int     // b, the number of queries in a local step
+	Centered bool    // the centered estimator: each loss minus the last one of its sample
 }
 
-// Budget is the number of a client's local steps, and of those between two exchanges.
+// Budget has the number of local steps that a client makes in total, and between two exchanges.
 type Budget struct {
 	Steps, Tau int // T and tau, a divisor of T
 }
 
-// Budgets lists the paper's budgets: for each T, exchanges after every step, and after every T^(1/3) steps.
+// Budgets lists the paper's budgets: for each T one with exchanges after every step, and one with exchanges after every
+// T^(1/3) steps.
 var Budgets = [2][]Budget{
 	{{1000, 1}, {3375, 1}, {10648, 1}, {29791, 1}},
 	{{1000, 10}, {3375, 15}, {10648, 22}, {29791, 31}},
 }
 
-// Scalars returns 2|E|dK, the numbers that all clients of the cycle send in all rounds.
+// Scalars returns 2|E|dK, how many numbers all clients together send in all rounds.
 func (b Budget) Scalars() int64 { return 2 * Clients * Dim * int64(b.Steps/b.Tau) }
 
-// Queries returns the number of losses that all clients ask for, with batches of batch samples.
+// Queries returns how many losses all clients together ask for if a local step takes batch samples.
 func (b Budget) Queries(batch int) int64 {
 	return Clients * (int64(b.Steps/b.Tau)*Samples + int64(b.Steps)*int64(batch))
 }
@@ -62,8 +63,8 @@ func fleet(p *Instance, b Budget, s Setting, seed uint64) *sdk.Fleet {
 	return f
 }
 
-// sixthRoot returns t^(1/6), t >= 1, by square root and Newton's method for the cube root, with the same bits on every
-// processor.
+// sixthRoot returns t^(1/6) for t >= 1, with the same bits on every processor. It takes the square root, and then the
+// cube root by Newton's method.
 func sixthRoot(t float64) float64 {
 	t = math.Sqrt(t)
 	r := t
@@ -74,7 +75,7 @@ func sixthRoot(t float64) float64 {
 }
 
 // measure makes one run on the instance of a seed, which also determines directions and batches. It returns the cost
-// and the two parts of the criterion S_K, eq. (main-rate) of the paper; Series is empty. The result is the same on
+// with the two parts of the criterion S_K, eq. (main-rate) of the paper; Series is empty. The result is the same on
 // every processor, bit for bit.
 func measure(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost, error) {
 	if b.Tau < 1 || b.Steps < 1 || b.Steps%b.Tau != 0 {
@@ -116,7 +117,7 @@ func measure(ctx context.Context, b Budget, s Setting, seed uint64) (figure.Cost
 			for c := range mean {
 				mean[c] /= Clients
 			}
-			if t == 0 { // phi^0 is the released model: C_k
+			if t == 0 { // phi^0 is the released model, of which C_k is measured
 				for _, w := range watches {
 					for c, v := range &w.phi[0] {
 						diff := v - mean[c]

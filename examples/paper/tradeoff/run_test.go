@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// The paper's exact numbers of scalars, and its four savings.
+// The numbers sent and the four savings are exactly those in the paper.
 func TestScalars(t *testing.T) {
 	if got := (Budget{29791, 1}).Scalars(); got != 23832800 {
 		t.Errorf("tau = 1: %d numbers sent, the paper has 23,832,800", got)
@@ -42,8 +42,9 @@ func TestSixthRoot(t *testing.T) {
 	}
 }
 
-// A run matches an independent implementation of Algorithm 1 that exposes all iterates: estimates come from package
-// zoest, everything else is here in float64. Both parts of the criterion agree up to the machines' float32.
+// A run matches an independent implementation of Algorithm 1 that shows all iterates. That takes only the estimates
+// from package zoest and does everything else in float64. Both parts of the criterion agree up to the rounding of
+// float32.
 func TestMeasureAgainstReference(t *testing.T) {
 	for _, c := range []struct {
 		Budget
@@ -79,7 +80,7 @@ func reference(t *testing.T, b Budget, s Setting, seed uint64) (gradient, disagr
 	p := NewInstance(seed)
 	steps := float64(b.Steps)
 	eta, mu := s.Eta0*math.Pow(steps, -0.5), s.Mu0*math.Pow(steps, -1.0/6)
-	const rho, lambda = 1, 4 // of a cycle with an even number of nodes
+	const rho, lambda = 1, 4 // eigenvalue of a cycle with an even number of nodes
 	beta := s.Gain * 8 / (3 * rho * lambda) / (float64(b.Tau) * eta * mu)
 	var est [Clients]*zoest.Estimator
 	var x [Clients][]float64
@@ -180,8 +181,8 @@ func TestMeasureRefuses(t *testing.T) {
 	}
 }
 
-// The whole experiment with small budgets: repeating it computes nothing, it completes truncated files, and all files
-// have the same bytes except for their origin.
+// The whole experiment with small budgets. Repeating it computes nothing, and truncated files are completed. All files
+// then have the same bytes, except for the lines about their origin.
 func TestRunGoesOn(t *testing.T) {
 	kept := all
 	defer func() { all = kept }()
@@ -218,7 +219,7 @@ func TestRunGoesOn(t *testing.T) {
 	if log.Len() > 0 {
 		t.Errorf("computed again:\n%s", log.String())
 	}
-	// Without its last rows, one of them truncated, and with a row of another setting.
+	// Remove the last rows, truncate one of them, and add a row that was made with another setting.
 	lines := strings.SplitAfter(runs, "\n")
 	cells := strings.Split(lines[1], ",")
 	cells[5] = "123"
@@ -246,7 +247,7 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// Repeating one cell of the committed results gives the same digits, and the statements in the text are true.
+// One cell of the committed results, repeated here, gives the same digits. The statements in the text are true.
 func TestCommittedResults(t *testing.T) {
 	dir := filepath.Join("..", "results", "tradeoff")
 	f, err := os.Open(filepath.Join(dir, "runs.csv"))

@@ -26,16 +26,16 @@ var all = []series{
 	{"τ = T^(1/3), centered queries", "T^(1/3)", "centered", Budgets[1]},
 }
 
-// TuningSeed is the seed of the one instance on which the constants were chosen. It is not among the reported seeds 1
+// TuningSeed is the seed of the only instance on which the constants were chosen. It is not one of the reported seeds 1
 // to 30.
 const TuningSeed = 1000
 
-// tuned are the indices in Budgets of the budgets that score a trial: the score is the geometric mean of its two
-// values of S_K/|grad F(x_0)|^2.
+// tuned has the indices in Budgets of the two budgets on which a trial runs. The score of a trial is the geometric mean
+// of the two values of S_K/|grad F(x_0)|^2.
 var tuned = [2]int{0, 2}
 
-// The search, the same for all series: first every eta_0 with every mu_0 at a gain of 0.75 and full batches, then,
-// with the best of these, every other gain and every other batch size.
+// The search, which is the same for all series. It first tries every eta_0 with every mu_0, at a gain of 0.75 with full
+// batches. With the best eta_0 and mu_0 it then tries every other gain with every other batch size.
 var (
 	eta0s   = []float64{0.25, 0.5, 1, 2, 4}
 	mu0s    = []float64{5, 10, 20, 40}
@@ -52,7 +52,7 @@ func (t trial) key() []string {
 	return []string{t.estimator, t.schedule, format(t.Eta0), format(t.Mu0), format(t.Gain), strconv.Itoa(t.Batch)}
 }
 
-// tune makes the trials that the file lacks and returns each series' best setting.
+// tune makes the trials that are not yet in the file, and returns the best setting of each series.
 func tune(ctx context.Context, out string, log io.Writer) ([]Setting, error) {
 	table, err := sweep.Open(filepath.Join(out, "trials.csv"), 6, "estimator", "tau", "eta0", "mu0", "gain", "batch",
 		"ratio_1000", "ratio_10648", "score")
@@ -127,7 +127,7 @@ func try(ctx context.Context, table *sweep.Table, trials []trial, log io.Writer)
 	})
 }
 
-// leastOf returns the setting of the best of a series' trials; the first wins a tie.
+// leastOf returns the setting of a series' trial with the smallest score. If several have it, the first wins.
 func leastOf(table *sweep.Table, l series, trials []trial) (Setting, error) {
 	var best Setting
 	least := math.Inf(1)

@@ -16,8 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// meta is the job: Alzheimer's disease, dealt out to 31 clients on a random graph, and the settings of both programs.
-// Gain is tau*eta*mu*beta, with rho of 1.
+// meta describes the job: the Alzheimer's data, dealt out to 31 clients on a random graph, and the settings of both
+// programs. Gain is tau*eta*mu*beta; rho is 1.
 type meta struct {
 	Dim     int      `json:"dim"`
 	Samples []int    `json:"samples"` // of each client
@@ -32,11 +32,11 @@ type meta struct {
 
 const (
 	clients   = 31
-	tau       = 8 // the paper's
+	tau       = 8 // as in the paper
 	goal      = 82
 	network   = "er:0.3"
 	partition = "dirichlet:0.3"
-	share     = 0.75 // of the stability limit
+	share     = 0.75 // gain, as a share of the stability limit
 )
 
 func prepare(dataDir, folder string) error {
@@ -103,7 +103,7 @@ func readData(folder, part string, dim int) (*task.Data, error) {
 	return d, binary.Read(bytes.NewReader(x), binary.LittleEndian, d.X)
 }
 
-// read returns what prepare wrote: the job, each client's samples, and the test.
+// read returns what prepare wrote: the job, the samples of each client, and the model that holds the test samples.
 func read(folder string) (m meta, own []*task.Data, test *task.Model, err error) {
 	text, err := os.ReadFile(filepath.Join(folder, "meta.json"))
 	if err == nil {
@@ -129,7 +129,7 @@ func read(folder string) (m meta, own []*task.Data, test *task.Model, err error)
 	return m, own, task.NewSoftmax(held), nil
 }
 
-// figure is a program's report on its run.
+// figure is what a program reports about its run.
 type figure struct {
 	Seconds  float64 `json:"seconds"` // of the rounds, without scoring
 	Rounds   int     `json:"rounds"`

@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// learn performs the job in a folder with the SDK: in the paper's form, or with tracking, Walsh directions and as many
-// queries.
+// learn performs the job in a folder with the SDK: in the paper's form or, with tracking, with the tracking estimator
+// and Walsh directions. Both ask for the same number of queries.
 func learn(ctx context.Context, folder string, tracking bool, seed uint64) (figure, error) {
 	m, own, test, err := read(folder)
 	if err != nil {
@@ -31,7 +31,7 @@ func learn(ctx context.Context, folder string, tracking bool, seed uint64) (figu
 	}
 	f.Method = sdk.Method{Rounds: m.Rounds, Tau: m.Tau, Rho: 1, Gain: share, Seed: seed,
 		Eta: admm.Schedule{m.Eta}, Mu: admm.Schedule{m.Mu}}
-	if tracking { // no query fills a table
+	if tracking { // one more step, because no query fills a table
 		f.Method.Estimator, f.Method.Directions, f.Method.Tau = sdk.EstimatorTracking, zoest.Walsh, m.Tau+1
 	}
 	cfgs, err := f.Machines(m.Samples, nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// The programs, and how often each performs the job, alternating and with a new seed each time.
+// The programs, and how many times each performs the job. They take turns, with a new seed each time.
 const (
 	paperForm = "SDK, paper's form"
 	tracking  = "SDK, tracking and Walsh directions"
@@ -34,7 +34,7 @@ type turn struct {
 }
 
 // Run performs the job with every program and writes README.md into out. dataDir is the folder of the data sets.
-// command calls this program for one turn of the SDK; Run appends the turn as JSON.
+// command is the command line that performs the job once with the SDK; Run appends the turn to it as JSON.
 func Run(ctx context.Context, dataDir, out string, log io.Writer, command ...string) error {
 	folder, err := os.MkdirTemp("", "versus")
 	if err != nil {
@@ -98,7 +98,7 @@ func Run(ctx context.Context, dataDir, out string, log io.Writer, command ...str
 	return os.WriteFile(filepath.Join(out, "README.md"), []byte(page(m, figures)+"\n"+sweep.NewOrigin().String()), 0o644)
 }
 
-// One makes one turn of the SDK, given as JSON, and prints its figure.
+// One performs the job once with the SDK, as text says in JSON, and prints the result as JSON to out.
 func One(ctx context.Context, text string, out io.Writer) error {
 	var t turn
 	if err := json.Unmarshal([]byte(text), &t); err != nil {

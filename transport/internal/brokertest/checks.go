@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// Conformance checks the contract of [transport.Transport] with frames of several pieces.
+// Conformance checks the contract of [transport.Transport] with frames that are cut into several pieces.
 func Conformance(t *testing.T, open Opener) {
 	runs := 0
 	err := tinytest.TestTransport(func(members []string) ([]transport.Transport, error) {
@@ -33,8 +33,8 @@ func Conformance(t *testing.T, open Opener) {
 	}
 }
 
-// CutOff cuts a member off from the broker: its sends wait, the broker keeps frames for it, and calls end with their
-// contexts.
+// CutOff checks a member that is cut off from the broker: the member's sends wait, the broker keeps frames for the
+// member, and the member's calls end when their contexts do.
 func CutOff(t *testing.T, open Opener) {
 	var way Way
 	a := open.Open(t, Setup{Run: "run", Name: "a", Peers: []string{"c"}, Way: &way})
@@ -55,7 +55,8 @@ func CutOff(t *testing.T, open Opener) {
 	Receive(t, c, "a", []byte("three"))
 }
 
-// Pass repeats a frame until it arrives: a broker may not know the receiver yet.
+// Pass sends a frame repeatedly until the receiver gets it: a broker drops frames for a receiver that it does not know
+// yet.
 func Pass(t testing.TB, from End, sender string, to End, receiver string, frame []byte) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(Within(t))
@@ -69,8 +70,8 @@ func Pass(t testing.TB, from End, sender string, to End, receiver string, frame 
 	Receive(t, to, sender, frame)
 }
 
-// OtherFleet checks that two ends with different fleets detect this regardless of the order in which they start. An end
-// that returns with the right fleet is accepted.
+// OtherFleet checks that two ends with different fleets both report the difference, whichever starts first. When one of
+// them returns with the other's fleet, both accept each other.
 func OtherFleet(t *testing.T, open Opener) {
 	member := func(name, peer, fleet string) End {
 		s := Setup{Run: "run", Name: name, Peers: []string{peer}}

@@ -1,3 +1,4 @@
-// Package brokertest has the checks that the tests of transports over brokers share: with an honest broker, a lying
-// one, and one that is killed. Every check takes a function that opens an [End].
+// Package brokertest has the checks that the tests of transports over brokers share. It checks a transport with an
+// honest broker, with a malicious broker, and with a broker that is killed. Every check takes a function that opens an
+// [End].
 package brokertest

@@ -31,8 +31,8 @@ type End interface {
 // Setup configures an end. Zero values mean the defaults of the transport.
 type Setup struct {
 	Run, Name  string
-	Peers      []string // the node itself is ignored
-	Key        string   // the member whose key to use; empty for that of Name
+	Peers      []string // may include the node itself, which is ignored
+	Key        string   // name of the member whose key this end uses; empty means Name
 	Fleet      [32]byte
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
@@ -41,7 +41,7 @@ type Setup struct {
 	Way        *Way // how to dial the broker; nil means directly
 }
 
-// Secret returns the member's key.
+// Secret returns the secret key that the end uses.
 func (s *Setup) Secret() ed25519.PrivateKey {
 	if s.Key != "" {
 		return Member(s.Key)
@@ -49,7 +49,7 @@ func (s *Setup) Secret() ed25519.PrivateKey {
 	return Member(s.Name)
 }
 
-// Neighbors returns the peers in the form of a configuration.
+// Neighbors returns Peers, without the node itself, as a transport's configuration needs them.
 func (s *Setup) Neighbors() (all []transport.Peer) {
 	for _, p := range s.Peers {
 		if p != s.Name {
@@ -59,7 +59,7 @@ func (s *Setup) Neighbors() (all []transport.Peer) {
 	return all
 }
 
-// Opener opens an end at a broker.
+// Opener opens an end of a transport at the broker under test.
 type Opener func(s Setup) (End, error)
 
 // Open opens an end and closes it when the test ends.
@@ -73,7 +73,7 @@ func (o Opener) Open(t testing.TB, s Setup) End {
 	return e
 }
 
-// Pair opens two members of a run.
+// Pair opens the ends of two members, a and b, of a run. Each is the other's only peer.
 func (o Opener) Pair(t testing.TB, run, a, b string) (End, End) {
 	t.Helper()
 	return o.Open(t, Setup{Run: run, Name: a, Peers: []string{b}}), o.Open(t, Setup{Run: run, Name: b, Peers: []string{a}})
@@ -123,7 +123,7 @@ func Receive(t testing.TB, tr End, from string, frame []byte) {
 	}
 }
 
-// Nothing checks that no frame is waiting.
+// Nothing checks that no received frame is waiting for Recv.
 func Nothing(t testing.TB, tr End) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -133,7 +133,7 @@ func Nothing(t testing.TB, tr End) {
 	}
 }
 
-// Eventually waits for a condition.
+// Eventually waits until good returns true. It fails the test, and names what, if that takes longer than [Soon].
 func Eventually(t testing.TB, what string, good func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Soon); !good(); time.Sleep(5 * time.Millisecond) {
@@ -143,7 +143,7 @@ func Eventually(t testing.TB, what string, good func() bool) {
 	}
 }
 
-// Scale returns the number of faults to inject: few, or the value of an environment variable.
+// Scale returns how many faults a test injects: the value of an environment variable, or few if it is not set.
 func Scale(t testing.TB, variable string, few int) int {
 	t.Helper()
 	s := os.Getenv(variable)
@@ -176,9 +176,9 @@ func (s *Buffer) String() string {
 	return s.b.String()
 }
 
-// Way is a network that can be cut.
+// Way is the network between a member and its broker. A test can cut it.
 type Way struct {
-	// Base makes the connections; nil means package net.
+	// Base dials the broker; nil means a net.Dialer.
 	Base func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu    sync.Mutex
@@ -186,7 +186,7 @@ type Way struct {
 	conns []net.Conn
 }
 
-// DialContext makes a connection, unless the network is cut.
+// DialContext dials the broker. It fails while the network is cut.
 func (w *Way) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,7 +204,7 @@ func (w *Way) DialContext(ctx context.Context, network, address string) (net.Con
 	return conn, err
 }
 
-// Set cuts the network, which ends all connections, or restores it.
+// Set cuts the network, which ends all its connections, or restores it.
 func (w *Way) Set(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -18,8 +18,8 @@ type Message struct {
 	Data            []byte
 }
 
-// Hostile is a broker for one run under the control of the test: it confirms what members publish, and the test decides
-// what they read.
+// Hostile is a broker for one run. It confirms every message that members publish, but the test decides which messages
+// members read.
 type Hostile interface {
 	End(s Setup) (End, error)    // an Opener
 	Set(do func(m Message))      // sets the handler of each message, called under a lock; nil for none
@@ -27,9 +27,10 @@ type Hostile interface {
 	All(see func(all []Message)) // calls see, under the lock, with all messages ever published
 }
 
-// RunOverHostile executes a whole run over a broker that drops, delays, repeats, alters and moves messages, inserts
-// messages of another run of the same members, and delivers nothing for a while. The models must equal those of the
-// quiet run bit for bit. The brokers are for the runs "run" and "earlier run".
+// RunOverHostile runs a fleet over the broker h. The broker drops, delays, repeats, alters and misdirects messages,
+// inserts messages of another run of the same members, and for a while delivers nothing. The models must equal those of
+// the quiet run bit for bit. h must serve the run "run"; honest, from which the inserted messages come, the run
+// "earlier run".
 func RunOverHostile(t *testing.T, h, honest Hostile) {
 	n, earlier := Ring("run", 8, true, 4), Ring("earlier run", 8, true, 3)
 	honest.Set(honest.Give)

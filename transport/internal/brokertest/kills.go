@@ -31,11 +31,11 @@ type fate struct {
 	kill context.CancelCauseFunc
 }
 
-// errKilled ends a process without warning.
+// errKilled is the cause that ends a process as a power failure would.
 var errKilled = errors.New("killed")
 
-// live executes a member's run in one process after another, each with its own transport and node, until the run is
-// over.
+// live executes a member's run. After each kill it starts another process, with its own transport and node. It returns
+// when the run is over.
 func (f *fate) live(ctx context.Context, b Broker, n *Network, i int, store tinytest.OpenStore) ([]float32, error) {
 	for {
 		process, kill := context.WithCancelCause(ctx)
@@ -52,7 +52,7 @@ func (f *fate) live(ctx context.Context, b Broker, n *Network, i int, store tiny
 
 func (f *fate) once(ctx context.Context, b Broker, n *Network, i int, store tinytest.OpenStore) (_ []float32, err error) {
 	setup := n.Setup(n.Fleet.Members[i])
-	way := &Way{Base: f.DialContext} // for this process: nothing leaves after a kill
+	way := &Way{Base: f.DialContext} // one per process, so that a killed process can send nothing
 	setup.Way = way
 	tr, err := b.End(setup)
 	if err != nil {
@@ -76,7 +76,7 @@ func (f *fate) once(ctx context.Context, b Broker, n *Network, i int, store tiny
 	return node.Model(), nil
 }
 
-// pausing slows a round down, so that faults occur during it.
+// pausing is an oracle that sleeps at each query, so that faults can occur during a round.
 type pausing struct{ zoest.Oracle }
 
 func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
@@ -84,7 +84,7 @@ func (p pausing) Loss(ctx context.Context, x []float32, sample int) (float64, er
 	return p.Oracle.Loss(ctx, x, sample)
 }
 
-// faultRun is a run of a network over a broker in which members are cut off and killed.
+// faultRun is a run over a broker during which a test cuts off and kills members.
 type faultRun struct {
 	fates  []fate
 	models [][]float32
@@ -124,8 +124,9 @@ func (l *faultRun) end(t *testing.T, want [][]float32) {
 	}
 }
 
-// Faults executes runs over brokers with broker restarts, cut networks and killed nodes at random moments, until want
-// restarts and kills have occurred. The models must equal those of the quiet run bit for bit.
+// Faults executes one run after another over a broker. At random moments it restarts the broker, cuts networks and
+// kills nodes, until there were want restarts and kills in total. The models must equal those of the quiet run bit for
+// bit.
 func Faults(t *testing.T, want int, network func(run string) *Network, open func(t *testing.T) Broker) {
 	t.Helper()
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
@@ -171,8 +172,8 @@ func Faults(t *testing.T, want int, network func(run string) *Network, open func
 	}
 }
 
-// LongCut cuts off two members that are not neighbors, one after the other, for the given length each. No member may
-// end during a cut, and the models must equal those of the quiet run.
+// LongCut cuts off two members, which are not neighbors, from the broker: first one, then the other, each for length.
+// No member may end its run during a cut, and the models must equal those of the quiet run.
 func LongCut(t *testing.T, length time.Duration, b Broker) {
 	n := Ring("long cut", 8, false, 16)
 	_, models := n.Quiet(t)

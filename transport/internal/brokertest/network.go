@@ -52,7 +52,7 @@ func Ring(run string, members int, private bool, rounds int) *Network {
 	return n
 }
 
-// noise makes the noise of a private release a function of member and round, so that a killed process repeats a lost
+// noise makes the noise of a private release a function of member and round, so that a restarted process repeats a lost
 // release exactly. A release reads its source once, so each read starts a new stream.
 type noise struct {
 	client int
@@ -64,7 +64,7 @@ func (n *noise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// Node creates the node of a member. Its noise is that of [Network.Quiet].
+// Node creates the node of member i. Its noise is the noise that [Network.Quiet] uses for the member.
 func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	cfg.Fleet, cfg.Name, cfg.Samples, cfg.ResendAfter = n.Fleet, n.Fleet.Members[i], n.Samples[i], 50*time.Millisecond
 	if cfg.Oracle == nil {
@@ -78,13 +78,13 @@ func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	return node, err
 }
 
-// Run runs the network as nodes over the given transports until each node has its last release. It returns the
-// transcript and every node's model. If released is not nil, Run calls it for each release.
+// Run runs one node over each of transports until each node has made its last release. It returns the transcript and
+// every node's model. If released is not nil, Run calls it after each release.
 func (n *Network) Run(ctx context.Context, transports []transport.Transport, released func(member, round int)) (string,
 	[][]float32, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	over := errors.New("every node has its last release") // some may wait for a final message that was lost
+	over := errors.New("every node has its last release") // ends nodes that wait for a lost final message
 	transcript := sim.NewTranscript(len(n.Samples), func(round int, _ [][]float32) {
 		if round == n.Fleet.Method.Last() {
 			cancel(over)
@@ -118,7 +118,7 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport, rel
 	return transcript.Sum(), models, errors.Join(errs...)
 }
 
-// Quiet returns the transcript and the models of a run in memory, without faults.
+// Quiet runs the network in memory without faults, the "quiet run". It returns its transcript and models.
 func (n *Network) Quiet(t testing.TB) (string, [][]float32) {
 	t.Helper()
 	net := mem.New(n.Fleet.Members...)
@@ -137,7 +137,7 @@ func (n *Network) Quiet(t testing.TB) (string, [][]float32) {
 	return transcript, models
 }
 
-// Setup returns the setup of a member.
+// Setup returns the configuration of a member's end.
 func (n *Network) Setup(name string) Setup {
 	f := n.Fleet
 	s := Setup{Run: f.Run, Name: name, Fleet: f.Hash(), Hello: f.Hello(name), CheckHello: f.CheckHello(name),
@@ -161,7 +161,7 @@ func (n *Network) Open(t testing.TB, open Opener) (all []transport.Transport) {
 	return all
 }
 
-// SameBits runs fleets over a broker and requires the same releases as in memory, bit for bit.
+// SameBits runs fleets over a broker. Their releases must equal those of the quiet run in memory, bit for bit.
 func SameBits(t *testing.T, open Opener) {
 	for _, private := range []bool{false, true} {
 		n := Ring("private "+map[bool]string{true: "true"}[private], 8, private, 8)

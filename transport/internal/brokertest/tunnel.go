@@ -46,10 +46,10 @@ func NewTunnel(t testing.TB) *Tunnel {
 	return p
 }
 
-// URL returns the URL of the proxy with the credentials who, "user:password" or empty.
+// URL returns the proxy's URL, with the credentials in who: "user:password", or empty for none.
 func (p *Tunnel) URL(who string) *url.URL { return ProxyURL(p.Addr().String(), who) }
 
-// ProxyURL returns the URL of a proxy at an address.
+// ProxyURL returns the URL of a proxy at address, with the credentials who.
 func ProxyURL(address, who string) *url.URL {
 	u := &url.URL{Scheme: "http", Host: address}
 	if name, password, ok := strings.Cut(who, ":"); ok {
@@ -75,7 +75,7 @@ func (p *Tunnel) HangUp() {
 	}
 }
 
-// Breaks makes the proxy answer with fault; nil restores its own answers.
+// Breaks makes the proxy answer requests with fault. If fault is nil, the proxy answers them correctly again.
 func (p *Tunnel) Breaks(fault func(c net.Conn, head *http.Request) bool) {
 	p.mu.Lock()
 	p.fault = fault
@@ -112,7 +112,7 @@ func (p *Tunnel) serve(c net.Conn) {
 	_, _ = io.Copy(c, far)
 }
 
-// Asked returns the hosts that clients requested from the proxy.
+// Asked returns the hosts to which clients asked the proxy to connect.
 func (p *Tunnel) Asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,17 +17,19 @@ const (
 	// DefaultMaxFrame is the default length limit of a frame in bytes.
 	DefaultMaxFrame = 16 << 20
 
-	// LargestMaxFrame is the largest configurable limit. It keeps every length within an int on 32-bit machines.
+	// LargestMaxFrame is the highest limit that can be configured. It keeps every length within an int on 32-bit
+	// machines.
 	LargestMaxFrame = 1 << 30
 
-	// Window is the number of frames of one peer that may wait: the messages of two rounds and a repeat of each.
+	// Window is how many received frames of one peer may wait for Recv: the messages of two rounds, and a repeat of
+	// each.
 	Window = 4
 
 	// MaxHello is the maximum length of a hello in bytes.
 	MaxHello = 64 << 10
 )
 
-// Faults collects the errors of a configuration.
+// Faults collects the errors of a configuration, so that they are reported together.
 type Faults struct {
 	Prefix string // prefix of each error
 	list   []error
@@ -37,10 +39,10 @@ func (f *Faults) Add(format string, args ...any) {
 	f.list = append(f.list, fmt.Errorf(f.Prefix+format, args...))
 }
 
-// Err returns all errors, nil for none.
+// Err returns all errors joined, or nil if there are none.
 func (f *Faults) Err() error { return errors.Join(f.list...) }
 
-// CheckProxy checks a proxy for outgoing connections, unless it is nil.
+// CheckProxy checks the URL of a proxy for outgoing connections. A nil URL is valid.
 func (f *Faults) CheckProxy(proxy *url.URL) {
 	if proxy == nil {
 		return
@@ -50,8 +52,8 @@ func (f *Faults) CheckProxy(proxy *url.URL) {
 	}
 }
 
-// CheckNode checks a node's own name, key and frame limit. It returns the public half of the key, nil if the key is not
-// valid.
+// CheckNode checks a node's own name, its key and its frame limit in bytes. It returns the public key, or nil if the
+// key is invalid.
 func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (public ed25519.PublicKey) {
 	if name == "" {
 		f.Add("Name is empty")
@@ -70,8 +72,8 @@ func (f *Faults) CheckNode(name string, key ed25519.PrivateKey, maxFrame int) (p
 	return public
 }
 
-// CheckPeers checks the names and keys of a node's peers; checkKey is the transport's additional check of a key. own is
-// the node's public key, nil if unknown.
+// CheckPeers checks the names and keys of a node's peers. checkKey makes the transport's additional check of each key.
+// own is the node's public key, or nil if unknown.
 func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transport.Peer,
 	checkKey func(ed25519.PublicKey) error) {
 	owner := make(map[string]string) // by public key
@@ -105,7 +107,7 @@ func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transpor
 	}
 }
 
-// CheckSame reports any difference between the peers and the known names with which the node was created.
+// CheckSame reports an error unless peers are those with which the node was created. known has the names of the latter.
 func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) {
 	for _, p := range peers {
 		if p.Name != "" && p.Name != name && !slices.Contains(known, p.Name) {
@@ -119,7 +121,8 @@ func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) 
 	}
 }
 
-// Hellos are the application's part of opening a connection. Both fields may be nil.
+// Hellos make and check the messages that the application exchanges with a peer when a connection opens. Both fields
+// may be nil.
 type Hellos struct {
 	Make   func(peer string) []byte
 	Accept func(peer string, hello []byte) error
@@ -137,7 +140,7 @@ func (h Hellos) For(peer string) ([]byte, error) {
 	return hello, nil
 }
 
-// Check returns the application's error if it refuses a peer's hello.
+// Check passes a peer's hello to the application. It returns an error if the application refuses the hello.
 func (h Hellos) Check(peer string, hello []byte) error {
 	if h.Accept == nil {
 		return nil
@@ -148,7 +151,8 @@ func (h Hellos) Check(peer string, hello []byte) error {
 // Jitter returns a random duration between d/2 and d, so that nodes do not all reconnect at once.
 func Jitter(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
-// Level returns the level of a warning, lower for a repeated one, which must not fill the log.
+// Level returns the level at which to log a problem: Warn the first time, lower if repeated, so that repetitions do not
+// fill the log.
 func Level(repeated bool) slog.Level {
 	if repeated {
 		return slog.LevelDebug

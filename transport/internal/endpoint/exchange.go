@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// prime is 2^255 - 19, the field of both curves.
+// prime is 2^255 - 19, the order of the field over which both Ed25519 and X25519 are defined.
 var prime = new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 255), big.NewInt(19))
 
 // ExchangePublic returns the X25519 key that corresponds to an Ed25519 public key: the same point in the Montgomery
@@ -21,23 +21,23 @@ func ExchangePublic(key ed25519.PublicKey) (*ecdh.PublicKey, error) {
 		return nil, err
 	}
 	b := slices.Clone(key)
-	b[31] &^= 0x80 // the sign of x, which the Montgomery form omits
+	b[31] &^= 0x80 // clears the sign of x, which the Montgomery form omits
 	slices.Reverse(b)
 	y := new(big.Int).SetBytes(b)
 	if y.Cmp(prime) >= 0 {
 		return nil, errors.New("it is not the canonical encoding of a point on the curve")
 	}
 	one := big.NewInt(1)
-	inverse := new(big.Int).ModInverse(new(big.Int).Mod(new(big.Int).Sub(one, y), prime), prime) // y = 1 has small order
+	inverse := new(big.Int).ModInverse(new(big.Int).Mod(new(big.Int).Sub(one, y), prime), prime) // CheckKey refuses y = 1
 	u := new(big.Int).Mul(new(big.Int).Add(one, y), inverse)
 	u.Mod(u, prime).FillBytes(b)
 	slices.Reverse(b)
 	return ecdh.X25519().NewPublicKey(b)
 }
 
-// ExchangePrivate returns the secret half of ExchangePublic: Ed25519 hashes its seed to the same scalar (RFC 8032,
-// section 5.1.5). Thormarker, "On using the same key pair for Ed25519 and an X25519 based KEM" (2021), shows that one
-// key can safely serve both purposes.
+// ExchangePrivate returns the X25519 key whose public half [ExchangePublic] returns: Ed25519 derives the same scalar by
+// hashing the seed (RFC 8032, section 5.1.5). Thormarker, "On using the same key pair for Ed25519 and an X25519 based
+// KEM" (2021), shows that one key pair can safely serve both purposes.
 func ExchangePrivate(key ed25519.PrivateKey) (*ecdh.PrivateKey, error) {
 	sum := sha512.Sum512(key.Seed())
 	return ecdh.X25519().NewPrivateKey(sum[:32])

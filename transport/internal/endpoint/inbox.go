@@ -13,7 +13,7 @@ type Item struct {
 	Frame []byte
 }
 
-// Inbox holds received frames in order of arrival until Take returns them. The transport limits its length.
+// Inbox is a queue of received frames, in order of arrival. It has no limit of its own: the transport must limit it.
 type Inbox struct {
 	ready chan struct{} // holds a token while the queue may be nonempty
 	mu    sync.Mutex
@@ -65,7 +65,7 @@ func (b *Inbox) pop() (it Item, ok bool) {
 	}
 	it, b.queue[0] = b.queue[0], Item{}
 	if b.queue = b.queue[1:]; len(b.queue) > 0 {
-		Offer(b.ready, struct{}{}) // for another waiting Take
+		Offer(b.ready, struct{}{}) // wakes another waiting Take
 	}
 	return it, true
 }

@@ -19,35 +19,35 @@ import (
 )
 
 const (
-	// patience is the time limit for a proxy to connect and answer.
+	// patience is how long a proxy may take to connect and answer.
 	patience = 10 * time.Second
-	// maxAnswer limits the header of an answer, in bytes.
+	// maxAnswer is the maximum length, in bytes, of the header of a proxy's answer.
 	maxAnswer = 16 << 10
 )
 
-// ErrRefused is wrapped by the error for a proxy that answered and refused to connect, not for one that tried and
-// failed.
+// ErrRefused is in the chain of an error if the proxy answered and refused to connect. It is not if the proxy tried to
+// connect and failed.
 var ErrRefused = errors.New("refused by the proxy")
 
-// refused is an ErrRefused with its own text.
+// refused makes an error with any text match ErrRefused.
 type refused struct{ error }
 
 func (r refused) Is(target error) bool { return target == ErrRefused }
 
 // Dialer makes connections, directly or through a proxy. It is safe for concurrent use.
 type Dialer struct {
-	// Proxy must pass [transport.CheckProxy]; if it is nil, the environment decides, see [Dialer.Dial].
+	// Proxy is the URL of the proxy, valid for [transport.CheckProxy]. If it is nil, Environment decides.
 	Proxy *url.URL
 
-	// Environment returns the environment's proxy for a request, as [http.ProxyFromEnvironment] does.
+	// Environment returns the proxy for a request, as [http.ProxyFromEnvironment] does.
 	Environment func(*http.Request) (*url.URL, error)
 
 	Direct   func(ctx context.Context, network, addr string) (net.Conn, error)
 	Patience time.Duration // time limit for a proxy to connect and answer
 }
 
-// New returns a dialer for a proxy; nil means the environment's proxy. direct makes the connections; nil means a
-// net.Dialer.
+// New returns a dialer for a proxy. If proxy is nil, the environment decides. direct connects to the proxy, or to the
+// destination if there is no proxy; nil means a net.Dialer.
 func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) (net.Conn, error)) *Dialer {
 	if direct == nil {
 		direct = new(net.Dialer).DialContext
@@ -55,15 +55,15 @@ func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) 
 	return &Dialer{Proxy: proxy, Environment: http.ProxyFromEnvironment, Direct: direct, Patience: patience}
 }
 
-// choose returns the proxy for "host:port", nil for none: the dialer's own, or that of HTTPS_PROXY unless NO_PROXY
-// excludes the host.
+// choose returns the proxy for addr, "host:port", or nil for none. It is the dialer's own proxy or, if that is nil, the
+// one in HTTPS_PROXY unless NO_PROXY excludes the host.
 func (d *Dialer) choose(addr string) (*url.URL, error) {
 	if d.Proxy != nil {
 		return d.Proxy, nil
 	}
 	u, err := d.Environment(&http.Request{URL: &url.URL{Scheme: "https", Host: addr}})
 	switch {
-	case err != nil: // the error may quote a password
+	case err != nil: // not returned, because the error may quote a password
 		return nil, errors.New("HTTPS_PROXY is not a URL, want http://host:port")
 	case u == nil:
 		return nil, nil
@@ -74,9 +74,9 @@ func (d *Dialer) choose(addr string) (*url.URL, error) {
 	return u, nil
 }
 
-// Dial connects to "host:port". It also returns the URL of the proxy without credentials, even with an error; empty for
-// none. An error names the proxy if that is the cause, and never contains credentials. ctx bounds only the time to
-// connect.
+// Dial connects to addr, "host:port". via is the URL of the proxy without credentials, even if there is an error, or ""
+// without a proxy. If the proxy caused the error, the error names it. No error contains credentials. ctx bounds only
+// the time to connect.
 func (d *Dialer) Dial(ctx context.Context, network, addr string) (conn net.Conn, via string, err error) {
 	u, err := d.choose(addr)
 	if err != nil {
@@ -129,7 +129,7 @@ func ask(ctx context.Context, conn net.Conn, u *url.URL, addr string) (net.Conn,
 	return conn, connect(conn, u.User, addr)
 }
 
-// connect sends CONNECT to an HTTP proxy. An error quotes nothing of the answer, which may contain the credentials.
+// connect sends CONNECT to an HTTP proxy. Its error never quotes the proxy's answer, which may repeat the credentials.
 func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	r := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: addr}, Host: addr, Header: http.Header{}}
 	if user != nil {
@@ -152,7 +152,7 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	switch resp.StatusCode {
 	case http.StatusOK:
 		return nil
-	case http.StatusProxyAuthRequired, http.StatusUnauthorized: // tinyproxy sends the latter
+	case http.StatusProxyAuthRequired, http.StatusUnauthorized: // tinyproxy answers 401 instead of 407
 		why = "it wants a user and a password, but none are configured"
 		if user != nil {
 			why = "it rejects the user and the password, or does not support Basic authentication"
@@ -171,8 +171,9 @@ func connect(conn net.Conn, user *url.Userinfo, addr string) error {
 	return err
 }
 
-// header reads up to the empty line and nothing after it, which belongs to the other end. If an answer does not begin
-// as HTTP, header returns at the first differing byte, since an empty line may never arrive.
+// header reads the header of the proxy's answer up to the empty line. It reads no further, because what follows comes
+// from the other end. If an answer does not begin with "HTTP/", header returns at the first byte that differs, because
+// an empty line may never arrive.
 func header(conn net.Conn) ([]byte, error) {
 	const begin = "HTTP/"
 	var head []byte

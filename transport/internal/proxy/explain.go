@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Explain adds to the error of an attempt to reach a broker its likely cause and the proxy via, if not empty. late
-// means that the broker did not answer in time, for errors that do not show it.
+// Explain adds the likely cause to err, an error of an attempt to reach a broker, and names the proxy via if that is
+// not empty. late says that the broker did not answer in time, which err itself may not show.
 func Explain(err error, via string, late bool) error {
 	if strings.HasPrefix(err.Error(), "proxy ") {
-		return err // the error is the proxy's own and names it
+		return err // the proxy caused the error, which already names it
 	}
 	hint := ""
 	var untrusted *tls.CertificateVerificationError

@@ -49,7 +49,7 @@ func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// dialer returns a dialer for a proxy that ignores the environment.
+// dialer returns a dialer for a proxy. It ignores the proxy of the environment.
 func dialer(t *testing.T, proxy string) *Dialer {
 	t.Helper()
 	u, err := url.Parse(proxy)
@@ -61,13 +61,13 @@ func dialer(t *testing.T, proxy string) *Dialer {
 	return d
 }
 
-// greeter sends before it receives anything, as a NATS server does.
+// greeter sends first and reads afterwards, as a NATS server does.
 func greeter(c net.Conn) {
 	io.WriteString(c, "INFO first")
 	io.Copy(c, c)
 }
 
-// pass sends answer, which may be more than the answer, and then joins a client with addr.
+// pass sends answer, which may have more bytes than the proxy's answer, and then connects the client with addr.
 func pass(c net.Conn, r io.Reader, addr, answer string) {
 	far, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -139,7 +139,7 @@ func TestConnectOverTLS(t *testing.T) {
 	}
 }
 
-// Each error of a proxy yields one clear error, without credentials and control characters.
+// Whatever goes wrong at a proxy, the node reports one clear error without credentials and control characters.
 func TestRefusals(t *testing.T) {
 	say := func(text string) func(net.Conn) {
 		return func(c net.Conn) {
@@ -166,7 +166,7 @@ func TestRefusals(t *testing.T) {
 		"too long":   {"http://", say("HTTP/1.1 200 OK\r\n" + strings.Repeat("a: b\r\n", 5000)), "header of more than 16384"},
 		"nothing":    {"http://", wait, "did not answer for 50ms"},
 		"half":       {"http://", say("HTTP/1.1 200 OK\r\nA: "), "closed the connection without an answer"},
-		"closes":     {"http://", func(net.Conn) {}, ""}, // closed or reset, nondeterministic
+		"closes":     {"http://", func(net.Conn) {}, ""}, // at random, the client sees an end or a reset
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := dialer(t, test.scheme+serve(t, test.handle))
@@ -190,7 +190,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// No connection remains when the caller gives up, and an error names a proxy that does not exist.
+// When a caller gives up, its connection ends. The error for a proxy that does not exist names that proxy.
 func TestEnds(t *testing.T) {
 	gone := make(chan error, 1)
 	d := dialer(t, "http://"+serve(t, func(c net.Conn) {

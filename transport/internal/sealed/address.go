@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Schemes are the URL schemes of a kind of broker, in addition to wss and ws for its websockets.
+// Schemes are the URL schemes of one kind of broker, apart from wss and ws, which all kinds share.
 type Schemes struct {
 	Prefix string // prefix of errors
-	Plain  string // the scheme without TLS; the scheme with TLS is tls
+	Plain  string // scheme of a URL without TLS; with TLS it is tls
 }
 
-// Forms lists the accepted forms of a URL.
+// Forms returns text, for an error message, that lists the forms that a URL may have.
 func (s Schemes) Forms() string {
 	return "tls://host:port or wss://host:port/path, or without TLS " + s.Plain + ":// or ws://"
 }
@@ -23,7 +23,7 @@ func (s Schemes) Forms() string {
 func (s Schemes) Check(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
-		// The error of Parse quotes the whole URL.
+		// not the error of Parse, which quotes the whole URL with its password
 		return errors.New(s.Prefix + ": not a URL, want " + s.Forms())
 	}
 	_, web, path := Split(text)
@@ -34,8 +34,8 @@ func (s Schemes) Check(text string) error {
 	return nil
 }
 
-// Split returns the parts of a valid URL. web reports whether it is a websocket URL; path has no leading or trailing
-// slashes.
+// Split returns a valid URL in parsed form. web reports whether it is a websocket URL. path is the URL's path without
+// leading and trailing slashes.
 func Split(text string) (u *url.URL, web bool, path string) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -44,13 +44,13 @@ func Split(text string) (u *url.URL, web bool, path string) {
 	return u, u.Scheme == "wss" || u.Scheme == "ws", strings.Trim(u.EscapedPath(), "/")
 }
 
-// Secure reports whether the connection uses TLS.
+// Secure reports whether a connection to the URL uses TLS.
 func Secure(text string) bool { u, _, _ := Split(text); return u.Scheme == "tls" || u.Scheme == "wss" }
 
 // Redacted returns a URL without its password.
 func Redacted(text string) string { u, _, _ := Split(text); return u.Redacted() }
 
-// WarnIfExposed logs a warning if the URL refers to another machine without TLS.
+// WarnIfExposed logs a warning if a connection to the URL leaves this machine without TLS.
 func (w *Watch) WarnIfExposed(text string) {
 	u, _, _ := Split(text)
 	ip := net.ParseIP(u.Hostname())

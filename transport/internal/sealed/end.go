@@ -26,15 +26,15 @@ const (
 	// MaxPiece is the maximum length in bytes of the piece of a frame in one message.
 	MaxPiece = 256 << 10
 
-	// Overhead bounds the bytes of a message in addition to its piece.
+	// Overhead is an upper bound on the bytes of a message in addition to its piece.
 	Overhead = overhead
 
-	maxPieces = 1<<16 - 1 // for one frame
+	maxPieces = 1<<16 - 1 // of one frame
 
 	window = endpoint.Window
 )
 
-// Config is common to all transports over a broker. Their own Config types document the fields.
+// Config has the settings that all transports over a broker share. Their own Config types document the fields.
 type Config struct {
 	Prefix     string // prefix of errors, such as "nats"
 	Name       string
@@ -47,8 +47,8 @@ type Config struct {
 	MaxFrame   int
 	Logger     *slog.Logger
 
-	// A stored frame is repeated after RepeatMin, and then at increasing intervals up to RepeatMax, until the peer is
-	// heard.
+	// RepeatMin is the time after which a frame that the broker stores may be sent again. It doubles with each repeat,
+	// up to RepeatMax, until something arrives from the peer.
 	RepeatMin, RepeatMax time.Duration
 }
 
@@ -61,7 +61,7 @@ func (c *Config) Check(faults *endpoint.Faults) {
 	faults.CheckPeers(c.Name, own, c.Peers, checkKey)
 }
 
-// checkKey returns an error if frames cannot be sealed to a key.
+// checkKey returns an error if a frame cannot be encrypted to the owner of key.
 func checkKey(key ed25519.PublicKey) error {
 	_, err := endpoint.ExchangePublic(key)
 	return err
@@ -70,18 +70,18 @@ func checkKey(key ed25519.PublicKey) error {
 // Message is one message for the broker.
 type Message struct {
 	From, To string        // tags of the members, in hexadecimal
-	Place    string        // "hello", or "0" to "3": a later message in a place replaces all earlier ones there
-	Again    time.Duration // delay until this frame is next given to the broker if the broker has had it before; else 0
+	Place    string        // "hello" or "0" to "3"; the broker keeps only the latest message of each place
+	Again    time.Duration // if this frame repeats an earlier one: minimum delay until the next repeat; else 0
 	Data     []byte
 }
 
 // Line is the connection to a broker. Its methods must be safe for concurrent use.
 type Line interface {
-	// Ready waits for a connection and returns the length of the longest piece that fits into a message. An error other
-	// than that of ctx comes from the broker; piece is then that of the last connection, or 0.
+	// Ready waits for a connection and returns the length of the longest piece that fits into a message. If the broker,
+	// and not ctx, causes an error, piece is the value for the last connection, or 0 if there was none.
 	Ready(ctx context.Context) (piece int, err error)
 
-	// Publish waits until the broker confirms a message. It retries until ctx ends; an earlier error means that no
+	// Publish waits until the broker confirms a message. It retries until ctx ends. An error before that means that no
 	// retry can succeed.
 	Publish(ctx context.Context, m Message) error
 
@@ -89,7 +89,7 @@ type Line interface {
 	State() State
 }
 
-// End is a node's end of its edges. It implements [transport.Transport] and [transport.Notifier].
+// End is a node's part of its connections to all peers. It implements [transport.Transport] and [transport.Notifier].
 type End struct {
 	cfg      Config           // including defaults
 	exchange *ecdh.PrivateKey // cfg.Key as an X25519 key
@@ -102,7 +102,7 @@ type End struct {
 	sorted   []*peer    // by name
 	updating sync.Mutex // held by Update
 
-	inbox  *endpoint.Inbox // the last frames of each peer, up to the window
+	inbox  *endpoint.Inbox // for each peer its latest frames, at most window
 	opened chan string
 
 	ctx    context.Context // ends with Close
@@ -116,14 +116,14 @@ type peer struct {
 	name    string
 	out, in edge
 	turn    chan struct{} // holds a token while a goroutine sends to this peer
-	number  uint64        // of the last frame sent; owned by the holder of the turn
+	number  uint64        // number of the last frame sent; only the holder of turn may use it
 
 	hello chan struct{} // holds a token while a hello is due
 
-	// The fields of the reader.
+	// Only the goroutine that calls Take uses the following three fields.
 	window   replays
 	arriving assembly
-	greeted  uint64 // the last process for which the hello was sent again
+	greeted  uint64 // the peer's process to which the hello was last sent again
 
 	mu     sync.Mutex // guards the fields below
 	pins   []ed25519.PublicKey
@@ -170,7 +170,7 @@ func NewEnd(cfg Config, line Line) (*End, error) {
 	return e, nil
 }
 
-// Logger returns a logger that limits repeated lines; for nil it is silent.
+// Logger returns a logger that limits repeated lines of l. If l is nil, it returns a silent logger.
 func Logger(l *slog.Logger) *slog.Logger {
 	if l == nil {
 		l = slog.New(slog.DiscardHandler)
@@ -178,8 +178,8 @@ func Logger(l *slog.Logger) *slog.Logger {
 	return slog.New(transport.Limited(l.Handler()))
 }
 
-// Start starts the end. The receiving loop, if there are peers, runs until the context of [End.Context] ends; then
-// [End.Close] calls finish.
+// Start starts the end. If there are peers, it calls receive, the receiving loop, which must return when the context of
+// [End.Context] ends. [End.Close] then calls finish.
 func (e *End) Start(receive func(), finish func()) {
 	e.finish = finish
 	if len(e.sorted) > 0 {
@@ -191,13 +191,14 @@ func (e *End) Start(receive func(), finish func()) {
 	}
 }
 
-// Context returns a context that ends with [End.Close].
+// Context returns a context that ends when [End.Close] is called.
 func (e *End) Context() context.Context { return e.ctx }
 
 // Log returns the logger of the end.
 func (e *End) Log() *slog.Logger { return e.cfg.Logger }
 
-// Tags returns the tags of a run and of a member, in hexadecimal. The broker sees tags instead of names.
+// Tags returns the tag of a run and the tag of a member in it, in hexadecimal. The broker sees these hashes, not the
+// names.
 func Tags(run, member string) (ofRun, ofMember string) {
 	return hex.EncodeToString(tag(16, run)), hex.EncodeToString(tag(8, run, member))
 }
@@ -210,15 +211,16 @@ func (p *peer) setKeys(keys []ed25519.PublicKey) {
 	}
 }
 
-// Opened implements [transport.Notifier]. It delivers a member's name when a process of the member sends its hello and
-// when the broker lost stored messages.
+// Opened implements [transport.Notifier]. It delivers a member's name when a new process of the member has sent its
+// hello. After the broker has lost stored messages, it delivers the names of all members.
 func (e *End) Opened() <-chan string { return e.opened }
 
 // MaxFrame implements [transport.Transport].
 func (e *End) MaxFrame() int { return e.cfg.MaxFrame }
 
-// Send implements [transport.Transport]. It waits until the broker confirms that it stores the frame. A stored frame is
-// not repeated for an interval that grows while nothing arrives from the peer.
+// Send implements [transport.Transport]. It waits until the broker confirms that it stores the frame. If the broker
+// already stores the frame, Send does nothing until an interval has passed, which grows while nothing arrives from the
+// peer.
 func (e *End) Send(ctx context.Context, to string, frame []byte) error {
 	p := e.peers[to]
 	switch {
@@ -247,7 +249,7 @@ func (e *End) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// store gives the broker a frame for a peer, unless the broker already has it.
+// store sends the broker a frame for a peer, unless a repeat of the frame is not due yet.
 func (e *End) store(ctx context.Context, p *peer, frame []byte) error {
 	return e.inTurn(ctx, p, func() error {
 		sum := sha256.Sum256(frame)
@@ -282,10 +284,10 @@ func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 	}
 }
 
-// Pieces returns the number of pieces of at most size bytes in a frame of the given length. It fails if an envelope
-// cannot count that many.
+// Pieces returns how many pieces of at most size bytes a frame of length bytes needs. It fails if there would be more
+// than the two bytes in an envelope can count.
 func Pieces(length, size int) (int, error) {
-	if size < 1 || max(0, length-1)/size >= maxPieces { // a product could overflow a 32-bit int
+	if size < 1 || max(0, length-1)/size >= maxPieces { // not size*maxPieces, which could overflow a 32-bit int
 		return 0, fmt.Errorf("a frame of %d bytes needs more than %d messages, each with at most %d bytes of it, which "+
 			"is what fits into the longest message of the broker", length, maxPieces, max(0, size))
 	}
@@ -339,7 +341,8 @@ func (e *End) sendHellos(p *peer) {
 	}
 }
 
-// ResendAll must be called when the broker lost stored messages. It sends hellos again and allows repeating frames.
+// ResendAll must be called after the broker has lost stored messages. It sends hellos again and makes repeats of all
+// frames due.
 func (e *End) ResendAll() {
 	for _, p := range e.sorted {
 		p.mu.Lock()
@@ -359,9 +362,9 @@ func (e *End) Recv(ctx context.Context) (from string, frame []byte, err error) {
 	return it.From, it.Frame, nil
 }
 
-// Update replaces the keys of all peers, given in any order. The peers must be those given to New, each once. If there
-// are errors, Update reports them together and changes nothing. From then on the end accepts nothing signed with an
-// older key and seals nothing to one; Recv still returns frames accepted before. Update copies the slices.
+// Update replaces the keys of all peers. peers must be those given to New, each once, in any order. If there are
+// errors, Update reports them together and changes nothing. Afterwards the end accepts nothing signed with a replaced
+// key and encrypts nothing to one; Recv still returns frames accepted before. Update copies the slices.
 func (e *End) Update(peers []transport.Peer) error {
 	faults := endpoint.Faults{Prefix: e.cfg.Prefix + ": update: "}
 	faults.CheckPeers(e.cfg.Name, e.cfg.Key.Public().(ed25519.PublicKey), peers, checkKey)
@@ -375,13 +378,14 @@ func (e *End) Update(peers []transport.Peer) error {
 		p := e.peers[c.Name]
 		p.mu.Lock()
 		p.setKeys(c.Keys)
-		p.ring.expire() // the peer may no longer have the key for earlier messages
+		p.ring.expire() // repeat all: the peer may not have the key to which they were encrypted
 		p.mu.Unlock()
 	}
 	return nil
 }
 
-// Close implements [transport.Transport]. The broker already has the frames for which Send has returned.
+// Close implements [transport.Transport]. It need not wait for frames: the broker has those for which Send has
+// returned.
 func (e *End) Close() error {
 	e.once.Do(func() {
 		e.cancel()
@@ -408,8 +412,8 @@ func (e *End) Peers() []transport.PeerStatus {
 	return all
 }
 
-// refuse counts a refused message in a peer's name. It logs the first hundred as warnings, and then one each time the
-// count doubles, so that a broker cannot fill the disk.
+// refuse counts a refused message that claims to come from p. It logs the first hundred as warnings. After that it logs
+// one each time the count has doubled, so that a broker cannot fill the disk.
 func (e *End) refuse(p *peer, reason error) {
 	err := fmt.Errorf("%s: %w", e.cfg.Prefix, reason)
 	p.mu.Lock()

@@ -41,7 +41,7 @@ const (
 	tagSize    = 16 // of AES-GCM
 	maxKeys    = 2
 
-	// overhead bounds the bytes of an envelope in addition to its piece.
+	// overhead is an upper bound on the bytes of an envelope in addition to its piece.
 	overhead = offWrapped + maxKeys*lenWrapped + tagSize + ed25519.SignatureSize
 )
 
@@ -50,7 +50,7 @@ const (
 	kindFrame = 2
 )
 
-// Domain separation from all other hashes and signatures with the same keys.
+// Prefixes that separate these hashes and signatures from all others made with the same keys.
 const (
 	domainTag  = "spade-edge broker 1 tag"
 	domainEdge = "spade-edge broker 1 envelope"
@@ -58,7 +58,7 @@ const (
 	domainWrap = "spade-edge broker 1 content key"
 )
 
-// Reasons to refuse an envelope. Only the last two concern the peer; the broker can cause the others.
+// Reasons to refuse an envelope. The last two are errors of the peer; the broker can cause all others.
 var (
 	ErrForm      = errors.New("it is not an envelope")
 	ErrRun       = errors.New("it belongs to another run")
@@ -68,7 +68,7 @@ var (
 	ErrFleet     = errors.New("the sender has another fleet")
 )
 
-// tag is a name as the broker sees it: the first bytes of a hash of run and name.
+// tag returns the first n bytes of a hash of the run and, if given, a member's name. The broker sees tags, not names.
 func tag(n int, run string, name ...string) []byte {
 	b := appendText([]byte(domainTag), run)
 	for _, s := range name {
@@ -83,7 +83,8 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.BigEndian.AppendUint32(b, uint32(len(s))), s...)
 }
 
-// edge is the direction from one member to another in a run. Everything sent on it is cryptographically bound to it.
+// edge is one direction of the connection between two members of a run. Every envelope is cryptographically bound to
+// its edge.
 type edge struct {
 	run, from, to          string
 	runTag, fromTag, toTag []byte
@@ -93,15 +94,15 @@ func newEdge(run, from, to string) edge {
 	return edge{run: run, from: from, to: to, runTag: tag(16, run), fromTag: tag(8, run, from), toTag: tag(8, run, to)}
 }
 
-// bound returns the data that sealing and signature cover in addition to the piece: the edge, and the first bytes of
-// the envelope.
+// bound returns what encryption and signature authenticate in addition to the piece: the edge, and head, the first
+// bytes of the envelope.
 func (e *edge) bound(head []byte) []byte {
 	b := appendText([]byte(domainEdge), e.run)
 	b = appendText(appendText(b, e.from), e.to)
 	return append(b, head...)
 }
 
-// header is the part of an envelope that the broker can read.
+// header has the fields of an envelope that the broker can read.
 type header struct {
 	kind            byte
 	fleet           [32]byte
@@ -110,16 +111,17 @@ type header struct {
 	length          int
 }
 
-// pieceSize returns the length of every piece of a frame except the last.
+// pieceSize returns the length of every piece but the last, for a frame of length bytes in total pieces.
 func pieceSize(length, total int) int { return (length + total - 1) / total }
 
-// piece returns the bounds of the piece in its frame.
+// piece returns where the envelope's piece begins and ends in its frame.
 func (h *header) piece() (from, to int) {
 	size := pieceSize(h.length, h.total)
 	return h.index * size, min((h.index+1)*size, h.length)
 }
 
-// seal puts one piece of a frame into an envelope that only the owners of the keys to can open.
+// seal encrypts and signs one piece of a frame. The owner of any of the keys in to can open the result, and nobody
+// else.
 func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece []byte) ([]byte, error) {
 	b := make([]byte, 0, len(piece)+overhead)
 	b = append(b, version, h.kind)
@@ -157,7 +159,7 @@ func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece
 	return append(b, ed25519.Sign(key, digest(head, b[len(b)-len(piece)-tagSize:]))...), nil
 }
 
-// noNonce is for keys that are used once.
+// noNonce is the nonce for keys that encrypt only once.
 var noNonce = make([]byte, 12)
 
 func gcm(key []byte) (cipher.AEAD, error) {
@@ -168,8 +170,9 @@ func gcm(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// wrapping returns the cipher that seals the content key for one key of the receiver: HKDF (RFC 5869) of the shared
-// secret, bound to the receiver's key and to everything before it in the envelope, including its public key.
+// wrapping returns the cipher that encrypts the content key for one key of the receiver. Its key is derived by HKDF
+// (RFC 5869) from the shared secret, the receiver's key, and everything before it in the envelope, which includes the
+// ephemeral public key.
 func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey) (cipher.AEAD, error) {
 	secret, err := own.ECDH(other)
 	if err != nil {
@@ -183,7 +186,7 @@ func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey
 	return gcm(key)
 }
 
-// digest is the input of the signature.
+// digest returns the hash that the sender signs.
 func digest(head, body []byte) []byte {
 	h := sha256.New()
 	h.Write(head)
@@ -191,7 +194,7 @@ func digest(head, body []byte) []byte {
 	return h.Sum([]byte(domainSign))
 }
 
-// envelope is well-formed; nothing in it is verified.
+// envelope is a parsed envelope. Its form is valid, but its signature is not checked yet.
 type envelope struct {
 	header
 	run, from, to        []byte
@@ -237,8 +240,8 @@ func parse(b []byte) (*envelope, error) {
 	return v, nil
 }
 
-// verify returns an error unless the owner of one of the keys sent the envelope on the edge. Then its header is
-// authentic.
+// verify checks the signature of an envelope. If it returns nil, the owner of one of the keys in pins sent the envelope
+// on the edge e, and its header is authentic.
 func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	switch {
 	case string(v.run) != string(e.runTag):
@@ -255,7 +258,7 @@ func (v *envelope) verify(e *edge, pins []ed25519.PublicKey) error {
 	return ErrSignature
 }
 
-// open returns the piece of a verified envelope. It overwrites the envelope.
+// open decrypts the piece of a verified envelope, in place: it overwrites the envelope.
 func (v *envelope) open(e *edge, own *ecdh.PrivateKey) ([]byte, error) {
 	once, err := ecdh.X25519().NewPublicKey(v.ephemera)
 	if err != nil {

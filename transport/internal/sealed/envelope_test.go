@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// Both halves of a key convert to the same X25519 key.
+// ExchangePrivate and ExchangePublic return the two halves of the same X25519 key.
 func TestExchangeKeys(t *testing.T) {
 	for _, name := range []string{"a", "b", "another", "one more"} {
 		private, err := endpoint.ExchangePrivate(member(name))
@@ -51,7 +51,7 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// sealed returns an envelope from a to b with one piece, and the edge.
+// sealed returns an envelope from a to b that holds one piece, and its edge.
 func sealed(t testing.TB, piece []byte, keys ...string) ([]byte, edge) {
 	t.Helper()
 	e := newEdge("run", "a", "b")
@@ -86,7 +86,7 @@ func unseal(b []byte, e edge, sender, receiver string) ([]byte, error) {
 	return v.open(&e, own)
 }
 
-// The holder of each key can open an envelope for one or two keys, and nobody else can.
+// An envelope for one or two keys can be opened with each of these keys, and with no other.
 func TestSealOpen(t *testing.T) {
 	for _, piece := range [][]byte{{}, []byte("x"), bytes.Repeat([]byte("frame"), 10_000)} {
 		for _, keys := range [][]string{{"b"}, {"b", "next"}, {"next", "b"}} {
@@ -110,7 +110,7 @@ func TestSealOpen(t *testing.T) {
 	}
 }
 
-// Equal frames have different envelopes.
+// Sealing the same frame twice gives different envelopes.
 func TestSealedTwice(t *testing.T) {
 	one, _ := sealed(t, []byte("the same"), "b")
 	two, _ := sealed(t, []byte("the same"), "b")
@@ -159,7 +159,7 @@ func TestMovedEnvelopes(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
-	// An envelope is bound to more than its tags.
+	// The tags match here, but an envelope is also bound to the names.
 	forged := newEdge("run", "a", "b")
 	forged.run = "run with the same tag"
 	if _, err := unseal(b, forged, "a", "b"); !errors.Is(err, ErrSignature) {
@@ -187,7 +187,7 @@ func TestPieces(t *testing.T) {
 	for _, length := range []int{2, 3, 10, 11, 12, 100} {
 		for total := 2; total <= length; total++ {
 			if (total-1)*pieceSize(length, total) >= length {
-				continue // never cut into so many
+				continue // a frame is never cut into so many pieces
 			}
 			frame := make([]byte, length)
 			for i := range frame {
@@ -232,7 +232,7 @@ func TestPiecesLost(t *testing.T) {
 	}
 }
 
-// A frame counts once, for each process and in any order, as far as replays remembers.
+// replays counts each frame once, for each process and in any order of arrival, as far back as it remembers.
 func TestReplays(t *testing.T) {
 	var w replays
 	if !w.mark(1, 5) || w.mark(1, 3) {
@@ -269,8 +269,8 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// FuzzParse parses any bytes from the broker: there is no panic, and an accepted envelope is one piece of a frame that
-// fits.
+// FuzzParse parses arbitrary bytes from the broker. There is no panic, and an accepted envelope has a piece that fits
+// into its frame.
 func FuzzParse(f *testing.F) {
 	for _, n := range []int{0, 1, 100} {
 		b, _ := sealed(f, make([]byte, n), "b", "next")

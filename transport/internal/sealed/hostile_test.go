@@ -32,7 +32,7 @@ func newToy(run string) *toy { return &toy{run: run, mail: map[string]chan broke
 
 func (b *toy) tag(member string) string { _, tag := sealed.Tags(b.run, member); return tag }
 
-// to returns the mailbox of a member, open or not.
+// to returns the mailbox of the member with a tag, whether or not the member is open.
 func (b *toy) to(tag string) chan brokertest.Message {
 	if b.mail[tag] == nil {
 		b.mail[tag] = make(chan brokertest.Message, 10_000)
@@ -54,7 +54,7 @@ func (b *toy) set(do func(m brokertest.Message)) {
 	b.do = do
 }
 
-// frames returns the messages published since index from, without hellos, and the total number of messages.
+// frames returns the messages with index from or later, except hellos, and the total number of messages.
 func (b *toy) frames(from int) ([]brokertest.Message, int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,8 +109,8 @@ const (
 	offNumber  = 74
 )
 
-// Whatever a broker does to a message, the receiver reports the error and accepts only what was sent. Everything works
-// again when the broker is honest again.
+// Whatever a broker does to a message, the receiver reports an error and accepts only what was sent. When the broker is
+// honest again, everything works again.
 func TestHostileBroker(t *testing.T) {
 	h, other := newToy("run"), newToy("other run")
 	other.set(other.deliver)
@@ -215,7 +215,8 @@ func TestHostileBroker(t *testing.T) {
 		t.Error("a broker has made one member believe that the other means another fleet")
 	}
 	brokertest.Nothing(t, c)
-	// Messages arrive late, reordered and repeated, with the pieces of two frames interleaved: each frame arrives once.
+	// Messages arrive late, reordered and repeated, and the pieces of two frames are interleaved. Each frame arrives
+	// once.
 	for _, m := range []brokertest.Message{two, long[1], two, longer[1], one, longer[0], two, one, long[0], long[0], long[1]} {
 		h.give(m)
 	}
@@ -249,7 +250,7 @@ func TestRotation(t *testing.T) {
 	_ = c.Close()
 	again, stop := context.WithCancel(t.Context())
 	defer stop()
-	go func() { // sealed for both keys; a broker may deliver it to the connection that just closed
+	go func() { // sealed for both keys; the broker may deliver it to the end that just closed
 		for again.Err() == nil {
 			_ = a.Send(again, "c", []byte("two"))
 			time.Sleep(20 * time.Millisecond)
@@ -261,7 +262,7 @@ func TestRotation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if string(frame) == "two" { // a broker may have kept the first, too
+		if string(frame) == "two" { // the broker may also have kept the first frame
 			break
 		}
 	}

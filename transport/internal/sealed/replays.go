@@ -3,12 +3,12 @@ package sealed
 import "slices"
 
 const (
-	processesKept = 8    // for each peer
-	numbersKept   = 1024 // for each process: a frame that is further behind the newest counts as a repeat
+	processesKept = 8    // processes remembered for each peer
+	numbersKept   = 1024 // for each process: a frame this far behind the highest number counts as a repeat
 )
 
-// replays records which frames of a peer have arrived. It only saves work: a restarted node begins with an empty
-// record, and repeats are harmless.
+// replays remembers which frames of a peer have arrived. It only saves work: repeats are harmless, and a restarted node
+// remembers nothing.
 type replays struct {
 	processes []*process // the most recently active is last
 }
@@ -41,7 +41,7 @@ func (w *replays) seen(id, number uint64) bool {
 	return l.bits[bit/64]>>(bit%64)&1 == 1
 }
 
-// mark records an arrived frame and reports whether it is the first of its process.
+// mark records that a frame arrived, and reports whether it is the first of its process to do so.
 func (w *replays) mark(id, number uint64) (first bool) {
 	l := w.find(id)
 	if l == nil {
@@ -68,7 +68,7 @@ func (w *replays) mark(id, number uint64) (first bool) {
 	return first
 }
 
-// partial is a frame with missing pieces.
+// partial is a frame of which some pieces have not arrived.
 type partial struct {
 	header
 	frame   []byte
@@ -83,7 +83,7 @@ type assembly struct {
 	partials []*partial // the most recently extended is last
 }
 
-// add copies a piece into its frame, and returns the frame once it is complete.
+// add copies a piece into its frame. It returns the frame when all pieces have arrived, otherwise nil.
 func (a *assembly) add(h header, piece []byte) []byte {
 	if h.total == 1 {
 		return slices.Clone(piece)

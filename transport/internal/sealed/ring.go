@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// ring tracks what the broker stores for a peer. The broker has a few places for each edge, and a repeated frame goes
-// into its old place, so repeats for a sleeping peer do not displace the frames that it needs first. Repeats become
-// rarer while nothing arrives from the peer.
+// ring tracks which frames the broker stores for a peer. The broker has a few places for each edge. A repeated frame
+// goes into the place that it already has, so repeats for a sleeping peer do not displace the frames that the peer
+// needs first. While nothing arrives from the peer, the time between repeats grows.
 type ring struct {
 	places [window]place
 	uses   uint64
@@ -23,8 +23,8 @@ type place struct {
 	gap  time.Duration     // minimum time until the frame is repeated
 }
 
-// find returns the index of the place that holds a frame, or else of the least recently used place. The frame is due
-// unless the broker confirmed it less than the place's gap ago.
+// find returns the place n that holds the frame with hash sum or, if none does, the least recently used place. due
+// reports whether to send the frame: false only if the broker confirmed it less than the place's gap ago.
 func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	for i := range r.places {
 		p := &r.places[i]
@@ -38,7 +38,7 @@ func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	return n, true
 }
 
-// again returns the gap that begins when a frame is stored again in its place, 0 for a frame that is not there.
+// again returns the gap that begins if the frame is now sent again to its place n, or 0 if that place does not hold it.
 func (r *ring) again(n int, sum [sha256.Size]byte) time.Duration {
 	if p := &r.places[n]; p.used > 0 && p.sum == sum {
 		return min(max(2*p.gap, r.repeatMin), r.repeatMax)
@@ -53,14 +53,14 @@ func (r *ring) stored(n int, sum [sha256.Size]byte, now time.Time) {
 	*p = place{sum: sum, used: r.uses, at: now, gap: gap}
 }
 
-// heard records that the peer is awake.
+// heard records that something arrived from the peer, so repeats become frequent again.
 func (r *ring) heard() {
 	for i := range r.places {
 		r.places[i].gap = min(r.places[i].gap, r.repeatMin)
 	}
 }
 
-// expire records that the broker may have lost everything: all frames may be repeated at once.
+// expire records that the broker may have lost everything. All frames may then be repeated at once.
 func (r *ring) expire() {
 	for i := range r.places {
 		r.places[i].gap = 0

@@ -14,7 +14,8 @@ func member(name string) ed25519.PrivateKey {
 
 func public(name string) ed25519.PublicKey { return member(name).Public().(ed25519.PublicKey) }
 
-// The ring determines where frames go: an equal frame to its old place, a new one to the oldest place.
+// The ring puts a repeated frame into the place that it already has, and a new frame into the least recently used
+// place.
 func TestRing(t *testing.T) {
 	r := ring{repeatMin: 1, repeatMax: 4}
 	now := time.Now()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Wycheproof's edge cases of AES-GCM through the code that seals frames: those with the lengths of frames, nonces of 12
-// bytes and tags of 16.
+// Wycheproof's vectors for AES-GCM pass through the code that encrypts frames: those vectors with the lengths that
+// frames can have, nonces of 12 bytes and tags of 16 bytes.
 func TestVectorsOfGCM(t *testing.T) {
 	text, err := os.ReadFile("../../../../shared/vectors/wycheproof_aes_gcm.json")
 	if err != nil {

@@ -16,9 +16,9 @@ type State struct {
 	Up     bool
 	Since  time.Time // time of the last change of Up
 	Where  string    // the server, without credentials, if up
-	Proxy  string    // the proxy through which it was dialed, if up; empty for none
-	Ended  int       // ended connections
-	LostBy error     // why the last one ended
+	Proxy  string    // the proxy of the connection, if up; empty for none
+	Ended  int       // number of connections that have ended
+	LostBy error     // why the last of them ended
 	Err    error     // the last error
 }
 
@@ -33,14 +33,14 @@ type Watch struct {
 	over  context.CancelFunc
 }
 
-// NewWatch returns a watch without a connection.
+// NewWatch returns a Watch in the state without a connection.
 func NewWatch(prefix string, log *slog.Logger) *Watch {
 	w := &Watch{prefix: prefix, log: log}
 	w.now, w.over = context.WithCancel(context.Background())
 	return w
 }
 
-// Connected records a connection and its destination.
+// Connected records a new connection to the server where, through proxy if that is not empty.
 func (w *Watch) Connected(where, proxy string) {
 	w.change(State{Up: true, Where: where, Proxy: proxy})
 	if proxy != "" {
@@ -49,7 +49,7 @@ func (w *Watch) Connected(where, proxy string) {
 	w.log.Info("connected to the broker", "at", where)
 }
 
-// Disconnected records the end of a connection and its reason, nil if the broker gave none.
+// Disconnected records that the connection ended. err is the reason, or nil if the broker gave none.
 func (w *Watch) Disconnected(err error) {
 	if err == nil {
 		err = errors.New("the broker ended the connection")
@@ -58,7 +58,8 @@ func (w *Watch) Disconnected(err error) {
 	w.log.Info("disconnected from the broker", "reason", err)
 }
 
-// Failed records an error. The same error is logged as a warning only once until a connection succeeds.
+// Failed records and logs an error. If the same error occurs again before anything worked, it is not logged as a
+// warning.
 func (w *Watch) Failed(err error) {
 	w.mu.Lock()
 	old := w.state.Err
@@ -68,7 +69,7 @@ func (w *Watch) Failed(err error) {
 	w.log.Log(context.Background(), endpoint.Level(same), "broker", "reason", err)
 }
 
-// Worked records that the broker fulfilled a request.
+// Worked records that the broker fulfilled a request, and clears the last error.
 func (w *Watch) Worked() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -104,7 +105,7 @@ func (w *Watch) Period() (period context.Context, up bool) {
 	return w.now, w.state.Up
 }
 
-// Pause waits before another attempt, at most until the connection changes.
+// Pause waits for d before another attempt, or until the connection changes or ctx ends.
 func (w *Watch) Pause(ctx context.Context, d time.Duration) {
 	period, _ := w.Period()
 	select {
@@ -114,7 +115,8 @@ func (w *Watch) Pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Backoff returns a random wait before another attempt, doubling from least to most.
+// Backoff returns how long to wait before another attempt: a random time between d/2 and d. d is least, doubled once
+// for each of the attempts made so far, and at most most.
 func Backoff(least, most time.Duration, attempts int) time.Duration {
 	d := least << min(attempts, 20)
 	if d > most || d <= 0 {

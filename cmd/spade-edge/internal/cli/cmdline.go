@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// Cmdline is one invocation of a command: its flags and its outputs.
+// Cmdline is one invocation of a command: its flags, arguments and output streams.
 type Cmdline struct {
 	*flag.FlagSet
 	Program  *Program
@@ -23,7 +23,8 @@ type Cmdline struct {
 	file string // set by ParseFile
 }
 
-// NewCmdline returns an invocation whose flag set prints no errors.
+// NewCmdline returns an invocation of the command name with args. Its flag set prints nothing itself:
+// [Cmdline.ParseArgs] returns all errors.
 func NewCmdline(p *Program, name string, args []string, out, log io.Writer) *Cmdline {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	c := &Cmdline{FlagSet: fs, Program: p, Argv: args, Out: out, Log: log}
@@ -131,14 +132,14 @@ func (f Faults) Usage() error {
 	return AsUsageError(errors.Join(f...))
 }
 
-// Empty reports given flags with an empty value. named alternates names and values.
+// Empty adds an error for each given flag whose value is empty or blank. named alternates flag names and their values.
 func (f *Faults) Empty(given map[string]bool, named ...string) {
 	for pair := range slices.Chunk(named, 2) {
 		f.When(given[pair[0]] && strings.TrimSpace(pair[1]) == "", "-%s is empty", pair[0])
 	}
 }
 
-// CheckHTTP returns an error if addr, where a status page is served, is not on loopback.
+// CheckHTTP checks addr, the address of a status page. It returns an error unless addr is empty or on loopback.
 func CheckHTTP(addr string) error {
 	if addr == "" {
 		return nil

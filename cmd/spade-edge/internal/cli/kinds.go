@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// The kinds of files that users confuse.
+// The kinds of files that users confuse with each other, as error messages name them.
 const (
 	fleetFile, nodeFile, modelFile, taskFile = "a fleet file", "a node file", "a model file", "a task file"
 	certificate, ledger, table, folder       = "a certificate", "a ledger", "a table (CSV)", "a folder"
@@ -71,8 +71,8 @@ func kindOf(path string) string {
 	return ""
 }
 
-// checkKinds returns an error if a file on the command line is of the wrong kind, and names a nearby file of the right
-// one.
+// checkKinds returns an error if a file on the command line is not of the kind that its flag or command takes. The
+// error names a file of that kind in the same folder, if there is one.
 func (c *Cmdline) checkKinds() error {
 	err := mistaken(c.Name(), c.file)
 	c.Visit(func(f *flag.Flag) {

@@ -29,8 +29,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Exit codes. None is 2: the Go runtime exits with 2 if it gets no memory or no thread, and a restarted service may
-// get them.
+// Exit codes. None is 2: the Go runtime exits with 2 if it gets no memory or no thread. A restarted service may get
+// both, so a service manager must not take 2 for a permanent error.
 const (
 	ExitDone     = 0
 	ExitFailed   = 1
@@ -40,7 +40,7 @@ const (
 	ExitWithout  = 5 // complete, but a neighbor is quarantined
 )
 
-// endings lists errors with a specific exit code, and how a command fixes the cause.
+// endings lists errors that have an exit code other than [ExitFailed], or a cure: text about how to fix the cause.
 var endings = []struct {
 	err  error
 	code int
@@ -65,7 +65,7 @@ var endings = []struct {
 
 const newLedger = "; for data that was never used, spade-edge privacy -new-ledger FILE -dataset NAME makes one"
 
-// Cured adds to an error the command that fixes its cause, if there is one.
+// Cured appends to an error how to fix its cause, if endings has a cure for it.
 func Cured(err error) error {
 	for _, e := range endings {
 		if e.cure != "" && errors.Is(err, e.err) {
@@ -79,14 +79,16 @@ func Cured(err error) error {
 type Program struct {
 	Name string
 
-	// Accept returns why this program cannot run the node of a file, or nil. It connects to nothing.
+	// Accept returns nil if this program can run the node of a file, otherwise the reason why not. It opens no
+	// connection.
 	Accept func(node *fleetfile.Node) error
 
 	// Open opens the transport of an accepted node. It uses the device's files, key and proxy.
 	Open func(d *device.Device, log *slog.Logger) (device.Link, error)
 
-	// Ask asks the node's peers and returns the answers that arrive within patience: one per peer, or with every one
-	// per address. Only files, key and proxy of the device are set. Ask must not disturb a running node.
+	// Ask connects to the node's peers and returns the answers that arrive within patience: one answer per peer or, if
+	// every is true, one per address of each peer. Of d, only the files, the key and the proxy are set. Ask must not
+	// disturb a running node.
 	Ask func(ctx context.Context, d *device.Device, patience time.Duration, every bool) []Answer
 
 	// Noise, if not nil, replaces the source of release noise. Tests only; see [device.Device].
@@ -100,7 +102,7 @@ type Answer struct {
 	Who  string // begins the line that the command check prints
 	Text string // the finding if Err is nil
 	Err  error
-	Code int // the exit code of a node that meets Err; 0 if the node retries
+	Code int // exit code of a node whose connection fails with Err; 0 if the node retries
 }
 
 // Main runs the command and exits. On Unix a panic in any goroutine ends the process with a signal: the runtime's exit
@@ -174,7 +176,7 @@ func AsUsageError(err error) error {
 // Usage returns an error in how the program was called, formatted as by [fmt.Errorf].
 func Usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// exitError gives the exit code of a command that printed its result and found a problem.
+// exitError is the error of a command that printed its result and found a problem, with the command's exit code.
 type exitError struct {
 	error
 	code int
@@ -182,7 +184,7 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// AsExit returns err with the exit code of a command that completed its work.
+// AsExit returns err, with exit code code, for a command that completed its work and found a problem.
 func AsExit(err error, code int) error { return exitError{err, code} }
 
 // ExitCode prints an error to log and returns the exit code.

@@ -11,8 +11,8 @@ import (
 
 const npyMagic = "\x93NUMPY"
 
-// NpyHeader returns the header of a NumPy file (numpy.lib.format 1.0) of n float32: magic, version, header length and
-// header, padded so that the numbers begin at a multiple of 64.
+// NpyHeader returns the header of a NumPy file (numpy.lib.format 1.0) with a vector of n float32: magic, version,
+// header length and description, padded so that the numbers begin at a multiple of 64 bytes.
 func NpyHeader(n int) []byte {
 	header := npyDict(n)
 	const before = len(npyMagic) + 2 + 2

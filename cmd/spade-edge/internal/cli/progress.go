@@ -21,16 +21,16 @@ type Progress struct {
 	Method  sdk.Method
 	started time.Time
 
-	part int       // the last part printed, of ProgressLines
+	part int       // part of the run at the last line, in 1/ProgressLines of all rounds
 	said time.Time // time of the last line
 }
 
-// NewProgress returns the progress of a run with the rounds of m.
+// NewProgress returns a Progress that writes to w and expects as many rounds as m has.
 func NewProgress(w io.Writer, m sdk.Method) *Progress {
 	return &Progress{w: w, Method: m, started: time.Now()}
 }
 
-// Round reports that the node made release k. note says what is known of the model.
+// Round reports that the node made its k-th release, counted from 1. note is text about the model, for the same line.
 func (p *Progress) Round(k int, note string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,7 +40,7 @@ func (p *Progress) Round(k int, note string) {
 		time.Since(p.started).Seconds())
 }
 
-// Runs reports that over of all runs are complete, and the share of all their rounds.
+// Runs reports that over of all runs are complete. share is the completed share of the rounds of all runs, in (0, 1].
 func (p *Progress) Runs(share float64, over, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +49,8 @@ func (p *Progress) Runs(share float64, over, all int) {
 		100*share, spent, max(0, spent*(1-share)/share))
 }
 
-// line prints a line if it is the first of the run or of a new part, or if the last was a minute ago.
+// line prints a line if it is the first one, if share has entered a new part of the run, or a minute after the last
+// line.
 func (p *Progress) line(share float64, format string, args ...any) {
 	if part := int(share*float64(ProgressLines) + 1e-6); part > p.part || p.said.IsZero() || time.Since(p.said) >= time.Minute {
 		p.part, p.said = part, time.Now()
@@ -57,14 +58,15 @@ func (p *Progress) line(share float64, format string, args ...any) {
 	}
 }
 
-// Say prints a separate line.
+// Say prints a line that is not about progress, at once.
 func (p *Progress) Say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fmt.Fprintln(p.w, p.Name+withoutPackages(fmt.Sprintf(format, args...)))
 }
 
-// Prompt calls work, which takes no context, and waits for it until ctx ends; work then continues in the background.
+// Prompt calls work and returns its result. work takes no context: if ctx ends first, Prompt returns the context's
+// error, and work continues in the background.
 func Prompt[T any](ctx context.Context, work func() (T, error)) (value T, err error) {
 	done := make(chan struct{})
 	var result T

@@ -17,7 +17,7 @@ import (
 // EpsilonText formats an epsilon with four decimals, rounded up.
 func EpsilonText(epsilon float64) string { return dpmech.FormatEpsilon(epsilon, 4) }
 
-// Table writes lines that begin with a name.
+// Table writes rows of text, each beginning with a name.
 type Table struct{ io.Writer }
 
 // Row prints a name and a text beside it.
@@ -25,13 +25,14 @@ func (t Table) Row(name, format string, args ...any) {
 	fmt.Fprintf(t, "%-14s %s\n", name, OneLine(fmt.Sprintf(format, args...)))
 }
 
-// Wrap is Row with lines of 80 columns.
+// Wrap is like Row, but breaks the text into lines of at most 80 columns.
 func (t Table) Wrap(name, format string, args ...any) {
 	words := strings.Fields(OneLine(fmt.Sprintf(format, args...)))
 	fmt.Fprintln(t, Wrapped(fmt.Sprintf("%-14s", name), strings.Repeat(" ", 15), words, 80))
 }
 
-// OneLine returns text on one line and escapes what does not print: part of it may come from other machines.
+// OneLine returns text as one line, with unprintable characters escaped, because part of text may come from other
+// machines.
 func OneLine(text string) string {
 	return transport.Printable(withoutPackages(strings.ReplaceAll(text, "\n", "; ")))
 }
@@ -43,7 +44,7 @@ var packages = regexp.MustCompile(`(^|[("]|: |; )((admm|audit|broker|builtin|dev
 
 func withoutPackages(text string) string { return packages.ReplaceAllString(text, "$1$4") }
 
-// printable is OneLine for each line of text.
+// printable applies [OneLine] to each line of text.
 func printable(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -52,8 +53,9 @@ func printable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// WriteCost prints the privacy cost c: by number of colluders as in curve, and against the named adversary in each
-// accounting. each says what c protects, as [sdk.Privacy.Each] does; note ends the text.
+// WriteCost prints the privacy cost of a run. The first line has the epsilon for each number of colluders (curve), what
+// the guarantee protects (each, as [sdk.Privacy.Each] words it) and then note. The second line has the epsilon against
+// the adversary of c in each accounting.
 func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
 	protects := each
 	if each == dpmech.Client.Each() {
@@ -68,7 +70,7 @@ func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
 		EpsilonText(c.EpsilonGDP), EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper), EpsilonText(c.EpsilonZeroOut), c.Rho)
 }
 
-// CurveText formats a curve and, unless it protects a client, what it protects.
+// CurveText formats a curve, followed by what it protects (each) unless that is a whole client.
 func CurveText(c dpmech.Curve, each string) string {
 	if each == dpmech.Client.Each() {
 		return c.Text()
@@ -76,7 +78,8 @@ func CurveText(c dpmech.Curve, each string) string {
 	return c.Text() + ", " + each
 }
 
-// ReleaseWord returns the word for a release of m: with mixing, one learning round makes several releases.
+// ReleaseWord returns what to call a release of m in output: "round" or, with mixing, "release", because one learning
+// round then makes several releases.
 func ReleaseWord(m sdk.Method) string {
 	if m.Mixing > 0 {
 		return "release"
@@ -84,7 +87,7 @@ func ReleaseWord(m sdk.Method) string {
 	return "round"
 }
 
-// MixingText returns how many mixing rounds follow each learning round, or "".
+// MixingText returns text that says how many mixing rounds follow each learning round, or "" if none do.
 func MixingText(mixing int) string {
 	if mixing == 0 {
 		return ""

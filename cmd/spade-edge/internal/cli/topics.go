@@ -54,8 +54,8 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	return err
 }
 
-// lookup lists the topics and commands that contain a word with the prefix word, each with the first such line, or
-// returns "".
+// lookup lists the topics and commands whose text has a word that begins with word, each with the first such line. It
+// returns "" if there are none.
 func lookup(word string) (all string) {
 	begins := regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(word))
 	for _, folder := range []string{"topics", "usage"} {

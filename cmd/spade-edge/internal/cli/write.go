@@ -10,7 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// AppendFloats appends numbers as little-endian float32. encoding/binary would also link reflection.
+// AppendFloats appends x to b as little-endian float32. It does not use encoding/binary, which would link reflection
+// into the program.
 func AppendFloats(b []byte, x []float32) []byte {
 	for _, v := range x {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(v))

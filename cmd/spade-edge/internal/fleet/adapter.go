@@ -12,7 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// readAdapter returns the description from -adapter, without its base, for a model of so many parameters.
+// readAdapter returns the description of an adapter from -adapter, without the base. of is the model's number of
+// parameters.
 func (o *initOptions) readAdapter(of int) (spec *adapter.Spec, err error) {
 	form, path, _ := strings.Cut(o.adapter, ":")
 	spec = &adapter.Spec{Form: form, Of: of}
@@ -42,7 +43,7 @@ func (o *initOptions) readAdapter(of int) (spec *adapter.Spec, err error) {
 	return spec, spec.Validate()
 }
 
-// adapt makes the model's start the base of the fleet's adapter, whose own parameters start at zero.
+// adapt makes the model's start the base of the fleet's adapter. The adapter's own parameters then start at zero.
 func (o *initOptions) adapt(p *setup.Problem) {
 	f := p.Fleet
 	o.base = p.X0

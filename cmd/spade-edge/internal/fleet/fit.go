@@ -79,7 +79,8 @@ func Fit(_ context.Context, c *cli.Cmdline) error {
 	return c.Print(r, r.write)
 }
 
-// FitRecipe fits preprocessing on public data. It returns the recipe and its text for the Task of an sdk.Fleet.
+// FitRecipe fits preprocessing on the data of spec, which must be public. fittedOn names that data. It returns the
+// recipe, and its JSON text for the field Task of an sdk.Fleet.
 func FitRecipe(spec task.Spec, model task.ModelSpec, fittedOn string) (text []byte, recipe *task.Recipe, err error) {
 	if recipe, err = task.Fit(spec, model, fittedOn); err != nil {
 		return nil, nil, setup.WithFlags(err)

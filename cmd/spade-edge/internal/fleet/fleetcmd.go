@@ -48,15 +48,15 @@ type fleetEdit struct {
 	text      []byte          // before the change
 	old       *fleetfile.File // before the change; nil on a new device
 	hash      [32]byte
-	ran       string // the run before the change
+	ran       string // run id before the change
 	nodes     []*nodeText
 	files     []planned
-	ended     []string // state folders of the old run, which ends
+	ended     []string // state folders of the nodes in the old run, which the change ends
 
 	r FleetResult
 }
 
-// FleetResult describes the change; it is the result and its JSON.
+// FleetResult describes the change to a fleet; it is the result of the command fleet and its JSON.
 type FleetResult struct {
 	Action  string       `json:"action"`
 	Fleet   string       `json:"fleet"`
@@ -66,7 +66,8 @@ type FleetResult struct {
 	DryRun  bool         `json:"dry_run"`
 	Files   []fileChange `json:"files"`
 	Epsilon *float64     `json:"epsilon"` // of the run, null if it is not private
-	// Adversary is the adversary of Epsilon. EpsilonAll is for all other members together, if noise is pairwise.
+	// Adversary is the adversary against which Epsilon holds. With pairwise noise, EpsilonAll is the epsilon against all
+	// other members together.
 	Adversary  string   `json:"adversary,omitempty"`
 	EpsilonAll *float64 `json:"epsilon_against_all,omitempty"`
 	curve      dpmech.Curve
@@ -183,7 +184,7 @@ func (e *fleetEdit) finish() error {
 				return cli.Usage("%s: %w", n.path, err)
 			}
 		}
-		if own := n.node.Fleet; !same(own, e.path) { // a device has its own copy
+		if own := n.node.Fleet; !same(own, e.path) { // a device has its own copy of the fleet file
 			there, err := fleetfile.ReadFile(own, fleetfile.MaxFile, "a fleet file")
 			if err == nil && (bytes.Equal(there, e.text) || bytes.Equal(there, text)) {
 				if err := e.setFleet(own, text); err != nil {
@@ -197,7 +198,7 @@ func (e *fleetEdit) finish() error {
 			return err
 		}
 	}
-	if err := e.setFleet(e.path, text); err != nil { // last: it puts the rest into effect
+	if err := e.setFleet(e.path, text); err != nil { // last, because the new fleet file puts the other changes into effect
 		return err
 	}
 	if e.dryRun {
@@ -206,7 +207,7 @@ func (e *fleetEdit) finish() error {
 	return e.write()
 }
 
-// setFleet plans the fleet file at a path and the start vector beside it.
+// setFleet plans to write text as the fleet file at path, and the start vector to a file beside it.
 func (e *fleetEdit) setFleet(path string, text []byte) error {
 	if e.file.X0File != "" {
 		x0 := filepath.Join(filepath.Dir(path), filepath.FromSlash(e.file.X0File))
@@ -221,7 +222,7 @@ func (e *fleetEdit) note(format string, args ...any) {
 	e.r.Notes = append(e.r.Notes, fmt.Sprintf(format, args...))
 }
 
-// reload notes which members need this member's new keys or addresses.
+// reload tells the user which members need the fleet file with the new keys or addresses of the member name.
 func (e *fleetEdit) reload(name string) {
 	var all []string
 	for _, p := range e.file.Peers(name) {

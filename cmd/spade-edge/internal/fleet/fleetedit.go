@@ -63,7 +63,7 @@ func (e *fleetEdit) add() error {
 	if err := wrong.Usage(); err != nil {
 		return err
 	}
-	if err := e.openNode(m.Name); err != nil { // for a member that returns
+	if err := e.openNode(m.Name); err != nil { // a member that returns has a node file
 		return cli.AsUsageError(err)
 	}
 	f.Members = append(f.Members, m.Name)
@@ -97,7 +97,8 @@ func (e *fleetEdit) bringAll() string {
 		filepath.Base(e.path)
 }
 
-// connect adds -edges. A single name is a neighbor of the member.
+// connect adds the edges of -edges to the graph. A name without a colon stands for an edge between that member and
+// member.
 func (e *fleetEdit) connect(member string) error {
 	f := e.file.Fleet
 	var wrong cli.Faults
@@ -115,7 +116,7 @@ func (e *fleetEdit) connect(member string) error {
 	return wrong.Usage()
 }
 
-// pair parses an edge. Names may contain colons.
+// pair parses an edge "a:b", or a neighbor of member. It tries every colon, because names may contain colons.
 func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	members := e.file.Fleet.Members
 	if member != "" && text != member && slices.Contains(members, text) {
@@ -130,7 +131,7 @@ func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	return pair, false
 }
 
-// makeNode makes the node file of a new member, similar to the existing ones.
+// makeNode makes the node file of a new member, with the settings of an existing node file.
 func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 	n := &nodeText{path: filepath.Join(e.dir, m.Name, "node.json")}
 	form := nodeForm{Fleet: "fleet.json", Oracle: map[string]any{"stream": []string{setup.Gap}}}
@@ -163,7 +164,8 @@ func (e *fleetEdit) makeNode(m fleetfile.Member) error {
 	return nil
 }
 
-// reshare recomputes the effect of pairwise noise on the new graph.
+// reshare adapts the number of noise partners to the changed graph and recomputes the effective sigma of pairwise
+// noise.
 func (e *fleetEdit) reshare() error {
 	p := &e.file.Fleet.Privacy
 	if p.PairSigma == 0 {
@@ -174,7 +176,7 @@ func (e *fleetEdit) reshare() error {
 		return err
 	}
 	if n := g.N(); p.Partners > 0 {
-		if p.Partners == len(e.old.Fleet.Members)-1 || p.Partners >= n { // all others, before or after the change
+		if p.Partners == len(e.old.Fleet.Members)-1 || p.Partners >= n { // all others, or more than there are
 			p.Partners = n - 1
 		}
 		p.Partners -= n * p.Partners % 2
@@ -262,7 +264,7 @@ func (e *fleetEdit) rotate() error {
 		m.Keys = slices.Concat(m.Keys, fresh.Keys)
 	}
 	m.Retired = slices.Concat(m.Retired, slices.DeleteFunc(slices.Clone(gone), func(k ed25519.PublicKey) bool {
-		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // formerly the next key
+		return slices.ContainsFunc(m.Keys, func(l ed25519.PublicKey) bool { return l.Equal(k) }) // was the next key
 	}))
 	if len(m.Retired) > 8 {
 		return cli.Usage("%q has 8 retired keys already: remove the oldest from %s; its signatures then no "+
@@ -294,7 +296,7 @@ func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey
 		return cli.AsUsageError(err)
 	}
 	if _, err := os.Stat(n.node.Key); err != nil {
-		return nil // only on the device
+		return nil // the key file exists only on the device
 	}
 	key, err := fleetfile.ReadKey(n.node.Key)
 	if err != nil {
@@ -330,7 +332,7 @@ func (e *fleetEdit) move() error {
 	return nil
 }
 
-// relisten changes the listen address of a node that listened at its old address.
+// relisten changes a node's listen address to its new address, if the node listened at its old one.
 func (e *fleetEdit) relisten(n *nodeText, old, addresses []string) error {
 	if len(addresses) == 0 || n.node.Transport != nil {
 		return nil

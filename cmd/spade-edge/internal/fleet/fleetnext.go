@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// next makes the files of the next run, which starts from a model.
+// next makes the files of the next run, which starts from the model of -from.
 func (e *fleetEdit) next() error {
 	if e.from == "" {
 		return cli.Usage("-from is missing: the model to start from")
@@ -85,7 +85,8 @@ func (e *fleetEdit) start() (x []float32, err error) {
 // leastEpsilon is the smallest epsilon that -epsilon accepts.
 const leastEpsilon = 1e-9
 
-// afford raises the noise until the run fits its budget. It keeps noise that already fits.
+// afford sets the noise so that the run costs at most its budget: -epsilon, the fleet's limit, or the cost of the
+// previous run. It keeps the present noise if that fits and neither -epsilon nor -rounds is given.
 func (e *fleetEdit) afford() error {
 	f := e.file.Fleet
 	p := &f.Privacy
@@ -121,7 +122,7 @@ func (e *fleetEdit) afford() error {
 	return nil
 }
 
-// suggest chooses noise for a budget and keeps the rest of the method.
+// suggest chooses noise with which the run costs at most epsilon. It changes no other setting of the method.
 func (e *fleetEdit) suggest(epsilon float64) error {
 	f := e.file.Fleet
 	known := plan.Known{Dim: f.Dim, Samples: []int{1}, Method: f.Method, Privacy: f.Privacy}
@@ -142,7 +143,7 @@ func (e *fleetEdit) suggest(epsilon float64) error {
 	return setup.AsUsage(err)
 }
 
-// take installs a new fleet file on the device of a node.
+// take replaces the fleet file on the device of a node by the file of -new.
 func (e *fleetEdit) take() error {
 	if e.newFleet == "" {
 		return cli.Usage("-new is missing: the new fleet file")

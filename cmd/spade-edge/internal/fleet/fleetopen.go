@@ -41,7 +41,8 @@ func (n *nodeText) field(key string) string {
 	return s
 }
 
-// open reads the fleet file (or, with device, the node file) and the node files of all members that have one here.
+// open reads the fleet file at path and the node files of all members that have one here. With device, path is a node
+// file instead, and open reads it and its fleet file.
 func (e *fleetEdit) open(path string, device bool) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, map[bool]string{false: "fleet.json", true: "node.json"}[device])
@@ -61,7 +62,7 @@ func (e *fleetEdit) open(path string, device bool) (err error) {
 		e.nodes, e.path = []*nodeText{n}, n.node.Fleet
 	}
 	if e.text, err = fleetfile.ReadFile(e.path, fleetfile.MaxFile, "a fleet file"); device && errors.Is(err, fs.ErrNotExist) {
-		return nil // a new device
+		return nil // a new device has no fleet file yet
 	} else if err != nil {
 		return cli.AsUsageError(err)
 	}
@@ -100,7 +101,7 @@ func (e *fleetEdit) openNode(name string) error {
 	return nil
 }
 
-// mostFile bounds the size of a file to replace, in bytes. A start vector is the largest such file.
+// mostFile bounds the size, in bytes, of a file that this command replaces. The largest such file is a start vector.
 const mostFile = 4*wire.MaxDim + fleetfile.MaxFile
 
 func readNodeText(path string) (*nodeText, error) {
@@ -122,7 +123,9 @@ func (e *fleetEdit) node(name string) *nodeText {
 	return nil
 }
 
-// settle refuses to change the hash during a run. It gives the next run an id and each node here a state folder.
+// settle prepares for a change of the hash, which must not happen during a run: it fails if a node is running or,
+// unless -end is given, has not completed its run. It gives the next run the id of -run and, if that is a new id, each
+// node here a new state folder.
 func (e *fleetEdit) settle() error {
 	if e.run == "" {
 		return cli.Usage("-run is missing: the id of the next run. %w", errSettled)
@@ -148,8 +151,8 @@ func (e *fleetEdit) settle() error {
 	return nil
 }
 
-// begun reports whether a node made a release in the old run. It fails if that run is incomplete, unless -end is
-// given.
+// begun reports whether the node made a release in the old run. It fails if the node has not completed that run, unless
+// -end is given.
 func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	used, err := state.InUse(n.node.State)
 	if err != nil {
@@ -172,8 +175,8 @@ func (e *fleetEdit) begun(n *nodeText) (bool, error) {
 	return true, nil
 }
 
-// moveState gives a node a new state folder unless its current one is empty. The old folder stays, without its
-// secrets.
+// moveState gives a node a new state folder, unless its current folder is empty. The current folder stays, but its
+// secrets are removed.
 func (e *fleetEdit) moveState(n *nodeText) error {
 	if entries, err := os.ReadDir(n.node.State); len(entries) == 0 && (err == nil || errors.Is(err, fs.ErrNotExist)) {
 		return nil
@@ -207,7 +210,7 @@ func same(a, b string) bool {
 }
 
 type planned struct {
-	path    string // links resolved: writing keeps a link
+	path    string // with symbolic links resolved, so that writing does not replace a link
 	content []byte
 	mode    fs.FileMode
 }
@@ -294,8 +297,8 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// LineChanges returns the lines that only old has and those that only text has, without trailing commas. It ignores
-// lines of brackets alone.
+// LineChanges returns the lines that occur only in old (gone) and those that occur only in text (new), without trailing
+// commas. It ignores lines that have only brackets.
 func LineChanges(old, text []byte) (gone, new []string) {
 	lines := func(text []byte) (all []string) {
 		for line := range strings.Lines(string(text)) {

@@ -29,7 +29,7 @@ type initOptions struct {
 	dir, runID, nodeNames, membersFile, x0 string
 	n, port, dim, samples, stop            int
 	hosts                                  string
-	broker                                 map[string]string // at most one kind
+	broker                                 map[string]string // the broker's addresses by kind; at most one kind
 	stream                                 []string
 	deal                                   bool
 	records                                []int // per node, with -unit record
@@ -38,7 +38,7 @@ type initOptions struct {
 	adapter string
 	base    []float32 // of the adapter; nil for zeros
 	basis   []float32 // of the adapter
-	start   []string  // origin of the start, for people; nil without -x0
+	start   []string  // describes for people where the start comes from; nil without -x0
 	task    []byte    // of the fleet file: how members prepare their data (see FitRecipe); nil for none
 }
 
@@ -131,12 +131,13 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	return o.check()
 }
 
-// builtin reports whether the nodes use the built-in model: with -data, or by default.
+// builtin reports whether the nodes use a built-in model, which they do with -data and by default.
 func (o *initOptions) builtin() bool {
 	return o.Given["data"] || !o.Given["stream"] && !o.Given["dim"]
 }
 
-// check determines the members and their addresses, and reports together all errors that need no data.
+// check determines the members and their addresses. It reports together all errors that it can find without reading
+// data.
 func (o *initOptions) check() error {
 	var f cli.Faults
 	n := setup.Count(o.Given["n"], o.Given["nodes"], o.Given["members"])
@@ -236,7 +237,8 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	}
 }
 
-// build makes the fleet: from data that init deals out, otherwise as plan does.
+// build makes the fleet: with -deal from the data that init deals out to the nodes, otherwise without data, as plan
+// does.
 func (o *initOptions) build() (*setup.Problem, error) {
 	var p *setup.Problem
 	var err error
@@ -250,7 +252,7 @@ func (o *initOptions) build() (*setup.Problem, error) {
 	} else {
 		p = &setup.Problem{Opt: o.Options, Samples: slices.Repeat([]int{o.samples}, o.Nodes)}
 		places := max(1, o.Asked.Privacy.Places)
-		for i := range p.Samples { // each node has this many records, or records per person
+		for i := range p.Samples { // records of a node; at person level a multiple of the records per person
 			if o.records != nil {
 				p.Samples[i] = o.records[i] * places
 			} else {
@@ -283,7 +285,7 @@ func (o *initOptions) build() (*setup.Problem, error) {
 		o.adapt(p)
 	}
 	p.Choose("run", o.runID, "graph", o.Graph)
-	return p, cli.AsUsageError(p.Fleet.Validate()) // -task was read last
+	return p, cli.AsUsageError(p.Fleet.Validate()) // again, because -task was read after the first check
 }
 
 func (o *initOptions) note(format string, args ...any) {
@@ -302,7 +304,7 @@ func (o *initOptions) readRecords(text string) error {
 	return nil
 }
 
-// checkRecords checks the numbers of records, which must be exact for record-level privacy.
+// checkRecords checks -records and related flags: with -unit record, each node's number of records must be exact.
 func (o *initOptions) checkRecords(f *cli.Faults) {
 	each := o.Asked.Privacy.Unit == sdk.UnitRecord
 	f.When(o.Given["records"] && !each, "-records needs -unit record: only then are the numbers fixed and public")
@@ -328,15 +330,16 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		"records, each record would change all the others")
 }
 
-// weigh scales clip and noise with the mean number of records, by which the method divides a record's share. Each
-// record's slope is then clipped as before; epsilon stays or drops in the last digit.
+// weigh scales clip and noise to the changed mean number of records, by which the method divides the contribution of
+// each record. Each record's slope is then clipped as before the change, and epsilon stays the same or drops in the
+// last digit.
 func (e *fleetEdit) weigh() {
 	p := &e.file.Fleet.Privacy
 	ratio := admm.NewRecords(e.old.Fleet.Records, 1).Mean / admm.NewRecords(e.file.Fleet.Records, 1).Mean
 	if ratio == 1 {
 		return
 	}
-	shared := p.PairSigma / p.Sigma // a power of two
+	shared := p.PairSigma / p.Sigma // a power of two, so the division is exact
 	p.Clip *= ratio * (1 - 0x1p-50) // rounding must not push the cost over the limit
 	p.Sigma *= ratio
 	p.PairSigma = shared * p.Sigma

@@ -51,7 +51,7 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(stage) }() // renamed on success
+	defer func() { _ = os.RemoveAll(stage) }() // does nothing on success: the folder has a new name then
 	if o.stop > 0 {
 		p.Fleet.Stop = &sdk.Stop{Members: o.stop}
 	}
@@ -92,11 +92,11 @@ func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	if err := os.Chmod(stage, 0o755); err != nil {
 		return nil, err
 	}
-	_ = os.Remove(dir) // only if empty
+	_ = os.Remove(dir) // removes dir only if it is empty
 	return r, os.Rename(stage, dir)
 }
 
-// makeNode makes a node's folder. In a trial it also makes the node's key and adds it to the member.
+// makeNode makes a node's folder. In a trial it also makes the node's key and adds the public key to m.
 func (o *initOptions) makeNode(dir string, number int, m *fleetfile.Member) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err

@@ -17,13 +17,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Bounds of the standard deviation of a random start.
+// Bounds of S in "-x0 normal:S", the standard deviation of a random start.
 const (
 	minDeviation = 1e-6
 	maxDeviation = 1e3
 )
 
-// begin sets a fleet's start from x0: FILE or normal:S.
+// begin sets a fleet's start from x0, which is the name of a file or normal:S. note receives remarks for the user.
 func begin(f *sdk.Fleet, x0 string, note func(format string, args ...any)) (err error) {
 	var x []float32
 	if deviation, drawn := strings.CutPrefix(x0, "normal:"); drawn {
@@ -71,7 +71,7 @@ func readStart(f *sdk.Fleet, flag, path string, note func(format string, args ..
 		return nil, cli.Usage("%s %s is a personal model, fitted on a site's own records without noise, and would reveal them: use the "+
 			"model that export writes without -personal", flag, path)
 	}
-	if m.Task != nil && f.Task != nil { // otherwise nothing defines the parameters
+	if m.Task != nil && f.Task != nil { // without both tasks, nothing says what the parameters mean
 		own, err := builtin.Task(f)
 		if err != nil {
 			return nil, err

@@ -16,8 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 )
 
-// A random start has the same bits on every processor and depends on the seed. A start is also read from files of
-// numpy.save and export; there it must be complete and finite.
+// A random start has the same bits on every processor and depends on the seed. A start that is read from a file of
+// numpy.save or export must be complete and finite.
 func TestStart(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string, content []byte) string {
@@ -33,9 +33,9 @@ func TestStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spread := bytes.Replace(npy(x...), []byte("), }"), []byte("), }                     "), 1) // NumPy leaves room to grow
+	spread := bytes.Replace(npy(x...), []byte("), }"), []byte("), }                     "), 1) // NumPy pads headers
 	spread[8] += 21
-	drawn := []float32{0x1.3f1a72p-04, 0x1.b514e4p-03, 0x1.bc42cep-06, 0x1.73dadp-03} // the same on all machines of a run
+	drawn := []float32{0x1.3f1a72p-04, 0x1.b514e4p-03, 0x1.bc42cep-06, 0x1.73dadp-03} // the same on every machine
 	other := []float32{0x1.6371a2p-03, -0x1.cb46ecp-03, 0x1.4f8dc6p-03, 0x1.416da4p-07}
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
 	for name, c := range map[string]struct {

@@ -98,15 +98,15 @@ type demo struct {
 	monitors []*monitor.Monitor
 	group    *monitor.Group
 
-	leave context.CancelFunc // stops the page; nil without one
+	leave context.CancelFunc // stops the page; nil if no page is served
 	page  sync.WaitGroup
 }
 
-// run trains over websockets. It returns the result, each node's model and, with -average, the mean of its releases.
-// It serves the page at addr, if not empty, until close.
+// run trains over websockets. It returns the result, each node's final model and, with -average, the mean of each
+// node's releases. If addr is not empty, it serves the page at addr until close is called.
 func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, means [][]float32, err error) {
 	defer func() {
-		var wg sync.WaitGroup // in parallel: each gives its peers time to confirm
+		var wg sync.WaitGroup // close in parallel: closing a node gives its peers time to confirm
 		for _, tr := range d.trs {
 			wg.Go(func() { _ = tr.Close() })
 		}
@@ -235,7 +235,8 @@ func (d *demo) listen() error {
 	return nil
 }
 
-// compare trains each node alone, and one node on all data, without noise. It returns the score of each node alone.
+// compare trains, without noise, each node alone on its own data, and one node on the data of all. It returns the score
+// of each node alone. It writes the mean of these scores, and the score on the data of all, to r.
 func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64, error) {
 	var models [][]float32
 	for _, oracle := range append(slices.Clip(p.Oracles), p.Opt.ModelSpec().New(p.Train)) {
@@ -252,7 +253,8 @@ func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64,
 	return each[:n], nil
 }
 
-// writeTable prints the result of a demo. solo and each are the nodes' scores alone and together.
+// writeTable prints the result of a demo. solo has the score of each node trained alone, each that of each node trained
+// together with the others.
 func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []float64) {
 	row := func(name string, samples, share any, alone, together string) {
 		fmt.Fprintf(t, "%-10s %8v %12v %14s %16s\n", name, samples, share, alone, together)

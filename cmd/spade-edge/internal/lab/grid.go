@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Grid holds forecasts of private runs for several numbers of members, units and epsilons. It is the result of plan
-// -grid, as text or JSON.
+// Grid has forecasts of private runs for all combinations of several numbers of members, units of privacy and epsilons.
+// It is the result of plan -grid and its JSON.
 type Grid struct {
 	Dim      int        `json:"dim"`
 	Samples  int        `json:"samples"`
@@ -21,7 +21,7 @@ type Grid struct {
 	Cells    []GridCell `json:"forecasts"`
 }
 
-// GridCell is the forecast of one run. Gains are those of [plan.Outlook].
+// GridCell is the forecast of one run. Its gains are defined as in [plan.Outlook].
 type GridCell struct {
 	Nodes   int      `json:"nodes"`
 	Unit    sdk.Unit `json:"unit"`
@@ -31,7 +31,7 @@ type GridCell struct {
 	High    float64  `json:"gain_high"`
 }
 
-// gridEpsilons are the columns of a grid unless -epsilon names others.
+// gridEpsilons are the epsilons of a grid if -epsilon is not given.
 var gridEpsilons = []float64{0.5, 1, 2, 4, 8}
 
 func (o *PlanOptions) readGrid(text string) error {
@@ -49,7 +49,7 @@ func (o *PlanOptions) readGrid(text string) error {
 	return nil
 }
 
-// checkGrid reports flags that a grid excludes, because it varies or fixes what they set.
+// checkGrid reports flags that cannot be combined with -grid, because a grid varies or fixes what they set.
 func (o *PlanOptions) checkGrid(f *cli.Faults) {
 	for _, name := range []string{"nodes", "unit", "sigma", "pair-sigma", "non-private", "steps", "queries", "clip"} {
 		f.When(o.Given[name], "-grid and -%s cannot be combined: a grid varies members, unit and epsilon", name)
@@ -62,7 +62,8 @@ func (o *PlanOptions) checkGrid(f *cli.Faults) {
 	}
 }
 
-// makeGrid forecasts a run for each number of members, unit and epsilon. It fails if the graph does not allow a cell.
+// makeGrid forecasts a run for each number of members, unit and epsilon. It fails if the requested graph is impossible
+// with one of the numbers of members.
 func (o *PlanOptions) makeGrid() (*Grid, error) {
 	g := &Grid{Dim: o.dim, Samples: o.samples, Graph: o.Graph, Epsilons: o.epsilons}
 	if len(g.Epsilons) == 0 {
@@ -113,5 +114,5 @@ func (g *Grid) write(t cli.Table) {
 	}
 }
 
-// percent returns a share in percent; negative shares give 0.
+// percent converts a share to percent. A negative share gives 0.
 func percent(share float64) float64 { return 100 * max(share, 0) }

@@ -20,11 +20,11 @@ import (
 type PlanOptions struct {
 	setup.Options
 	dim, samples int
-	grid         []int     // numbers of members of -grid; nil without it
-	epsilons     []float64 // of -epsilon, with -grid
+	grid         []int     // numbers of members from -grid; nil if it is not given
+	epsilons     []float64 // values of -epsilon, if -grid is given
 }
 
-// leftover is the share of disagreement that may remain after the cool-down.
+// leftover is the share of the disagreement between members that may remain after the cool-down.
 const leftover = 0.05
 
 // Plan is the command that predicts the cost of a run.
@@ -54,7 +54,7 @@ func Plan(_ context.Context, c *cli.Cmdline) error {
 	return c.Print(r, func(t cli.Table) { r.Write(t, p.Fleet) })
 }
 
-// Read parses a command line and reports conflicting flags and numbers out of range.
+// Read parses a command line. It reports flags that conflict and numbers that are out of range.
 func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	o.Options = setup.NewOptions(c)
 	o.Nodes, o.Graph, o.Several = 50, "er:0.3", &o.epsilons // the defaults of simulate
@@ -88,7 +88,7 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	return f.Usage()
 }
 
-// Build makes the fleet, without data.
+// Build makes the fleet without loading data.
 func (o *PlanOptions) Build() (*setup.Problem, error) {
 	g, err := o.ParseGraph()
 	if err != nil {
@@ -102,7 +102,7 @@ func (o *PlanOptions) Build() (*setup.Problem, error) {
 
 func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	f, g := p.Fleet, p.Graph
-	cfgs, err := f.Machines(p.Samples, func(int) io.Reader { return bytes.NewReader(nil) }) // draws nothing
+	cfgs, err := f.Machines(p.Samples, func(int) io.Reader { return bytes.NewReader(nil) }) // no noise is drawn
 	if err != nil {
 		return nil, cli.AsUsageError(err)
 	}
@@ -144,7 +144,8 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	}
 	if cfg.GridStep > 0 {
 		r.GridBits = int(math.Round(math.Log2(f.Privacy.Sigma / cfg.GridStep)))
-		// The clipped update adds to the noise, spread over all coordinates.
+		// Besides noise, a release changes by the clipped update, at most clip in norm. Spread over all coordinates, it
+		// adds to the standard deviation.
 		clip := f.Privacy.Clip * float64(max(1, cfg.Records.Most)) / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
 		calm.Step = math.Hypot(calm.Step, clip)
 	}
@@ -157,7 +158,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	}
 	queries := int64(m.Tau) * int64(batch)
 	if cfg.Estimator.Kind != zoest.Tracking && !cfg.Estimator.Records {
-		queries += int64(o.samples) // fills the table once
+		queries += int64(o.samples) // once a round, to fill the table
 	}
 	if err := r.Multiply(queries); err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	if err := f.Usage(); err != nil {
 		return err
 	}
-	var runs []setup.Options // ordered by epsilon, then by seed
+	var runs []setup.Options // ordered by epsilon, and by seed for one epsilon
 	for _, epsilon := range epsilons {
 		for _, seed := range seeds {
 			run := o
@@ -69,7 +69,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	}
 	began, save := time.Now(), -1
 	if *path != "" {
-		save = len(runs) - len(seeds) // the first seed with the last epsilon
+		save = len(runs) - len(seeds) // save the run with the last epsilon and the first seed
 	}
 	results, saved, err := simulateAll(ctx, runs, save, c.Log)
 	if err != nil {
@@ -98,8 +98,8 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	})
 }
 
-// simulateNetwork runs the problem on all processors and also returns the final models. each receives the models of a
-// round while the next round runs.
+// simulateNetwork runs the problem on all processors. It returns the result and the final models. After round k it
+// calls each with the models of that round, while round k+1 already runs.
 func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models [][]float32)) (*setup.Result, [][]float32, error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -114,7 +114,7 @@ func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, mod
 	}
 	r := p.NewResult(true)
 	network.Meter = func() func(*admm.Message) (int, error) { return setup.Meter(p.Fleet.Dim, len(p.Fleet.Members)) }
-	// A simulation omits the last messages, which all have one length.
+	// A simulation does not exchange completion messages. All of them have the same length, so one is measured here.
 	done, err := setup.Meter(p.Fleet.Dim, len(p.Fleet.Members))(&admm.Message{Kind: admm.Done, Round: p.Fleet.Method.Last()})
 	if err != nil {
 		return nil, nil, err
@@ -224,8 +224,8 @@ func simulateAll(ctx context.Context, runs []setup.Options, save int, log io.Wri
 	return results, saved, context.Cause(ctx)
 }
 
-// modelFile returns a member's final model in the format of export, marked as not private: its noise comes from the
-// seed, and its preprocessing from all clients' data.
+// modelFile returns a member's final model in the format of export. It is marked as not private, because its noise
+// comes from the seed and its preprocessing from the data of all clients.
 func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	recipe, err := p.Recipe("the training part of the data of a simulation")
 	if err != nil {
@@ -252,12 +252,13 @@ type sweepGroup struct {
 	Runs    int      `json:"runs"`
 	Mean    float64  `json:"mean"`
 	SD      float64  `json:"sd"` // sample standard deviation; 0 for one run
-	// Worst is the lowest accuracy, or highest RMSE, of a run; WorstClient is that of a client in any run.
+	// Worst is the lowest accuracy, or highest RMSE, of any run; WorstClient is the same over single clients of all
+	// runs.
 	Worst       float64 `json:"worst"`
 	WorstClient float64 `json:"worst_client"`
 }
 
-// newSweep summarizes runs; each epsilon has the same number of runs.
+// newSweep summarizes the results, which have the same number of runs for each of epsilons.
 func newSweep(results []*setup.Result, epsilons []float64, began time.Time) *Sweep {
 	s := &Sweep{Score: "accuracy_mean", Runs: results, Seconds: time.Since(began).Seconds()}
 	worst := slices.Min[[]float64]

@@ -86,7 +86,7 @@ func (c *Checkup) add(item, level, format string, args ...any) {
 func (c *Checkup) ok(item, format string, args ...any)   { c.add(item, "ok", format, args...) }
 func (c *Checkup) warn(item, format string, args ...any) { c.add(item, "warn", format, args...) }
 
-// fail adds an error. The first one decides the exit code, which is the same as that of run.
+// fail adds a failed item. The first failure decides the exit code of check, and code is what run would exit with.
 func (c *Checkup) fail(item string, code int, err error) {
 	if c.OK {
 		c.OK, c.Code = false, code
@@ -95,10 +95,10 @@ func (c *Checkup) fail(item string, code int, err error) {
 	c.add(item, "fail", "%v", cli.Cured(err))
 }
 
-// codeOf returns the exit code of run for an error.
+// codeOf returns the code with which run would exit after err.
 func codeOf(err error) int { return cli.ExitCode(err, "", io.Discard) }
 
-// everything runs the checks in order and skips those that depend on a failed one.
+// everything runs the checks in order. It skips a check that depends on one that failed.
 func (c *Checkup) everything(ctx context.Context, path string, offline, edges bool) {
 	node, err := readOwn(c.program, path)
 	if err != nil {
@@ -155,8 +155,8 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 	}
 }
 
-// parts checks files and port, and applies the node's own rules to the rest. It returns why the oracle cannot be
-// opened.
+// parts checks the node's data, state and ledger files, its port, and the rules that the node itself applies to a
+// configuration. It returns the error from opening the oracle, or nil.
 func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) (errOracle error) {
 	f := file.Fleet
 	within, cancel := context.WithTimeout(ctx, c.timeout)
@@ -182,7 +182,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	used, remarks, errState := stateFolder(node.State)
 	r := plan.Preflight(within, cfg, func() (*state.Snapshot, error) {
 		if errState != nil {
-			return nil, fs.ErrNotExist // not reliable
+			return nil, fs.ErrNotExist // an unreadable folder's snapshot is not reliable
 		}
 		kept, err := state.ReadSnapshot(node.State)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -217,7 +217,7 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	return errOracle
 }
 
-// stateFolder inspects a state folder, which may be missing.
+// stateFolder inspects a state folder, which may be missing. used says that a running node uses it.
 func stateFolder(path string) (used bool, remarks []string, err error) {
 	if used, err = state.InUse(path); err != nil {
 		return false, nil, err
@@ -301,7 +301,7 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 	}
 }
 
-// listen binds the port unless the running node holds it.
+// listen binds the node's port to check that it is free, unless the running node holds it.
 func (c *Checkup) listen(node *fleetfile.Node, used bool) {
 	const item = "listen"
 	if node.Listen == "" {
@@ -321,7 +321,7 @@ func (c *Checkup) listen(node *fleetfile.Node, used bool) {
 	c.ok(item, "%s can be bound", node.Listen)
 }
 
-// neighbors asks all peers of the node; with every, at each of their addresses.
+// neighbors connects to all peers of the node: at one address each or, with every, at all of them.
 func (c *Checkup) neighbors(ctx context.Context, d *device.Device, every bool) {
 	answers := c.program.Ask(ctx, d, c.timeout, every)
 	for _, a := range answers {

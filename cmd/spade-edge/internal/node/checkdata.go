@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// data inspects the node's table, if it learns from one. Its findings fail nothing: they appear only in the output of
-// check, and run does not inspect the table.
+// data inspects the node's table, if the node learns from one. What it finds does not make check fail: run does not
+// inspect the table, so the node would start anyway.
 func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) {
 	b := builtin.Of(node)
 	if b == nil {
@@ -39,7 +39,7 @@ func (c *Checkup) data(ctx context.Context, node *fleetfile.Node, f *sdk.Fleet) 
 		return report, err
 	})
 	if err != nil || seen == nil {
-		return // the check of the oracle reports why
+		return // the oracle's check reports the reason
 	}
 	c.Data = seen
 	text, missing := fmt.Sprintf("%d rows", seen.Rows), 0

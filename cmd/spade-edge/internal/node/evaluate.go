@@ -111,10 +111,10 @@ func classMetrics(t cli.Table, m *task.ClassMetrics, classes []string) {
 	}
 }
 
-// percent formats a share with its interval.
+// percent formats a share in percent, with its confidence interval.
 func percent(e *task.Estimate) string { return estimate(e, "%.2f %% [%.1f, %.1f]", 100) }
 
-// number formats a figure with its interval.
+// number formats an estimate with its confidence interval.
 func number(e *task.Estimate) string { return estimate(e, "%.4g [%.4g, %.4g]", 1) }
 
 func estimate(e *task.Estimate, format string, unit float64) string {
@@ -124,7 +124,8 @@ func estimate(e *task.Estimate, format string, unit float64) string {
 	return fmt.Sprintf(format, unit*e.Value, unit*e.Low, unit*e.High)
 }
 
-// choose sets the decision threshold: the file's, or one that a rule chooses on the samples.
+// choose sets the decision threshold: the one in the model file or, if rule is given, one that rule chooses on the
+// samples.
 func (a *Applied) choose(rule, to string) error {
 	text, found := strings.CutPrefix(rule, "sensitivity:")
 	number, err := strconv.ParseFloat(text, 64)
@@ -150,9 +151,9 @@ func (a *Applied) choose(rule, to string) error {
 	return nil
 }
 
-// cut returns the threshold with the best specificity at a sensitivity of at least least or, if least is 0, with the
-// largest sum of both (Youden 1950). The highest wins a tie. It lies midway between two probabilities of samples, or
-// below all.
+// cut returns the decision threshold with the highest specificity among those with a sensitivity of at least least. If
+// least is 0, it returns the threshold with the largest sum of sensitivity and specificity (Youden 1950). The highest
+// threshold wins a tie. A threshold lies midway between the probabilities of two samples, or below all of them.
 func cut(is []int, probability []float64, least float64) (at float64, err error) {
 	order, count, above := make([]int, len(is)), [2]int{}, [2]int{}
 	for i, y := range is {

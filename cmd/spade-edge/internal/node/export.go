@@ -39,7 +39,7 @@ type Exported struct {
 	NonPrivate  bool   `json:"non_private"`
 	// Predicts reports whether this is a model file with the preprocessing, as predict and evaluate need.
 	Predicts bool `json:"predicts"`
-	// Compared holds the scores of the shared, the local and the personal model here, with -personal.
+	// Compared has the scores of the shared, the local and the personal model on this site's samples, with -personal.
 	Compared *setup.Personal `json:"compared,omitempty"`
 }
 
@@ -142,7 +142,7 @@ func checkExport(c *cli.Cmdline, to, format string) error {
 	return nil
 }
 
-// write prints what was written of a model; why is the reason for a missing certificate.
+// write prints what export wrote. why is the reason why there is no certificate.
 func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 	what := "model"
 	if r.Averaged {
@@ -169,7 +169,7 @@ func (r *Exported) write(t cli.Table, whole *builtin.Model, why string) {
 	}
 }
 
-// recipeOf adds to a model file the preprocessing, or the reason that it has none.
+// recipeOf adds the preprocessing to a model file, or the reason why the file has none.
 func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownFit bool) (err error) {
 	b := builtin.Of(node)
 	switch {
@@ -188,7 +188,8 @@ func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownF
 	return err
 }
 
-// certificate returns the node's certificate if it is valid and covers the model, otherwise the reason.
+// certificate returns the text of the node's certificate if it is valid and covers the model; otherwise why says why
+// not.
 func (r *Exported) certificate(path string, f *sdk.Fleet, end int) (text []byte, why string) {
 	if f.Privacy.NonPrivate {
 		return nil, "NOT PRIVATE: what the node has sent may reveal its data"

@@ -14,8 +14,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// personalize fits a model further on the node's own records, replaces it by the result, and compares both. judges is
-// the file of the samples to judge by; if empty, the node's held-back samples.
+// personalize fits the model m further on the node's own records, replaces m's weights by the result, and returns a
+// comparison of both models. judges is the file of the samples on which it compares them; if empty, it uses the samples
+// that the node holds back.
 func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, judges string) (p *setup.Personal, err error) {
 	b := builtin.Of(node)
 	if b == nil {
@@ -41,7 +42,7 @@ func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, fi
 	}
 	all, read := own.Oracle.(*task.Model).Data(), []int{}
 	for i := range all.Len() {
-		if !slices.ContainsFunc(all.Row(i), func(x float32) bool { return x != x }) { // rows with NaN could not be read
+		if !slices.ContainsFunc(all.Row(i), func(x float32) bool { return x != x }) { // a row that could not be read has NaN
 			read = append(read, i)
 		}
 	}

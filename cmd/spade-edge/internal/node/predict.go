@@ -22,7 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// Applied is a model file in use, and the first part of the JSON.
+// Applied describes a model file that predict or evaluate applies; its fields begin the JSON of both.
 type Applied struct {
 	Model      string `json:"model_sha256"`
 	Run        string `json:"run"`
@@ -31,7 +31,7 @@ type Applied struct {
 	Done       bool   `json:"done"`
 	NonPrivate bool   `json:"non_private"`
 	Data       string `json:"data"`
-	// Unknown lists values outside a column's categories.
+	// Unknown lists values of the data that are not among the categories of their column.
 	Unknown []string `json:"unknown_categories,omitempty"`
 	Classes []string `json:"classes,omitempty"`
 	Target  string   `json:"target,omitempty"` // the column to predict, if it is numeric
@@ -51,7 +51,7 @@ type Predictions struct {
 	Columns []string    `json:"columns,omitempty"` // the columns of contributions
 	Rows    []predicted `json:"rows"`
 
-	named bool // whether a column of the data names the rows
+	named bool // whether a column of the data has the ids of the rows
 }
 
 type predicted struct {
@@ -63,11 +63,11 @@ type predicted struct {
 	Contribution []float64 `json:"contribution,omitempty"`
 
 	said string
-	at   int // index of the class
+	at   int // index of the predicted class
 }
 
-// apply parses the flags that predict and evaluate share, and reads the model file. An error of f counts as an error
-// of the data.
+// apply parses the flags that predict and evaluate share, reads the model file and calls f. It returns an error of f as
+// an error in the data.
 func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	a := &Applied{}
 	c.StringVar(&a.Data, "data", "", "the `source`: csv:FILE, csv:- for standard input, idx:DIR or synthetic:clinical")
@@ -170,7 +170,7 @@ func (r *Predictions) csv(out io.Writer) error {
 		if r.named {
 			cells = append(cells, id)
 		}
-		_ = w.Write(append(cells, rest...)) // Error reports it at the end
+		_ = w.Write(append(cells, rest...)) // w.Error reports a write error at the end
 	}
 	head := []string{cmp.Or(r.Target, "class")}
 	for _, name := range r.Classes {
@@ -199,8 +199,8 @@ func four(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// table prints predictions for people: of two classes the probability of the second, of more that of the predicted
-// one, and the three columns that contributed most.
+// table prints predictions for people: with two classes the probability of the second class, with more the probability
+// of the predicted class, and the three columns that contributed most.
 func (r *Predictions) table(t cli.Table) {
 	line := func(row, id, said, p, most string) {
 		if r.named {

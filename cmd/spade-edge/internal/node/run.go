@@ -104,13 +104,13 @@ func tell(c *cli.Cmdline, d *device.Device, show *cli.Progress, asJSON bool) {
 	f := d.Fleet.Fleet
 	d.Say = func(line string) { show.Say("%s", line) }
 	d.Released = func(round int, spent dpmech.Total) {
-		show.Method = d.Method() // no concurrent use
+		show.Method = d.Method() // safe: Released is not called concurrently
 		show.Round(round, spendNote(f.Privacy, spent))
 	}
 	if asJSON {
 		d.Log = slog.NewJSONHandler(c.Log, nil)
 		log := slog.New(d.Log).With("run", f.Run, "node", d.File.Name)
-		c.Log = slog.NewLogLogger(log.Handler(), slog.LevelError).Writer() // for the reason of a failure
+		c.Log = slog.NewLogLogger(log.Handler(), slog.LevelError).Writer() // prints the reason of a failure as a log line
 		d.Say = func(line string) { log.Info(line) }
 		d.Released = func(round int, spent dpmech.Total) {
 			log.Info("released", "round", round, "rounds", d.Method().Last(), "note", spendNote(f.Privacy, spent))
@@ -148,8 +148,8 @@ type RunResult struct {
 	Privacy *setup.Privacy `json:"privacy"`
 }
 
-// Write prints the result for people: ten lines of 80 columns unless something is wrong; with verbose, everything. m
-// is the method at the end of the run.
+// Write prints the result for people: at most ten lines of 80 columns unless something is wrong or verbose is true. m
+// is the method at the end of the run, which may have stopped early.
 func (r *RunResult) Write(t cli.Table, m sdk.Method, verbose bool) {
 	t.Wrap("node", "%q of run %q: %d releases, %s sent, %.1f s", r.Name, r.Run, r.Rounds, cli.BytesText(r.BytesSent), r.Seconds)
 	t.Row("model", "%s", r.Model)

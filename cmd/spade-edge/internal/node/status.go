@@ -88,7 +88,7 @@ func StatusText(s *monitor.Status) string {
 	return text.String()
 }
 
-// privacyRows prints the cost of this run and of all runs.
+// privacyRows prints the privacy cost of this run, and of all runs together.
 func privacyRows(b cli.Table, p *monitor.Privacy) {
 	each := func(unit sdk.Unit, places int) string {
 		if unit == sdk.UnitRecord {
@@ -114,7 +114,7 @@ func privacyRows(b cli.Table, p *monitor.Privacy) {
 	}
 }
 
-// ownRows prints what never leaves the device.
+// ownRows prints figures that come from the device's own data and never leave the device.
 func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 	covered := ""
 	if !nonPrivate {
@@ -142,7 +142,7 @@ func ownRows(b cli.Table, l *monitor.Local, nonPrivate bool) {
 	}
 }
 
-// trendRows prints whether the node's local loss still falls, and what more rounds would cost.
+// trendRows prints whether the node's local loss still falls, and the privacy cost of more rounds.
 func trendRows(b cli.Table, t *monitor.Trend, nonPrivate bool) {
 	if t == nil {
 		return
@@ -227,7 +227,7 @@ func howText(l *monitor.Link) string {
 	return fmt.Sprintf(" (%s %s%s)", cmp.Or(l.How, "at"), l.Address, through)
 }
 
-// readFiles reads a node file and its fleet file, but no key.
+// readFiles reads a node file and its fleet file. It does not read the key.
 func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
 	node, err := fleetfile.ReadNode(path)
 	var fleet *fleetfile.File
@@ -237,7 +237,7 @@ func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
 	return node, fleet, cli.AsUsageError(err)
 }
 
-// Stopped is how far a stopped node came; it is the result and its JSON.
+// Stopped says how many rounds a node had made when it stopped; it is the result of stop and its JSON.
 type Stopped struct {
 	WasRunning bool `json:"was_running"`
 	Round      int  `json:"round"`
@@ -251,7 +251,7 @@ type StopAsked struct {
 	Stop  *monitor.Stop `json:"stop"`
 }
 
-// Stop is the command that stops a running node, which can continue later.
+// Stop is the command that stops a running node. The node can continue later.
 func Stop(ctx context.Context, c *cli.Cmdline) error {
 	timeout := c.Duration("timeout", time.Minute, "how long to wait until the node has ended")
 	fleetwide := c.Bool("fleet", false, "ask all members to end the run early, at the same round, instead of ending this process")

@@ -37,8 +37,8 @@ var Websockets = &cli.Program{
 	Ask: askNeighbors,
 }
 
-// askNeighbors connects to each neighbor that has an address. With every it tries all addresses: first the first
-// address of each neighbor, then the second, and so on.
+// askNeighbors connects to each neighbor that has an address. If every is true, it tries all addresses of all
+// neighbors: first the first address of each neighbor, then the second address of each, and so on.
 func askNeighbors(ctx context.Context, d *device.Device, patience time.Duration, every bool) (all []cli.Answer) {
 	link := ws.ConfigOf(d.Fleet, d.File.Name, d.Key, d.File.Listen)
 	link.Proxy = d.Proxy
@@ -61,7 +61,7 @@ func askNeighbors(ctx context.Context, d *device.Device, patience time.Duration,
 	}
 }
 
-// probe asks each peer once.
+// probe connects to each peer of link once.
 func probe(ctx context.Context, link ws.Config, patience time.Duration) (all []cli.Answer) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -28,7 +28,7 @@ type privacyOptions struct {
 
 // privacyModes lists the modes of the command, each with the flag that selects it and the flags that it allows.
 var privacyModes = []struct {
-	flag  string // "" is for planning
+	flag  string // "" is for the mode that plans noise
 	other []string
 	run   func(o *privacyOptions) error
 }{
@@ -107,7 +107,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	return f.Usage()
 }
 
-// Plan is the answer to a planning question.
+// Plan is the result of planning: rounds and noise with their cost. It is also the JSON.
 type Plan struct {
 	Rounds int      `json:"rounds"`
 	Clip   float64  `json:"clip"`
@@ -116,12 +116,13 @@ type Plan struct {
 	dpmech.Cost
 }
 
-// maxPlan bounds the rho of a plan, as package dpmech bounds the one that it counts.
+// maxPlan is an upper bound on the rho (zCDP) of a plan. Package dpmech has the same bound for the rho that a ledger
+// counts.
 const maxPlan = 1e6
 
 func (o *privacyOptions) plan() error {
 	asked := o.Asked.Privacy
-	asked.Unit = sdk.UnitClient // the arithmetic is the same
+	asked.Unit = sdk.UnitClient // the arithmetic does not depend on the unit
 	m, p, err := plan.Suggest(plan.Known{Dim: 1, Samples: []int{1}, Method: o.Asked.Method, Privacy: asked})
 	if err == nil {
 		err = dpmech.Gaussian{Clip: p.Clip, Sigma: p.Sigma}.Validate()
@@ -193,7 +194,7 @@ type LifetimeLeft struct {
 	Left *LedgerLeft `json:"left"`
 }
 
-// Ledger prints the contents of a ledger.
+// Ledger prints the contents of a ledger and the budget that it leaves.
 func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 	t.Row("ledger", "%s, id %s, since %s", path, life.Ledger.ID, life.Created)
 	t.Row("data set", "%s", life.Dataset)
@@ -226,7 +227,8 @@ func Ledger(t cli.Table, path string, life *dpmech.Lifetime, left *LedgerLeft) {
 	fmt.Fprintf(t, "\nhead           %d %s\n", life.Ledger.Seq, life.Ledger.Hash)
 }
 
-// curveOf returns the curve of a total of several runs, whose graphs are unknown.
+// curveOf returns the curve of epsilon, at delta, of several runs together. It assumes nothing about their graphs,
+// which a ledger does not record.
 func curveOf(t dpmech.Total, delta float64) dpmech.Curve {
 	return dpmech.CurveOf(t, dpmech.Shared{}, nil, delta, dpmech.GDP)
 }
@@ -242,14 +244,14 @@ type LedgerLeft struct {
 	Text string `json:"-"`
 }
 
-// FigureLeft is the budget left against one adversary.
+// FigureLeft is the budget that a ledger leaves against one adversary.
 type FigureLeft struct {
 	Adversary string  `json:"adversary"`
 	Rho       float64 `json:"rho"`     // zCDP
 	Epsilon   float64 `json:"epsilon"` // for a further run, by the limit's delta and accounting
 }
 
-// releases returns the number of a run's releases that a ledger counts.
+// releases returns how many releases of the run r the ledger counts.
 func releases(r dpmech.RunSpend) (n int) {
 	for _, s := range r.Spends {
 		n += s.Rounds
@@ -257,7 +259,8 @@ func releases(r dpmech.RunSpend) (n int) {
 	return n
 }
 
-// LeftOf returns the remaining budget. f may be nil.
+// LeftOf returns the budget that a ledger with the contents life leaves. If f is not nil, the result also has the
+// number of rounds of f that fit into it.
 func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 	l := &LedgerLeft{Text: "as much as you like: the ledger has no limit"}
 	left := life.Limit.Left(life.Total()) // infinite without a limit

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// reportPage is the page, with names in braces as placeholders.
+// reportPage is the HTML page of a report. Names in braces are placeholders.
 //
 //go:embed report.html
 var reportPage string
@@ -23,7 +23,7 @@ var reportPage string
 // list builds HTML from untrusted text.
 type list struct{ strings.Builder }
 
-// add appends HTML with escaped values.
+// add appends HTML formatted by form. It escapes the values.
 func (l *list) add(form string, values ...any) {
 	for i, v := range values {
 		values[i] = strings.ReplaceAll(html.EscapeString(transport.Printable(fmt.Sprint(v))), "/", "/<wbr>") // where a path may break
@@ -71,7 +71,7 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 		badge, good = "Verified and signed", " good"
 	}
 	words, more, _ := strings.Cut(curve.Words(unit), ". ")
-	plain := html.EscapeString // Verify accepts only printable text
+	plain := html.EscapeString // need not call Printable: Verify accepts only printable text
 	return []byte(strings.NewReplacer(
 		"{member}", plain(c.Member), "{run}", plain(c.Run), "{badge}", badge, "{good}", good, "{words}", plain(sentence(words)),
 		"{more}", plain(more)+".", "{bars}", bars.String(), "{figures}", figures.String(), "{several}", several.String(),
@@ -80,7 +80,7 @@ func (o *privacyOptions) report(v *Verification, text []byte, ledger *state.Ledg
 	).Replace(reportPage))
 }
 
-// facts describes what is protected, and for how long.
+// facts returns HTML that says what a certificate protects, and over which runs.
 func facts(c *dpmech.Certificate) string {
 	var l list
 	l.fact("Protected", "%s", c.Unit)

@@ -17,7 +17,7 @@ type Verification struct {
 	Verified      bool `json:"verified"`
 	LedgerChecked bool `json:"ledger_checked"`
 	FleetChecked  bool `json:"fleet_checked"`
-	// neighbors that signed that they hold the last release
+	// neighbors whose signature confirms that they hold the last release
 	Countersigned []string `json:"countersigned_by"`
 	// all other neighbors; both lists are empty if no fleet was checked
 	NotCountersigned []string            `json:"not_countersigned_by"`
@@ -72,10 +72,10 @@ func CertificateIn(path string) ([]byte, *dpmech.Certificate, error) {
 	return text, c, nil
 }
 
-// MaxForeign bounds the size, in bytes, of a file from others.
+// MaxForeign bounds the size, in bytes, of a file that other people supply.
 const MaxForeign = 64 << 20
 
-// Right prefixes an error with the name of the certificate.
+// Right prefixes a non-nil error with the path of the certificate.
 func Right(path string, err error) error {
 	if err == nil {
 		return nil
@@ -83,7 +83,7 @@ func Right(path string, err error) error {
 	return fmt.Errorf("%s is not valid:\n%w", path, err)
 }
 
-// audit checks the certificate against the fleet file and its keys, and against ledger unless it is nil.
+// audit checks the certificate against the fleet file and the keys in it and, unless ledger is nil, against ledger.
 func (o *privacyOptions) audit(v *Verification, ledger *state.Ledger) error {
 	file, err := fleetfile.Read(o.fleet)
 	if err != nil {
@@ -152,8 +152,9 @@ type Double struct {
 	Fault    string `json:"fault,omitempty"` // why the evidence does not count
 }
 
-// verifyEvidence checks a journal's evidence with the keys in the fleet file, no matter who wrote it. For equivocation
-// it checks both signatures of a round; for an impossible release, the fleet's public numbers.
+// verifyEvidence checks the evidence in a journal with the keys in the fleet file, so it need not trust the journal's
+// author. For equivocation it checks both signatures of a round; for an impossible release, it checks the release
+// against the fleet's public numbers.
 func (o *privacyOptions) verifyEvidence(j *state.Journal) error {
 	if o.fleet == "" {
 		return cli.Usage("-fleet is missing: %s is evidence, which is checked with the keys in the fleet file", o.verify)

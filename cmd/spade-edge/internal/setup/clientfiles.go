@@ -23,7 +23,7 @@ func (o *Options) ReadTask(file string) (err error) {
 	return nil
 }
 
-// clientFiles finds the files of -data if there are several, one per client.
+// clientFiles sets Files if -data names several files, one per client.
 func (o *Options) clientFiles(f *cli.Faults) {
 	files, err := task.ClientFiles(o.Spec.Source)
 	if err != nil {
@@ -41,15 +41,15 @@ func (o *Options) clientFiles(f *cli.Faults) {
 	}
 }
 
-// load reads and prepares the data. It returns what each client learns from and, if clients have their own files, what
-// each holds back.
+// load reads and prepares the data. own has the samples that each client learns from. If clients have their own files,
+// held has the samples that each client holds back.
 func (o *Options) load() (set *task.Set, own, held []*task.Data, err error) {
 	partition, err := task.ParsePartition(o.Partition)
 	if err != nil {
 		return nil, nil, nil, AsUsage(err)
 	}
 	spec := o.DataSpec()
-	prepared := spec // a recipe always holds back some samples
+	prepared := spec // with a recipe, some samples are always held back
 	prepared.Whole = false
 	var each []*task.Set
 	switch {

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// MakeFleet fills in suggested values for unset parts of the method. dim is the number of the model's parameters. With
-// Options.Adapter, p.X0 is what the adapter adapts.
+// MakeFleet makes the fleet and fills in suggested values for unset parts of the method. dim is the number of the
+// model's parameters. With Options.Adapter, p.X0 is the model that the adapter adapts.
 func (p *Problem) MakeFleet(name string, dim int) error {
 	o := &p.Opt
 	f := &sdk.Fleet{Run: name, Dim: dim, X0: p.X0, Members: o.Names}
@@ -97,7 +97,7 @@ func (o *Options) sharingConflicts(f *cli.Faults) {
 	}
 }
 
-// shareNoise sets up pairwise noise if requested. It refuses a graph in which all noise partners of a member may
+// shareNoise sets up pairwise noise if requested. It fails if a member has so few noise partners that all of them may
 // collude or disappear.
 func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 	o := &p.Opt
@@ -123,7 +123,7 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		}
 		pr.Colluders = most
 	case o.Collude > 0:
-		// Round up: the claim covers at least this share.
+		// Round up, so that the guarantee covers at least the requested share.
 		pr.Colluders = (o.Collude*len(members) + o.colludeOf - 1) / o.colludeOf
 	}
 	if o.Collude != 0 {
@@ -139,7 +139,7 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 		return cli.Usage("%s: %q shares noise with too few members (%d): no pairwise noise is left if all of them collude or vanish; "+
 			"want more of them (-partners or -graph), or a smaller number", flags, members[lonely], n)
 	}
-	if o.Given["pair-sigma"] { // set manually: the graph determines how much remains
+	if o.Given["pair-sigma"] { // with manual noise, the graph determines the effective sigma
 		if known.Privacy.EffectiveSigma, err = known.Privacy.Effective(noise); err != nil {
 			return cli.AsUsageError(err)
 		}
@@ -147,7 +147,8 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 	return nil
 }
 
-// widest returns the graph of pairwise noise, or a complete graph if that is not set.
+// widest returns the graph of the pairs that share noise. If neither -partners nor -sigma is given, that is a complete
+// graph, unless the fleet has too many members for one.
 func (p *Problem) widest() (*graph.Graph, error) {
 	o, n := &p.Opt, p.Graph.N()
 	pr := o.Asked.Privacy
@@ -177,7 +178,7 @@ func (p *Problem) Schedule() (graph.Schedule, error) {
 	return c, err
 }
 
-// CoversAll returns an error if a run costs more against all other members together than the fleet allows.
+// CoversAll returns an error if a run against all other members together costs more than the fleet's limit.
 func CoversAll(f *sdk.Fleet) error {
 	p := f.Privacy
 	if all := p.Accounting.Epsilon(f.Total(f.Method.Rounds).All, p.Delta); p.LimitAll > 0 && all > p.LimitAll {

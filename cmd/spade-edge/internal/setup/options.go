@@ -22,17 +22,17 @@ import (
 // Options are the flags that commands share.
 type Options struct {
 	*cli.Cmdline
-	Collude, colludeOf int       // Collude/colludeOf of the members may collude; -1: as many as cost little; 0: the number in Asked
-	Asked              sdk.Fleet // requested method, privacy and wire; a zero setting is unset
+	Collude, colludeOf int       // Collude of colludeOf members may collude; -1: as many as cost little; 0: see Asked
+	Asked              sdk.Fleet // requested method, privacy and wire; zero values are unset
 	Steps              int       // per client in all rounds, instead of rounds; 0 if not given
-	Queries            int64     // likewise
+	Queries            int64     // per client in all rounds, instead of rounds; 0 if not given
 	Table              string
 	Average            bool
-	Several            *[]float64 // set by -epsilon if the command takes several values
-	// Adapter, if not nil, makes the fleet's adapter for a model of so many parameters.
+	Several            *[]float64 // where -epsilon stores its values, if the command takes several
+	// Adapter, if not nil, makes the fleet's adapter; of is the model's number of parameters.
 	Adapter func(of int) (*adapter.Spec, error)
 	// data
-	Spec      task.Spec // a test fraction of 0 with Whole, in fit, holds nothing back
+	Spec      task.Spec // in fit, Whole with a test fraction of 0 holds nothing back
 	Partition string
 	Model     task.ModelSpec
 	Recipe    *task.Recipe // from -task, in demo and simulate; nil for none
@@ -43,7 +43,7 @@ type Options struct {
 	Graph string
 }
 
-// NewOptions returns options in which every setting is unset.
+// NewOptions returns options of c with the default seed, epsilon limit and delta. Every other setting is unset.
 func NewOptions(c *cli.Cmdline) Options {
 	o := Options{Cmdline: c, Table: "dense", Spec: task.Spec{TestFraction: 0.2}}
 	o.Asked.Method.Seed = 1
@@ -55,18 +55,18 @@ func NewOptions(c *cli.Cmdline) Options {
 // HiddenLayer reports whether the model has a hidden layer.
 func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronModel }
 
-// linear reports whether the model is the linear one for a numeric target. Its radius is half that of classes: with a
-// wider one, predictions reach the ends of the range.
+// linear reports whether the model is the linear model for a numeric target. Its query radius is half the radius for
+// classes: with a larger radius, predictions would reach the ends of the target's range.
 func (o *Options) linear() bool { return o.ModelSpec().Name == task.LinearModel }
 
-// Known returns the basis for suggesting a method. samples has the number of samples of each client.
+// Known returns what plan.Suggest needs to know to suggest a method. samples has each client's number of samples.
 func (o *Options) Known(dim int, samples []int) plan.Known {
 	k := plan.Known{
 		Dim: dim, Samples: samples, Hidden: o.HiddenLayer(), Steps: o.Steps, Queries: o.Queries,
 		Method: o.Asked.Method, Privacy: o.Asked.Privacy, Open: !o.Given["estimator"] && o.Table == "dense",
 	}
 	for _, s := range settings.All() {
-		message := o.Asked.Wire.Payload == sdk.PayloadMessage // that payload allows neither
+		message := o.Asked.Wire.Payload == sdk.PayloadMessage // this payload allows neither consensus nor robust
 		if o.Given[s.Flag] || message && (s.Flag == "consensus" || s.Flag == "robust") {
 			k.Fixed = append(k.Fixed, s.Name)
 		}
@@ -77,13 +77,13 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 	switch {
 	case k.Privacy.NonPrivate:
 		k.Privacy = sdk.Privacy{NonPrivate: true}
-	case o.Given["sigma"]: // without -epsilon, see Conflicts
+	case o.Given["sigma"]: // -epsilon is not given then, see Conflicts
 		k.Privacy.EpsilonLimit = 0
 	}
 	return k
 }
 
-// SettingFlags adds the flags of all settings, or of the named ones.
+// SettingFlags adds the flags named in only, or the flags of all settings if only is empty.
 func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	for _, s := range settings.All() {
 		if s.Flag == "" || len(only) > 0 && !slices.Contains(only, s.Flag) {
@@ -167,7 +167,7 @@ func (o *Options) readColluders(text string) (err error) {
 	return nil
 }
 
-// readEpsilons parses several values of -epsilon. A single run uses the first.
+// readEpsilons parses the values of -epsilon, separated by commas. A command with a single run uses the first value.
 func (o *Options) readEpsilons(text string) error {
 	*o.Several = nil
 	for _, part := range List(text) {
@@ -202,7 +202,7 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 			return nil
 		})
 	}
-	answer := func(to **bool, name, usage string) { // nil unless given: the default is elsewhere
+	answer := func(to **bool, name, usage string) { // *to stays nil unless given: the default is elsewhere
 		c.BoolFunc(name, usage, func(text string) error {
 			yes, err := strconv.ParseBool(text)
 			if err != nil {
@@ -233,7 +233,7 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 		"`share` of samples to test on, if the source has no test files")
 }
 
-// readScale parses the columns of -scale, each with its factor after the last colon.
+// readScale parses -scale: names of columns, each followed by a colon and its factor. A name may contain colons.
 func (o *Options) readScale(text string) error {
 	o.Spec.Scale = map[string]float64{}
 	for _, one := range List(text) {
@@ -291,7 +291,8 @@ func (o *Options) Read(c *cli.Cmdline) error {
 	return f.Usage()
 }
 
-// CheckSettings reports given settings that are out of range. An unset setting is zero.
+// CheckSettings reports flags whose values are out of range. It also refuses 0 where 0 would mean that the setting is
+// unset.
 func (o *Options) CheckSettings(f *cli.Faults) {
 	for _, s := range settings.All() {
 		if !o.Given[s.Flag] {
@@ -301,12 +302,12 @@ func (o *Options) CheckSettings(f *cli.Faults) {
 			*f = append(*f, err)
 		}
 		x, number := s.In(&o.Asked).(*float64)
-		f.When(number && *x == 0 && s.Range.Zero != "" && strings.HasPrefix(s.Name, "privacy."), // as without the flag
+		f.When(number && *x == 0 && s.Range.Zero != "" && strings.HasPrefix(s.Name, "privacy."), // 0 would count as unset
 			"-%s is 0, want more than 0", s.Flag)
 	}
 }
 
-// ModelSpec returns the requested model. By default a perceptron has eight hidden units.
+// ModelSpec returns the requested model. A perceptron without -hidden has eight hidden units.
 func (o *Options) ModelSpec() task.ModelSpec {
 	m := o.Model
 	if o.HiddenLayer() && !o.Given["hidden"] && o.Recipe == nil {
@@ -318,7 +319,7 @@ func (o *Options) ModelSpec() task.ModelSpec {
 	return m
 }
 
-// Conflicts reports flags that cannot be combined, and zeros that would be taken for unset.
+// Conflicts reports flags that cannot be combined, and flags whose value is out of range.
 func (o *Options) Conflicts(f *cli.Faults) {
 	for _, name := range Preparation {
 		f.When(o.Recipe != nil && o.Given[name], "-%s cannot be combined with -task, which already sets it", name)
@@ -368,14 +369,14 @@ func List(s string) []string {
 	return strings.Split(s, ",")
 }
 
-// Preparation are the flags that -task replaces.
+// Preparation lists the flags that cannot be combined with -task, because the task file already sets their values.
 var Preparation = []string{
 	"label", "target", "person", "drop", "onehot", "missing", "labels", "pca", "scale", "standardize", "bias", "model", "hidden",
 }
 
-// Gap is the placeholder in a node file for a program that is not yet named.
+// Gap is the placeholder in a new node file that the user must replace by the name of a program.
 const Gap = "FILL-IN-THE-ORACLE"
 
-// ErrGap is the error for a node file with a placeholder.
+// ErrGap is the error for a node file that still has the placeholder [Gap].
 var ErrGap error = cli.Usage("the node file has a gap: in \"oracle\", name what this node learns from, " +
 	"a stream or a builtin (sdk/fleetfile/FORMAT.md shows them)")

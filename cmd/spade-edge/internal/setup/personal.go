@@ -14,11 +14,11 @@ import (
 
 const (
 	personalRounds = 50 // of local learning, at most
-	personalLeast  = 20 // samples to choose and judge by
+	personalLeast  = 20 // fewest samples for choosing and judging together
 )
 
-// Personal compares three models at a site: the fleet's; one trained only on the site's own records; and a personal
-// one, the fleet's fitted further on these records.
+// Personal compares three models at a site: the fleet's model, a model trained only on the site's own records, and a
+// personal model, which is the fleet's model fitted further on these records.
 type Personal struct {
 	Models  []Judged `json:"models"` // shared, own, personal
 	Records int      `json:"records"`
@@ -26,14 +26,14 @@ type Personal struct {
 	Beats   []string `json:"beats"` // models with greater loss: the 95 % interval of the mean difference is above zero
 }
 
-// Judged holds a model's scores on samples that neither trained nor chose it.
+// Judged has a model's scores on samples that were used neither to train the model nor to choose it.
 type Judged struct {
 	Name string `json:"name"`
-	// Start is where the training of a personal model began: 0 at the fleet's model, 1 halfway to the fleet's start, 2 at
-	// that start.
+	// Start says where the training of a personal model began: 0 means at the fleet's model, 1 halfway between that
+	// model and the fleet's start, 2 at the fleet's start.
 	Start          int                 `json:"start"`
 	Rounds         int                 `json:"rounds"` // of local learning from that start
-	Loss           float64             `json:"loss"`   // the mean
+	Loss           float64             `json:"loss"`   // mean over the judging samples
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`
 	Regression     *task.NumberMetrics `json:"regression,omitempty"`
 	Model          []float32           `json:"-"`
@@ -41,10 +41,10 @@ type Judged struct {
 	losses []float64
 }
 
-// Personalize fits a fleet's model further on a site's own records. start is where that model began. No model was
-// trained on test: one half of it chooses the start and the number of rounds, the other half judges. lopsided says
-// that columns are principal components or pixels. Everything runs locally, without noise, with seed 1, and nothing is
-// sent.
+// Personalize compares the fleet's model shared with models that it trains on train, a site's own records. start is the
+// start of the fleet's run. test has samples that trained none of the models: Personalize chooses the start and the
+// number of rounds on one half of test and judges on the other half. lopsided says that columns are principal
+// components or pixels. Everything runs locally, without noise, with seed 1, and nothing is sent.
 func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float32, lopsided bool, train, test *task.Data) (*Personal, error) {
 	if test.Len() < personalLeast {
 		return nil, fmt.Errorf("%d samples to choose and judge models by, want %d or more", test.Len(), personalLeast)
@@ -79,8 +79,8 @@ func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float
 	return p, nil
 }
 
-// tune trains on all records from each start and keeps the model with the smallest mean loss on the choosing samples,
-// after any number of rounds including none.
+// tune trains on all records once from each of starts. Among the models before the first round and after each round, it
+// keeps the one with the smallest mean loss on the samples of chooser.
 func (j *Judged) tune(ctx context.Context, spec task.ModelSpec, lopsided bool, train *task.Data, chooser *task.Model, starts ...[]float32) error {
 	least := math.Inf(1)
 	for i, start := range starts {
@@ -114,8 +114,8 @@ func (j *Judged) judge(m *task.Model) (err error) {
 	return err
 }
 
-// less reports whether the mean of a is significantly below that of b: by more than the 95 % interval of the mean
-// difference.
+// less reports whether a is significantly below b on average: whether the 95 % confidence interval of the mean of
+// b[i]-a[i] is above zero.
 func less(a, b []float64) bool {
 	n, mean, square := float64(len(a)), 0.0, 0.0
 	for i := range a {

@@ -19,7 +19,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// site generates samples with four columns. The first, times sign, tells the class; two are noise; the last is one.
+// site generates n samples with four columns. The first column, times sign, determines the class; the next two are
+// noise; the last is 1.
 func site(n int, seed uint64, sign float64) *task.Data {
 	s := rng.New(seed, rng.Address{Purpose: rng.Fault})
 	d := &task.Data{Dim: 4, Classes: 2}
@@ -36,8 +37,8 @@ func site(n int, seed uint64, sign float64) *task.Data {
 
 var softmax = task.ModelSpec{Name: task.SoftmaxModel}
 
-// At a site that differs from the others, the personal model is significantly best; where the fleet's model is right
-// and the site has few records, the fleet's is. The same records give the same bits.
+// At a site that differs from the others, the personal model is significantly the best. Where the fleet's model is
+// right and the site has few records, the fleet's model is the best. The same records give the same bits.
 func TestPersonalize(t *testing.T) {
 	right, zeros := []float32{4, 0, 0, 0}, make([]float32, 4)
 	odd, err := Personalize(t.Context(), softmax, right, zeros, false, site(300, 1, -1), site(300, 2, -1))
@@ -81,8 +82,8 @@ func TestPersonalize(t *testing.T) {
 	}
 }
 
-// With random labels there is nothing to learn: without any round the loss is 0.25, and the model that one half of the
-// samples chooses is no better on the other half, as it would be on the first.
+// With random labels there is nothing to learn, and an untrained model has a loss of 0.25. The model chosen on one half
+// of the samples does no better than that on the other half, which judges; on the half that chose it, it would.
 func TestHalvesJudgeOthers(t *testing.T) {
 	mean := 0.0
 	const times = 8
@@ -154,7 +155,7 @@ func TestPersonalFigures(t *testing.T) {
 	compare := func(name string, sites func(seed uint64) (train, test []*task.Data)) {
 		for suffix, privacy := range map[string]sdk.Privacy{"no noise": {NonPrivate: true},
 			"epsilon 1 for each patient": {Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5}} {
-			var right, loss, square [3]float64 // means for shared, own, personal; squares of the differences of losses
+			var right, loss, square [3]float64 // shared, own, personal: means; squared differences
 			best, n := map[string]int{}, 0.0
 			for seed := uint64(1); seed <= seeds; seed++ {
 				train, test := sites(seed)

@@ -26,7 +26,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Problem is data dealt out to clients, and a fleet to train on them. In plan and init there may be no data; then Set,
+// Problem is a fleet to train, and the data dealt out to its clients. In plan and init there may be no data; then Set,
 // Train, Test, Oracles and Labels are nil.
 type Problem struct {
 	Opt     Options
@@ -37,14 +37,14 @@ type Problem struct {
 	Test    *task.Model
 	held    []*task.Data  // what each client holds back of its own file; nil if all share one file
 	Oracles []*task.Model // one per client
-	Samples []int         // m_i
+	Samples []int         // number of samples of each client, m_i
 	Labels  [][]int       // the classes of each client's samples
 
 	Chosen []Choice
 	X0     []float32 // the common start; nil means zeros
 }
 
-// Choice is a parameter that the program chose.
+// Choice is a parameter whose value the program chose, because the user gave none.
 type Choice struct {
 	Name  string
 	value any
@@ -59,7 +59,7 @@ func (o *Options) ParseGraph() (*graph.Graph, error) {
 	return g, nil
 }
 
-// Build loads the data and builds the rest. name is the run id.
+// Build loads the data and makes the fleet, the graph and the oracles. name is the run id.
 func (o *Options) Build(name string) (*Problem, error) {
 	p := &Problem{Opt: *o}
 	var err error
@@ -104,8 +104,7 @@ func (o *Options) Build(name string) (*Problem, error) {
 	return p, p.MakeFleet(name, p.Oracles[0].Dim())
 }
 
-// Recipe returns the preprocessing of the data. fittedOn names the data that it was fitted on in a simulation without
-// -task.
+// Recipe returns the preprocessing of the data. fittedOn names the data on which a simulation without -task fitted it.
 func (p *Problem) Recipe(fittedOn string) (*task.Recipe, error) {
 	if p.Opt.Recipe != nil {
 		return p.Opt.Recipe, nil
@@ -113,8 +112,9 @@ func (p *Problem) Recipe(fittedOn string) (*task.Recipe, error) {
 	return p.Set.Recipe(p.Opt.ModelSpec(), fittedOn)
 }
 
-// places returns how many records of one person count at person-level privacy: by default, the most that any person
-// has. Without person-level privacy it returns 0.
+// places returns the largest number of records of one person that count under person-level privacy. Unless it is
+// requested, this is the largest number that any person has, but at least 2. Without person-level privacy, places
+// returns 0.
 func (p *Problem) places() int {
 	o, s := &p.Opt, p.Set
 	private := &o.Asked.Privacy
@@ -129,7 +129,8 @@ func (p *Problem) places() int {
 	return private.Places
 }
 
-// Choose records the values chosen for flags that are not given, each once. choices alternates names and values.
+// Choose records values that the program chose. choices alternates flag names and values. Choose ignores a flag that
+// the user gave or that already has a recorded value.
 func (p *Problem) Choose(choices ...any) {
 	for pair := range slices.Chunk(choices, 2) {
 		name := pair[0].(string)
@@ -141,7 +142,7 @@ func (p *Problem) Choose(choices ...any) {
 	}
 }
 
-// chooseSettings records the fleet's settings that are neither given nor off.
+// chooseSettings records each setting of the fleet that the user did not give and that is not zero.
 func (p *Problem) chooseSettings() {
 	for _, s := range settings.All() {
 		place := s.In(p.Fleet)
@@ -161,7 +162,7 @@ func (p *Problem) chooseSettings() {
 	}
 }
 
-// ChosenValues returns the chosen values by flag.
+// ChosenValues returns the values that the program chose, by flag name.
 func (p *Problem) ChosenValues() map[string]any {
 	values := make(map[string]any)
 	for _, c := range p.Chosen {
@@ -170,8 +171,8 @@ func (p *Problem) ChosenValues() map[string]any {
 	return values
 }
 
-// AsUsage turns an error about a fleet into a usage error that names flags, because here flags define the fleet. It
-// does not change the error of a spent budget.
+// AsUsage turns an error about a fleet into a usage error that names flags, because on this command line flags define
+// the fleet. An error about a spent budget stays as it is.
 func AsUsage(err error) error {
 	if err == nil || errors.Is(err, dpmech.ErrBudget) {
 		return err
@@ -219,7 +220,7 @@ func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim,
 	return sim.New(clients)
 }
 
-// Alone trains one client by itself, without noise, with the same method and number of rounds.
+// Alone trains one client without the others and without noise, with the fleet's method and number of rounds.
 func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
 	single := *p.Fleet
 	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
@@ -274,8 +275,8 @@ func ConsensusError(xbar []float32, models [][]float32) float64 {
 	return sum / float64(len(models))
 }
 
-// Scores returns the models' scores on the test data: accuracy in percent, or the RMSE of a numeric prediction; 0
-// without test data.
+// Scores returns the score of each model on the test data: the accuracy in percent or, for a numeric prediction, the
+// RMSE. Without test data, scores are 0.
 func (p *Problem) Scores(models ...[]float32) []float64 {
 	out := make([]float64, len(models))
 	Each(len(models), func(i int) {

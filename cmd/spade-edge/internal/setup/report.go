@@ -47,7 +47,8 @@ type Report struct {
 	Gain           float64 `json:"gain"`            // a*rho*lambda_N as a share of the limit of stability, 8/3
 	SpectralRadius float64 `json:"spectral_radius"` // of the slowest mode's M_lambda
 	Tenfold        int     `json:"rounds_tenfold"`  // rounds until disagreement falls to a tenth
-	// cool-down rounds that reduce disagreement to a twentieth; null if too many to compute, or for one node
+	// cool-down rounds that reduce the disagreement between members to a twentieth; null for one node, or if computing
+	// it takes too long
 	CooldownNeeded *int    `json:"cooldown_needed"`
 	ShareLeft      float64 `json:"share_left"` // share of disagreement after the planned cool-down
 
@@ -61,12 +62,12 @@ type Report struct {
 	BytesSent  int64       `json:"bytes_sent"`  // by all nodes
 	BytesRound int64       `json:"bytes_round"` // by one node, to all its neighbors, in a learning round
 	BytesNode  int64       `json:"bytes_node"`  // by one node in the whole run; it receives as many
-	// upper bound per edge and direction before the first release: the keys of all members, if noise is pairwise
-	// beyond neighbors
+	// upper bound on the bytes of key messages on one edge in one direction before the first release; 0 unless members
+	// share noise with members other than neighbors
 	BytesKeys int64 `json:"bytes_keys,omitempty"`
 
-	// BytesBroker is what one node sends over a broker in a learning round with its mixing, including TCP and IP
-	// headers. It receives as many.
+	// BytesBroker is the number of bytes that one node sends over a broker in a learning round and the mixing rounds
+	// after it, including TCP and IP headers. The node receives the same number.
 	BytesBroker int64 `json:"bytes_round_broker"`
 
 	Chosen     map[string]any `json:"chosen"`
@@ -75,14 +76,16 @@ type Report struct {
 	Forecast   *plan.Outlook  `json:"forecast"` // null without noise
 }
 
-// KeyBytes bounds the bytes sent over an edge in one direction until both ends hold the offers of all members, if
-// nothing is lost: at most one frame per offer and one answer to each. Every frame lists its sender's offers.
+// KeyBytes returns an upper bound on the bytes sent over an edge in one direction until both ends hold the key offers
+// of all members, if no frame is lost. At most one frame is sent for each offer, and one answers it. Every frame lists
+// the offers that its sender holds.
 func KeyBytes(members int) int64 {
 	const head = 24
 	return int64(members) * int64(signed.RelayedSize+2*(members/4+head))
 }
 
-// Multiply computes the figures that are products of others. queries are per client and round.
+// Multiply computes the figures of r that are products of other figures. queries is the number of queries of one client
+// in one round.
 func (r *Report) Multiply(queries int64) error {
 	asked := float64(queries) * float64(r.Rounds)
 	releases := float64(r.Rounds)*float64(1+r.Mixing) + float64(r.Cooldown)
@@ -147,21 +150,21 @@ func (r *Report) Write(t cli.Table, f *sdk.Fleet) {
 	}
 }
 
-// Forecast predicts the model's quality after a private run with the mean number of samples per member. It returns nil
-// without noise.
+// Forecast predicts the quality of the model after a private run. It assumes that every member has the mean number of
+// samples. It returns nil for a run without noise.
 func (p *Problem) Forecast() *plan.Outlook {
 	sum := 0
 	for _, n := range p.Samples {
 		sum += n
 	}
 	r, err := plan.Forecast(p.Fleet, sum/len(p.Samples))
-	if err != nil { // not private: the fleet is already validated
+	if err != nil { // the run is not private: nothing else is wrong with a validated fleet
 		return nil
 	}
 	return r
 }
 
-// WriteBeginning prints, before a run, the chosen parameters and the forecast.
+// WriteBeginning prints the chosen parameters and the forecast, before a run starts.
 func (p *Problem) WriteBeginning(w io.Writer) {
 	p.WriteChosen(w)
 	if r, err := p.Recipe("these data"); err == nil {
@@ -175,7 +178,7 @@ func (p *Problem) WriteBeginning(w io.Writer) {
 	}
 }
 
-// ForecastText formats the forecast and how to improve it.
+// ForecastText says in words what the forecast r predicts, and how to improve it.
 func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 	pr := f.Privacy
 	epsilon := pr.Accounting.Epsilon(f.Rho(), pr.Delta)
@@ -208,7 +211,7 @@ func ForecastText(f *sdk.Fleet, r *plan.Outlook) string {
 		right(r.Low), right(r.High), would)
 }
 
-// frames are the sizes, in bytes, of the frames that a node sends to one neighbor.
+// frames has the sizes, in bytes, of the frames that a node sends to one neighbor, by phase.
 type frames struct {
 	Learning int64 `json:"learning"`
 	Mixing   int64 `json:"mixing,omitempty"` // in a mixing round, on average
@@ -216,13 +219,13 @@ type frames struct {
 	Done     int64 `json:"done"` // the completion message
 }
 
-// sampled is how many coordinates of a frame are encoded; the size of a longer frame is extrapolated.
+// sampled is how many coordinates of a longer frame are encoded to extrapolate the frame's size.
 const sampled = 100_000
 
 var blank [signed.MaxDigests]byte
 
-// besides returns the parts of a frame whose size does not depend on the dimension: signed fields, and digests of
-// other members' releases.
+// besides returns blank bytes as long as the parts of a frame that do not depend on the dimension: own has the length
+// of the signed fields, digests that of the digests of other members' releases.
 func besides(kind admm.Kind, members int) (own, digests []byte) {
 	if kind == admm.Release {
 		digests = blank[:int(math.Ceil(trust.Digests(members)))*trust.DigestSize]
@@ -251,8 +254,8 @@ func Meter(dim, members int) func(*admm.Message) (int, error) {
 	}
 }
 
-// NewFrames encodes frames like those of the run, with normally distributed numbers like the noise. calm has the
-// standard deviations of the releases on the grid, in units of the noise.
+// NewFrames encodes frames like those of the run and returns their sizes. The numbers in them are normally distributed,
+// like the noise. calm has the standard deviations, in units of the noise, of releases on the grid.
 func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err error) {
 	d := min(f.Dim, sampled)
 	meter := Meter(d, len(f.Members))
@@ -301,7 +304,7 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err
 		return length(admm.Message{Kind: kind, Grid: grid})
 	}
 	out.Learning = gridded(calm.Step)
-	const distinct = 32 // number of mixing rounds to encode; later ones are like the last
+	const distinct = 32 // number of mixing rounds to encode; later rounds have frames like the last of these
 	var sum, last int64
 	for j, deviation := range calm.Mix {
 		if j < distinct {

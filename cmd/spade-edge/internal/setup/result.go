@@ -43,8 +43,8 @@ type Result struct {
 	Forecast *plan.Outlook  `json:"forecast"` // null without noise
 }
 
-// Accuracies are the scores on the test data, and their JSON: in percent, over clients unless noted. Each client is
-// scored with its final model.
+// Accuracies are scores on the test data and their JSON, in percent. Unless noted, a score is over all clients, and
+// each client is scored with its own final model.
 type Accuracies struct {
 	Mean     float64  `json:"accuracy_mean"`
 	Worst    float64  `json:"accuracy_min"`
@@ -55,7 +55,7 @@ type Accuracies struct {
 	Constant float64  `json:"accuracy_majority"`           // of the most frequent class
 }
 
-// regression has the same scores for a numeric target: RMSE in the unit of the target.
+// regression has the same scores as [Accuracies] for a numeric target: RMSE in the unit of the target.
 type regression struct {
 	Mean     float64  `json:"rmse_mean"`
 	Worst    float64  `json:"rmse_max"`
@@ -94,7 +94,7 @@ type Privacy struct {
 	line  dpmech.Curve
 }
 
-// NewResult returns a result with everything known before the run.
+// NewResult returns a result with all figures that are known before the run.
 func (p *Problem) NewResult(simulated bool) *Result {
 	o, f := &p.Opt, p.Fleet
 	r := &Result{
@@ -105,7 +105,7 @@ func (p *Problem) NewResult(simulated bool) *Result {
 	}
 	if !f.Privacy.NonPrivate {
 		var conditional []string
-		if p.Set != nil { // not in plan and init
+		if p.Set != nil { // there is no data in plan and init
 			conditional = p.Set.Fitted
 		}
 		r.Privacy = p.Privacy(conditional)
@@ -114,14 +114,14 @@ func (p *Problem) NewResult(simulated bool) *Result {
 	return r
 }
 
-// Privacy returns the cost of the whole run.
+// Privacy returns the privacy cost of the whole run. conditional lists assumptions of the guarantee.
 func (p *Problem) Privacy(conditional []string) *Privacy {
 	f := p.Fleet
-	levels, _ := f.Levels() // always present: the effective sigma is one of them
+	levels, _ := f.Levels() // no error: the effective sigma is always one of the levels
 	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, levels, conditional)
 }
 
-// NewPrivacy returns the cost of a spend. levels are those of [sdk.Fleet.Levels].
+// NewPrivacy returns the cost of releases that spend the total spent. levels are those of [sdk.Fleet.Levels].
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, conditional []string) *Privacy {
 	out := &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Partners: p.Partners, Clip: p.Clip,
@@ -190,7 +190,7 @@ func (r *Result) Scores() *Accuracies {
 	return r.Accuracies
 }
 
-// Words names the score, the worst score and the constant model.
+// Words returns what to call the score, the worst score, and the model that always predicts the same.
 func (r *Result) Words() (score, worst, constant string) {
 	if r.Regression != nil {
 		return "RMSE", "highest", "the mean of the test data"
@@ -198,7 +198,8 @@ func (r *Result) Words() (score, worst, constant string) {
 	return "accuracy", "lowest", "the most frequent class"
 }
 
-// ScoreText formats a score.
+// ScoreText formats a score: an accuracy in percent with so many digits after the point, an RMSE with four significant
+// digits.
 func (r *Result) ScoreText(score float64, digits int) string {
 	if r.Regression != nil {
 		return fmt.Sprintf("%.4g", score)

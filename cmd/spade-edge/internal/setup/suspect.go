@@ -11,7 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// Cure returns how to fix the cause of a suspicion. na names the flag or field for a mark of missing values.
+// Cure returns text that says how to fix the cause of a suspicion. na is a format for the flag or field that takes a
+// mark of missing values.
 func Cure(s screen.Suspicion, na string) string {
 	missing := fmt.Sprintf("if that stands for a missing value, "+na+" reads it as one", s.Example)
 	return map[string]string{
@@ -25,8 +26,8 @@ func Cure(s screen.Suspicion, na string) string {
 	}[s.Kind]
 }
 
-// Look reads a table without preparing it and inspects it. own says that the recipe was fitted on it. The report is
-// nil for images.
+// Look reads a table, does not prepare it, and inspects it. own says that the recipe was fitted on this same table. The
+// report and the data are nil for images.
 func Look(r *task.Recipe, s task.Spec, own bool) (*screen.Report, *task.Data, error) {
 	if r.Columns == nil {
 		return nil, nil, nil
@@ -39,8 +40,8 @@ func Look(r *task.Recipe, s task.Spec, own bool) (*screen.Report, *task.Data, er
 	return screen.Table(r, d, own, unknown), d, nil
 }
 
-// Suspect prints what is suspicious in each of the CSV files: by the recipe or, with own, by comparison with the other
-// files. It reads them again and ignores errors.
+// Suspect prints what is suspicious in each CSV file. It judges by the recipe; with own, it compares the files with
+// each other. It reads the files again. If one cannot be read, it prints nothing.
 func Suspect(w io.Writer, r *task.Recipe, s task.Spec, files []string, own bool) {
 	if r.Source != "csv" {
 		return

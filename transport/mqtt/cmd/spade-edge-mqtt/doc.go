@@ -1,5 +1,5 @@
-// Command spade-edge-mqtt is spade-edge for nodes that communicate through an MQTT broker: devices that sleep, or that
-// cannot reach anything else.
+// Command spade-edge-mqtt is spade-edge for nodes that communicate through an MQTT broker. Such nodes may sleep, or be
+// unable to reach anything but the broker.
 //
 //	spade-edge-mqtt run NODEFILE [-json]
 //

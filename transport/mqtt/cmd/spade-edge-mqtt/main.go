@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mqtt"
 )
 
-// overMQTT is spade-edge for nodes that communicate through a broker.
+// overMQTT is the program spade-edge for nodes that communicate through an MQTT broker.
 var overMQTT = program.Program{
 	Name: "spade-edge-mqtt",
 	Accept: func(node *fleetfile.Node) error {
@@ -44,7 +44,8 @@ var overMQTT = program.Program{
 
 func main() { overMQTT.Main() }
 
-// config returns the configuration of a node's transport. The transport reads files again for each connection.
+// config returns the configuration of a node's transport. The transport reads password and certificate files again for
+// each connection.
 func config(d *device.Device) mqtt.Config {
 	f, name, at := d.Fleet.Fleet, d.File.Name, d.File.Transport.(*broker.MQTT)
 	cfg := mqtt.Config{

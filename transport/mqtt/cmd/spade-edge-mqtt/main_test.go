@@ -58,7 +58,7 @@ func newBroker(t *testing.T, conf string) string {
 	return "mqtt://" + at
 }
 
-// newFleet creates three private nodes at a broker with init.
+// newFleet creates a fleet of three private nodes with init, and the broker's URL in their node files.
 func newFleet(t *testing.T, url string) (dir string, node func(i int) string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "pumps")
@@ -69,7 +69,7 @@ func newFleet(t *testing.T, url string) (dir string, node func(i int) string) {
 	return dir, func(i int) string { return filepath.Join(dir, "node-"+strconv.Itoa(i), "node.json") }
 }
 
-// The private fleet that init -mqtt creates runs unchanged, with users and an access list of one pattern.
+// The private fleet that init -mqtt creates runs without changes, at a broker with users and the README's access list.
 func TestInit(t *testing.T) {
 	dir := t.TempDir()
 	passwords, list := filepath.Join(dir, "passwords"), filepath.Join(dir, "acl")
@@ -128,7 +128,7 @@ func TestInit(t *testing.T) {
 	all.Wait()
 }
 
-// run and check report errors of a call, a file or a broker before they do anything.
+// run and check report errors of the command line, of a file and of a broker, and have no other effect.
 func TestWrong(t *testing.T) {
 	dir, node := newFleet(t, newBroker(t, "allow_anonymous false"))
 	text, err := os.ReadFile(node(0))
@@ -177,7 +177,7 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// One of three nodes waits for the others at a broker: it reports its status, and ends on request.
+// A node whose two neighbors have not started waits at the broker: it reports its status, and ends on request.
 func TestStatus(t *testing.T) {
 	_, node := newFleet(t, newBroker(t, "allow_anonymous true"))
 	var log brokertest.Buffer

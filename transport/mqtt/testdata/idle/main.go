@@ -1,5 +1,6 @@
-// Command idle is a program with a node like a device's: a fleet file, a node file, a state and a ledger on disk, and
-// an MQTT broker. With the build tag "without" it has no broker, to show what this module adds to TLS and websockets.
+// Command idle is a program with an idle node: a fleet file, a node file, a state and a ledger on disk, and an MQTT
+// broker. With the build tag "without" the node does not use a broker. The difference shows what this module adds to a
+// program that has TLS and websockets anyway.
 package main
 
 import (

@@ -19,7 +19,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// seededNoise is an environment variable of the test binary that makes a node's release noise a function of member and
+// seededNoise, if set in the environment of the test binary, makes a node's release noise a function of member and
 // round.
 const seededNoise = "SPADE_EDGE_NATS_TEST_SEEDED_NOISE"
 
@@ -31,7 +31,7 @@ func init() {
 	}
 }
 
-// roundNoise restarts with every read: a release reads its source once.
+// roundNoise is a source of noise that starts anew at every Read, because a release reads its source once.
 type roundNoise struct {
 	client int
 	round  func() int
@@ -42,7 +42,7 @@ func (n *roundNoise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// newPrivate creates a private fleet in a row, each member with a ledger.
+// newPrivate creates a private fleet whose graph is a path. Each member has a ledger.
 func newPrivate(t *testing.T) *fleet {
 	t.Helper()
 	f := newFleet(t)
@@ -80,7 +80,7 @@ func (f *fleet) edit(t *testing.T, name, before, now string) {
 
 type node struct {
 	cmd      *exec.Cmd
-	out, log bytes.Buffer // read only after it ended
+	out, log bytes.Buffer // may be read only after the process has ended
 	over     chan struct{}
 }
 
@@ -92,7 +92,7 @@ func (f *fleet) start(t *testing.T, name string, env ...string) *node {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = n.cmd.Wait() // the exit code has all information
+		_ = n.cmd.Wait() // the exit code, which is checked later, is enough
 		close(n.over)
 	}()
 	t.Cleanup(n.kill)
@@ -100,7 +100,7 @@ func (f *fleet) start(t *testing.T, name string, env ...string) *node {
 }
 
 func (n *node) kill() {
-	_ = n.cmd.Process.Kill() // an error if it has ended
+	_ = n.cmd.Process.Kill() // fails if the process has already ended
 	<-n.over
 }
 
@@ -135,7 +135,7 @@ func (f *fleet) ledger(t *testing.T, name string) (lines int) {
 	return l.Head().Seq
 }
 
-// copyAll replaces files in one folder by those in another.
+// copyAll copies the named files from one folder to another, and replaces existing ones.
 func copyAll(t *testing.T, from, to string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -151,8 +151,9 @@ func copyAll(t *testing.T, from, to string, names ...string) {
 	}
 }
 
-// A fleet over a broker completes its run, and then all its states are deleted: no node restarts. Then b's ledger is
-// rolled back to before the run, and another run begins: its neighbors present the releases that it signed.
+// A fleet completes its run over a broker. Then the state of every node is deleted, b's ledger is set back to before
+// the run, and another run begins. The neighbors of b detect that by the releases that b signed in the first run, and
+// present them.
 func TestAttackMemory(t *testing.T) {
 	f := newPrivate(t)
 	copyAll(t, f.dir, f.path("before"), "b.ledger", "b.ledger.mark")
@@ -192,8 +193,8 @@ func TestAttackMemory(t *testing.T) {
 	c.kill()
 }
 
-// Private nodes with signed releases are killed repeatedly: the models equal those of the quiet run bit for bit, and
-// each ledger has every release once.
+// Private nodes with signed releases are killed repeatedly. The models equal those of the quiet run bit for bit, and
+// each ledger counts every release once.
 func TestAttackKills(t *testing.T) {
 	f := newPrivate(t)
 	f.edit(t, "fleet.json", `"rounds": 8`, `"rounds": 60`)
@@ -216,7 +217,7 @@ func TestAttackKills(t *testing.T) {
 				if life < len(pauses[i]) {
 					select {
 					case <-last[i].over:
-					case <-time.After(pauses[i][life]): // any moment is as good
+					case <-time.After(pauses[i][life]): // kill the node at a random moment
 						last[i].kill()
 					}
 				}
@@ -245,7 +246,7 @@ func TestAttackKills(t *testing.T) {
 	t.Logf("%d kills", kills)
 }
 
-// noisy returns the hashes of the models of a simulation with the noise of seededNoise.
+// noisy simulates the fleet with the noise of seededNoise. It returns the hash of each member's model.
 func (f *fleet) noisy(t *testing.T) (hashes []string) {
 	t.Helper()
 	var network *sim.Sim

@@ -31,7 +31,7 @@ func call(t *testing.T, args ...string) (code int, said string) {
 	return code, out.String()
 }
 
-// The commands of a device work on a node over a broker: before, during and after its run.
+// The commands for a device work with a node over a broker, before, during and after its run.
 func TestCommands(t *testing.T) {
 	f := newFleet(t)
 	has := func(want string, args ...string) {
@@ -98,8 +98,8 @@ func authority(t *testing.T, dir string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// Each way of authenticating to a broker works, from a file that only its owner may read; without it the broker refuses
-// the node. No output contains a secret.
+// Each way of authenticating to a broker works with secrets from a file that only its owner may read. Without them, the
+// broker refuses the node. No output contains a secret.
 func TestCredentials(t *testing.T) {
 	const secret = "s3cr3t"
 	f := newFleet(t)
@@ -132,7 +132,7 @@ func TestCredentials(t *testing.T) {
 		}
 	}
 	for _, test := range []struct {
-		name, fields, wrong, why string // a node's fields, wrong fields, and the error for those
+		name, fields, wrong, why string // why is the error for the fields in wrong
 		options                  server.Options
 	}{
 		{"nkey", `, "nkey_file": "seed"`, `, "nkey_file": "token"`, "transport.nkey_file: ",

@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// credentials returns the client options that authenticate this node to a broker. It reads all files now, to report
-// errors, and the client reads them for each connection, so that they can be replaced while a node runs.
+// credentials returns the client options that authenticate this node to a broker. It reads all credential files at
+// once, to report errors. The client reads them again for each connection, so they can be replaced while a node runs.
 func credentials(n *broker.NATS) (options []client.Option, err error) {
 	var errs []error
 	add := func(field, path, kind string, option func() (client.Option, error)) {
@@ -38,14 +38,14 @@ func credentials(n *broker.NATS) (options []client.Option, err error) {
 	add("user_file", n.User, "user of a broker", func() (client.Option, error) {
 		_, _, err := broker.ReadUser(n.User)
 		return client.UserInfoHandler(func() (string, string) {
-			user, password, _ := broker.ReadUser(n.User) // without a user, the broker refuses the connection
+			user, password, _ := broker.ReadUser(n.User) // on an error the user is empty, and the broker refuses the connection
 			return user, password
 		}), err
 	})
 	add("token_file", n.Token, "token of a broker", func() (client.Option, error) {
 		_, err := readToken(n.Token)
 		return client.TokenHandler(func() string {
-			token, _ := readToken(n.Token) // without a token, too
+			token, _ := readToken(n.Token) // likewise for the token
 			return token
 		}), err
 	})
@@ -61,7 +61,7 @@ func credentials(n *broker.NATS) (options []client.Option, err error) {
 	return options, errors.Join(errs...)
 }
 
-// load returns the error of reading the files of an option.
+// load applies an option to read its files, and returns the error.
 func load(option client.Option) error {
 	var o client.Options
 	if err := option(&o); err != nil {

@@ -1,5 +1,5 @@
-// Command spade-edge-nats runs one node of a fleet that communicates through a NATS broker: a device that can only dial
-// out, or sleeps.
+// Command spade-edge-nats runs one node of a fleet that communicates through a NATS broker. Such a node may sleep, or
+// be unable to accept connections.
 //
 //	spade-edge-nats run NODEFILE [-json]
 //

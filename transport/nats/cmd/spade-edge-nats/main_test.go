@@ -27,7 +27,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// asProgram is an environment variable that turns the test binary into the program.
+// asProgram, if set in the environment, makes the test binary act as the program.
 const asProgram = "SPADE_EDGE_NATS_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -47,7 +47,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	return overNATS.Run(ctx, args, out, log)
 }
 
-// fleet is a fleet on disk, without addresses, and a broker.
+// fleet is a broker, and the files of a fleet whose members have no addresses.
 type fleet struct {
 	dir  string
 	file *fleetfile.File
@@ -102,7 +102,7 @@ func (f *fleet) write(t *testing.T, name, text string) {
 	}
 }
 
-// clients returns the inputs of a simulation for every member.
+// clients returns the clients of a simulation of the fleet, one for each member.
 func (f *fleet) clients(t *testing.T, noise func(client int) io.Reader) (clients []sim.Client) {
 	t.Helper()
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 5})
@@ -143,7 +143,7 @@ func (f *fleet) want(t *testing.T) []string {
 	return hashes
 }
 
-// Three processes, repeatedly killed as by a power failure: their models equal the simulation's bit for bit.
+// Three processes are killed repeatedly, as by a power failure. Their models equal those of the simulation bit for bit.
 func TestProcesses(t *testing.T) {
 	f := newFleet(t)
 	want := f.want(t)
@@ -164,7 +164,7 @@ func TestProcesses(t *testing.T) {
 				var out, log bytes.Buffer
 				c := exec.CommandContext(ctx, os.Args[0], "run", "-anyway", filepath.Join(f.dir, name+".json"), "-json")
 				c.Env, c.Stdout, c.Stderr = append(os.Environ(), asProgram+"=1"), &out, &log
-				if life == 0 { // each dies once at its first write, however fast the machine is
+				if life == 0 { // kill each node once at its first write, so that even a fast machine has a kill
 					c.Stderr = onFirstWrite{&log, sync.OnceFunc(func() { _ = c.Process.Kill() })}
 				}
 				if err := c.Start(); err != nil {
@@ -200,7 +200,7 @@ func TestProcesses(t *testing.T) {
 	t.Logf("%d kills", killed.Load())
 }
 
-// onFirstWrite calls then before its first write.
+// onFirstWrite is a writer that calls then before its first write.
 type onFirstWrite struct {
 	io.Writer
 	then func()
@@ -211,7 +211,7 @@ func (w onFirstWrite) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// The private fleet that spade-edge init -nats creates runs unchanged.
+// The private fleet that spade-edge init -nats creates runs without changes.
 func TestInit(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pumps")
 	text, err := exec.Command("go", "run", "github.com/spade-dfl/spade-edge/cmd/spade-edge", "init", dir, "-n", "3",
@@ -238,7 +238,7 @@ func TestInit(t *testing.T) {
 	all.Wait()
 }
 
-// Errors of a call or a file are reported before anything is done.
+// run reports errors of the command line and of files before it does anything else.
 func TestUsage(t *testing.T) {
 	f := newFleet(t)
 	text, err := os.ReadFile(filepath.Join(f.dir, "a.json"))
