@@ -259,7 +259,7 @@ var mutations = []mutation{
 	{"a neighbor whose state differs from its signature", "sdk/trust/check.go",
 		"len(m.Vector) > 0 && own.Value != signed.Digest(m.Vector, nil)", "false", suite{"./sdk/trust", "PlacesAreSigned"}},
 	{"a start from a state other than the signed one", "sdk/trust/check.go",
-		"own.Value != signed.Digest(m.Vector, m.Grid)", "own.Value == [32]byte{}", claims},
+		"own.Value != signed.Digest(m.Vector, m.Grid)", "own.Value == [32]byte{}", suite{"./sdk/trust", "StartOnTheGrid"}},
 	{"a takeover is charged for one release only", "sdk/account.go",
 		"round <= a.rounds; round++", "round <= 1; round++", order},
 	{"a replacement uses the data", "sdk/admm/round.go",

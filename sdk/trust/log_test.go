@@ -159,6 +159,24 @@ func TestPlacesAreSigned(t *testing.T) {
 	}
 }
 
+// A replacement device signs its own start, also on the grid. The exception is an answer to this node's own start, after
+// the release at which this node took over: the neighbor signed only the change of that release.
+func TestStartOnTheGridIsSigned(t *testing.T) {
+	a, b := members()
+	s := signed.Statement{Kind: signed.Release, Epoch: 1, Round: 4, Value: signed.Digest(nil, []int32{5, 6})}
+	s.Sign(a.Key, a.Scope)
+	for _, c := range []struct {
+		grid      []int32
+		recovered int
+		fine      bool
+	}{{[]int32{5, 6}, 0, true}, {[]int32{5, 7}, 0, false}, {[]int32{5, 7}, 3, false}, {[]int32{5, 7}, 4, true}} {
+		m := &admm.Message{Kind: admm.Start, Epoch: 1, Round: 4, Grid: c.grid, Signed: admm.Signed{Own: s.Append(nil)}}
+		if err := b.Start(b.Peers[0], m, c.recovered); (err == nil) != c.fine {
+			t.Errorf("%v after a takeover at %d: %v", c.grid, c.recovered, err)
+		}
+	}
+}
+
 // A starting neighbor names its ledger, and receives a later state of this ledger. If there is none, it receives the
 // checkpoint of another of its ledgers.
 func TestLedgersAreShown(t *testing.T) {
