@@ -62,8 +62,8 @@ func (n *Node) loadSecrets() error {
 	case release == 0:
 		return n.newSecrets(1)
 	}
-	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are missing, and neighbors accept no new ones "+
-		"from this device: restore them, or let the device replace a lost one, with an empty folder", release)
+	return fmt.Errorf("sdk: stored state of release %d: the secrets of its run are missing, and neighbors accept no new secrets "+
+		"from this device: restore the secrets, or start with an empty state folder as the replacement of a lost device", release)
 }
 
 // newSecrets makes a key pair for the releases starting with from, and stores it before it is sent.

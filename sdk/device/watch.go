@@ -60,7 +60,7 @@ func (d *Device) reloadOn(hangup chan os.Signal) (stop func()) {
 	work.Go(func() {
 		for range hangup {
 			if err := d.reload(); err != nil {
-				d.say("the fleet file was not reloaded, nothing has changed: %v", err)
+				d.say("could not reload the fleet file, so keys and addresses are unchanged: %v", err)
 				continue
 			}
 			d.say("the fleet file was reloaded: keys and addresses now come from %s", d.File.Fleet)

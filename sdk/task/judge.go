@@ -48,7 +48,7 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 		return nil, err
 	}
 	if m.goal == nil {
-		return nil, errors.New("task: Errors of a model for classes, want a model with a target")
+		return nil, errors.New("task: the model predicts classes, want a model with a numeric target")
 	}
 	is, said := make([]float64, m.data.Len()), make([]float64, m.data.Len())
 	for i, y := range m.data.Target {

@@ -90,8 +90,8 @@ func (r *Recipe) ForRecords() error {
 		faults = append(faults, errors.New(`task: recipe: missing.rule is "drop", want indicator, mean or median: `+noDrop))
 	}
 	if r.Subset && r.Source != "csv" {
-		faults = append(faults, fmt.Errorf("task: recipe: subset is true, want false, and %s data with samples "+
-			"of these classes only: %s", r.Source, noDrop))
+		faults = append(faults, fmt.Errorf("task: recipe: subset is true, want false, because a subset of %s "+
+			"data drops samples: %s", r.Source, noDrop))
 	}
 	return errors.Join(faults...)
 }

@@ -81,7 +81,7 @@ func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 		return nil, err
 	}
 	if a.Data == "" {
-		return nil, cli.Usage("-data is missing, want csv:FILE or another source of the model's kind")
+		return nil, cli.Usage("-data is missing, want csv:FILE or another source of the kind that the model was trained on")
 	}
 	if strings.ToLower(filepath.Ext(path)) == ".npy" {
 		return nil, cli.Usage("%s has only numbers, want a model file: spade-edge export NODEFILE -out MODEL.json", path)

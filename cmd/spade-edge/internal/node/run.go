@@ -38,8 +38,11 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	if err == nil && *form != "text" && *form != "json" {
 		err = cli.Usage("-log %q, want text or json", *form)
 	}
-	if err == nil && c.Given["linger"] && (*addr == "" || *linger < 0) {
-		err = cli.Usage("-linger is %v, want 0s or more, with -http", *linger)
+	if err == nil && c.Given["linger"] && *addr == "" {
+		err = cli.Usage("-linger needs -http")
+	}
+	if err == nil && *linger < 0 {
+		err = cli.Usage("-linger is %v, want 0s or more", *linger)
 	}
 	if err != nil {
 		return err
