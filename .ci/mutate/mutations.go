@@ -13,7 +13,7 @@ var mutations = []mutation{
 		"	if m.dropped(e.index) {\n		return ErrQuarantine\n	}\n", "", scenes},
 	{"waiting: a frame does not end a neighbor's silence", "sdk/presence.go", "r.silence.Hear(from, now, 3*beat)", "", waits},
 	{"waiting: the default logger is silent", "sdk/node.go", "slog.Default()", "slog.New(slog.DiscardHandler)", waits},
-	{"connections: a probe does not add the scheme to an address", "transport/ws/probe.go", "transport.AddressURL(address)", "address", members},
+	{"connections: a probe does not add the scheme to an address", "transport/ws/probe.go", "transport.AddressURL(address)", "transport.AddressURL(address)[len(\"wss://\"):]", members},
 	{"connections: the scheme is not added to an address", "transport/ws/conn.go", "transport.AddressURL(address)", "address", members},
 	{"connections: the status does not say that nobody dials", "transport/ws/peer.go", "s.Err = errNoAddress", "", members},
 	{"state: no disk space is reserved", "sdk/node.go", "Reserve(wire.MaxSnapshot(", "Reserve(0 * wire.MaxSnapshot(", waits},

@@ -160,7 +160,7 @@ func TestTargetFaults(t *testing.T) {
 			t.Errorf("errors of a model that has none: %s", want)
 		}
 	}
-	if _, err := NewSoftmax(classes).Errors(make([]float32, 2)); err == nil || !strings.Contains(err.Error(), "for classes") {
+	if _, err := NewSoftmax(classes).Errors(make([]float32, 2)); err == nil || !strings.Contains(err.Error(), "predicts classes") {
 		t.Errorf("errors of classes: %v", err)
 	}
 }
