@@ -35,17 +35,15 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	if err == nil {
 		err = cli.CheckHTTP(*addr)
 	}
-	if err == nil && *form != "text" && *form != "json" {
-		err = cli.Usage("-log %q, want text or json", *form)
-	}
-	if err == nil && c.Given["linger"] && *addr == "" {
-		err = cli.Usage("-linger needs -http")
-	}
-	if err == nil && *linger < 0 {
-		err = cli.Usage("-linger is %v, want 0s or more", *linger)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case *form != "text" && *form != "json":
+		return cli.Usage("-log %q, want text or json", *form)
+	case c.Given["linger"] && *addr == "":
+		return cli.Usage("-linger needs -http")
+	case *linger < 0:
+		return cli.Usage("-linger is %v, want 0s or more", *linger)
 	}
 	file, err := readOwn(c.Program, path)
 	var d *device.Device
