@@ -93,11 +93,19 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	if err == nil && d.Linger == nil {
 		err = report(o)
 	}
-	if err == nil && len(r.Quarantined) > 0 {
-		err = cli.AsExit(fmt.Errorf("done, with neighbors in quarantine: %s; spade-edge fleet remove takes a member out",
-			strings.Join(r.Quarantined, "; ")), cli.ExitWithout)
+	if err == nil {
+		err = r.complete()
 	}
 	return err
+}
+
+// complete returns an error if neighbors are in quarantine.
+func (r *RunResult) complete() error {
+	if len(r.Quarantined) == 0 {
+		return nil
+	}
+	return cli.AsExit(fmt.Errorf("done, with neighbors in quarantine: %s; spade-edge fleet remove takes a member out",
+		strings.Join(r.Quarantined, "; ")), cli.ExitWithout)
 }
 
 // tell makes the device print its progress, as text or as JSON.
