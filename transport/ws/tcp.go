@@ -83,7 +83,7 @@ func (c *tcpConn) Write(p []byte) (int, error) {
 // second.
 const (
 	uselessRate  = 1000      // bytes a second
-	uselessLimit = 256 << 10 // burst in bytes, more than a peer can send of a frame before the frame's allowance counts
+	uselessLimit = 256 << 10 // burst in bytes: more than arrives of a frame before its bytes are taken back
 	perFrame     = 256       // allowance for each frame: its headers, and a credit message
 	perGreeting  = 4 << 10   // allowance for each connection: its request, and TLS messages
 )
