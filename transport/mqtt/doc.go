@@ -7,8 +7,8 @@
 // is given to the broker again at increasing intervals, and each repeat expires when the next one is due: a peer that
 // sleeps finds a few messages, not hundreds. The broker discards a message once it is read; a node that dies before it
 // could save the content asks its neighbors when it starts. The transport delivers at least once, as long as both ends
-// return, and the rounds of the method turn this into exactly once. If the broker loses a session, its member informs
-// its peers, and everything is sent again.
+// return, and the rounds of the method turn this into exactly once. If the broker loses a member's session, the member
+// informs its peers, and all frames are sent again.
 //
 // # The broker is not trusted
 //

@@ -25,7 +25,7 @@ type link struct {
 	mu     sync.Mutex // guards the fields below
 	conn   *conn      // nil while the link is down
 	piece  int        // bytes of a frame that fit into a message of the last connection
-	served bool       // a connection was made before
+	served bool       // there has been a connection
 }
 
 // filter is the topic filter of the messages for this node.

@@ -33,7 +33,7 @@ type mosquitto struct {
 	program string
 	dir     string
 	strict  bool   // the first listener requires certificates
-	port    int    // the websocket port is the next one
+	port    int    // the websocket port is port+1
 	conf    string // configuration in addition to the listeners
 	tls     bool
 	web     bool

@@ -55,7 +55,8 @@ func TestMosquittoRepeats(t *testing.T) {
 	}
 }
 
-// If a session ends at the broker, its member creates the session again, and the member and its peers are informed.
+// If the session of a member ends at the broker, the member creates it again, and the member and its peers are
+// informed.
 func TestMosquittoSessionEnds(t *testing.T) {
 	b := newMosquitto(t, "log_type all")
 	b.before = func(cfg *Config) { cfg.MaxAge = time.Second }

@@ -32,7 +32,7 @@ type toy struct {
 	mu      sync.Mutex
 	clients map[string]*toyClient // by client id; includes sessions of absent clients
 	all     []brokertest.Message  // with the tag of the run in the field Place
-	seen    map[string]int        // counts
+	seen    map[string]int        // how often each kind of event occurred, see the method count
 
 	doing sync.Mutex // held while do runs; guards do
 	do    func(m brokertest.Message)

@@ -3,12 +3,12 @@
 //
 // All members of a run connect to one broker, where the run has a stream with five places for every directed edge: one
 // for a hello and four for frames, enough for neighbors that are never more than one round apart. A new message
-// replaces the message in its place. The broker removes a message that is not replaced only because of its age. A
-// repeated frame goes into its old place. A node reads the messages stored for it, and then new messages. It
-// acknowledges nothing: after a restart of either end it reads everything again. The transport delivers at least once,
-// and the rounds of the method turn this into exactly once. If the broker loses its disk, the members create the stream
-// again and resend their frames. A device that sleeps should be suspended rather than stop its node, because a starting
-// node asks each neighbor for its state and waits for the answers.
+// replaces the message in its place. Apart from that, the broker removes a message only when it is too old. A repeated
+// frame goes into its old place. A node reads the messages stored for it, and then new messages. It acknowledges
+// nothing: after a restart of either end it reads everything again. The transport delivers at least once, and the
+// rounds of the method turn this into exactly once. If the broker loses its disk, the members create the stream again
+// and resend their frames. A device that sleeps should be suspended rather than stop its node, because a starting node
+// asks each neighbor for its state and waits for the answers.
 //
 // # The broker is not trusted
 //

@@ -23,7 +23,7 @@ type link struct {
 	js     jetstream.JetStream
 	run    string                 // tag of the run
 	want   jetstream.StreamConfig // without the limits of a subject, which depend on the server
-	frames func(piece int) int64  // how many messages each subject must hold, for frames that are cut into pieces of so many bytes
+	frames func(piece int) int64  // how many messages a subject must hold if a piece has so many bytes
 	dialer *dialer
 	timing *timing
 	log    *slog.Logger

@@ -17,8 +17,8 @@ var (
 
 // reader is a node's position in the stream.
 type reader struct {
-	created time.Time // when the stream with these numbers was created
-	server  string    // the server process that assigned the numbers
+	created time.Time // when the stream with these message numbers was created
+	server  string    // the server process that assigned the message numbers
 	next    uint64    // number of the first message that the node has not read
 	old     uint64    // number of the last message stored before this node started
 }

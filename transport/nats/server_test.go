@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 // operator, and a user of the account. The files of the broker and of its members are in dir.
 type estate struct {
 	dir  string
-	port int // the websocket port is the next one
+	port int // the websocket port is port+1
 	proc *exec.Cmd
 }
 

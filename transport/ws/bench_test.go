@@ -15,7 +15,7 @@ import (
 // clique is the number of nodes in the benchmarks. Each node has the other four as neighbors.
 const clique = 5
 
-// ways are the connections that BenchmarkRound compares: this package's, TLS and TCP.
+// ways are the connections that BenchmarkRound compares: those of this package, of bare TLS and of bare TCP.
 var ways = []struct {
 	name string
 	mesh func(b *testing.B, size int) mesh
@@ -65,7 +65,7 @@ func BenchmarkAgainst(b *testing.B) {
 				m.round(b)
 				meshes = append(meshes, m)
 			}
-			turn := max(1, 10_000/d) // rounds between two readings of the clocks: enough to make the cost of a reading negligible
+			turn := max(1, 10_000/d) // rounds between two readings of the clocks, so that reading costs little
 			for b.Loop() {
 				for i, m := range meshes {
 					began := time.Now()

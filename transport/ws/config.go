@@ -34,9 +34,10 @@ type Config struct {
 	// Peers are the neighbors, in any order. The list may be empty.
 	Peers []Peer
 
-	// Hello returns the first message to a peer on a new connection, at most 64 KiB; a nil Hello means an empty message.
-	// CheckHello checks the peer's hello; a nil CheckHello accepts every hello. If it fails, the connection is refused,
-	// and the peer receives the first 120 bytes of the error's text. Both are called from several goroutines.
+	// Hello returns the first message to a peer on a new connection, at most 64 KiB; a nil Hello means an empty
+	// message. CheckHello checks the peer's hello; a nil CheckHello accepts every hello. If CheckHello fails, the
+	// connection is refused, and the peer receives the first 120 bytes of the error's text. Both are called from
+	// several goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 
@@ -77,7 +78,7 @@ type timing struct {
 	idle       time.Duration // a connection is closed when it has carried no byte in either direction for so long
 	linger     time.Duration // for an orderly end of a connection
 	backoffMin time.Duration // before the first new attempt to dial
-	eagerMax   time.Duration // longest wait while a loss is younger than the field eager, unless an attempt is answered and refused
+	eagerMax   time.Duration // longest wait while a loss is younger than eager and nobody refuses
 	eager      time.Duration
 	backoffMax time.Duration // longest wait when the loss is older
 }

@@ -112,8 +112,8 @@ func stream(ctx context.Context, tr *Transport, to string, frames int) error {
 }
 
 // TestCrossing starts two nodes that dial each other at once: one connection remains, no frame is lost or duplicated,
-// and the connection is never replaced. By hand: SPADE_CROSSINGS=100000 go test ./transport/ws -run TestCrossing
-// -timeout 0
+// and the connection is never replaced. A long run by hand: SPADE_CROSSINGS=100000 go test ./transport/ws -run
+// TestCrossing -timeout 0
 func TestCrossing(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), descriptors()
 	crossed := 0

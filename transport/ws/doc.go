@@ -3,16 +3,16 @@
 //
 // # Security
 //
-// A member is an Ed25519 key. Every node pins the public keys of its neighbors, as WireGuard does. It needs no
-// certificate authority, no expiry date and no clock. In the TLS handshake both ends prove that they hold a key that
-// the other has pinned, and [Transport.Recv] returns the name that belongs to this key. To change a member's key, pin
-// the new key beside the old key at all neighbors, let the member use the new key, and drop the old pin;
-// [Transport.Update] changes pins while frames flow. There is no mode without TLS and no session resumption.
+// A member is an Ed25519 key. Every node pins the public keys of its neighbors, as WireGuard does. There is no
+// certificate authority and no expiry date, and no node needs a clock. In the TLS handshake both ends prove that they
+// hold a key that the other has pinned, and [Transport.Recv] returns the name that belongs to this key. To change a
+// member's key, pin the new key beside the old key at all neighbors, let the member use the new key, and drop the old
+// pin; [Transport.Update] changes pins while frames flow. There is no mode without TLS and no session resumption.
 //
 // Anyone who controls the network can see which members communicate, when and how much, and can cut or delay
 // connections, which the nodes then reestablish. At most 64 strangers may have an unfinished handshake, and a node
 // reads at most 16 KiB from each: strangers cost at most 8 MiB. If there are too many strangers, the node closes the
-// connection of one from the source with the most strangers. The first message of a peer's handshake carries a
+// connection of a stranger from the source with the most strangers. The first message of a peer's handshake carries a
 // pre-authentication token (token.go), which reserves one of the peer's own four places. The holder of a pinned key can
 // send in that member's name only, can make a node hold four frames of the maximum length, and cannot delay a frame of
 // another member. A node disconnects a peer that sends much more than frames, such as endless pings.

@@ -197,7 +197,7 @@ func TestProperTrafficIsNotUseless(t *testing.T) {
 	cutting := newRelay(t, b)
 	cutting.cuts = 20
 	a.reach(t, "b", cutting.addr)
-	if s := a.peers["b"].current(); s != nil { // only after the change of address, so that the next connection uses the new path
+	if s := a.peers["b"].current(); s != nil { // closed only now: the next connection must use the relay
 		s.c.tcp.Close()
 	}
 	arrived := make(chan error, 1)

@@ -338,8 +338,8 @@ func (s *session) end(cause error) {
 	s.c.tcp.Close()
 }
 
-// noteCause records why the session ends. The first reason counts, but a deliberate decision of either end replaces a
-// reason that is only a consequence.
+// noteCause records why the session ends. It keeps the first reason, except that a deliberate decision of either end
+// replaces a reason that is only a consequence.
 func (s *session) noteCause(err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()

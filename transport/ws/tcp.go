@@ -91,8 +91,8 @@ const (
 var errUseless = refusal{fmt.Errorf("more than %d bytes outside of frames", uselessLimit)}
 
 // meter counts what a peer sends in addition to frames, on all of its connections. Without a limit a peer could keep
-// this end busy: the websocket library answers pings and skips empty fragments as fast as they arrive, and TLS does so
-// with empty records and key updates.
+// this end busy: the websocket library answers pings and skips empty fragments as fast as they arrive, and TLS skips
+// empty records and key updates as fast.
 type meter struct {
 	mu   sync.Mutex
 	free time.Duration // time, since began, at which the count will have decayed to 0

@@ -28,7 +28,7 @@ import (
 //	82   2  index of the piece in its frame
 //	84   2  number of pieces
 //	86   4  length of the whole frame in bytes
-//	90   1  n, the number of the receiver's keys that can open it: 1 or 2
+//	90   1  n, the number of the receiver's keys that can open the envelope: 1 or 2
 //	91  32  an ephemeral X25519 public key of this envelope
 //	123 48n the content key, sealed once for each key of the receiver
 //	..      the piece, sealed with the content key: its length plus 16
@@ -112,7 +112,7 @@ type header struct {
 	length          int
 }
 
-// pieceSize returns the length of every piece but the last, for a frame of length bytes in total pieces.
+// pieceSize returns the length of every piece but the last, if a frame of length bytes is cut into total pieces.
 func pieceSize(length, total int) int { return (length + total - 1) / total }
 
 // piece returns where the envelope's piece begins and ends in its frame.

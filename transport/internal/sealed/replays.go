@@ -41,8 +41,8 @@ func (w *replays) seen(id, number uint64) bool {
 	return l.bits[bit/64]>>(bit%64)&1 == 1
 }
 
-// mark records that the frame with the given number arrived from the process id. It reports whether it is the first
-// frame from that process.
+// mark records that the frame with the given number arrived from the process with the given id. It reports whether this
+// is the first frame from that process.
 func (w *replays) mark(id, number uint64) (first bool) {
 	l := w.find(id)
 	if l == nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // The code that encrypts frames agrees with Wycheproof's vectors for AES-GCM. Only the vectors with nonces of 12 bytes
-// and tags of 16 bytes are used, because frames have no other lengths of these.
+// and tags of 16 bytes are used, because frames use only these lengths.
 func TestVectorsOfGCM(t *testing.T) {
 	text, err := os.ReadFile("../../../../shared/vectors/wycheproof_aes_gcm.json")
 	if err != nil {

@@ -18,7 +18,7 @@ type State struct {
 	Where  string    // the server, without credentials, if up
 	Proxy  string    // the proxy of the connection, if up; empty for none
 	Ended  int       // number of connections that have ended
-	LostBy error     // why the last of them ended
+	LostBy error     // why the last connection ended
 	Err    error     // the last error
 }
 

@@ -164,7 +164,7 @@ func TestProcesses(t *testing.T) {
 				var out, log bytes.Buffer
 				c := exec.CommandContext(ctx, os.Args[0], "run", "-anyway", filepath.Join(f.dir, name+".json"), "-json")
 				c.Env, c.Stdout, c.Stderr = append(os.Environ(), asProgram+"=1"), &out, &log
-				if life == 0 { // kill each node once at its first write, so that even a fast machine has a kill
+				if life == 0 { // kill each node once at its first write, so that there is a kill even on a fast machine
 					c.Stderr = onFirstWrite{&log, sync.OnceFunc(func() { _ = c.Process.Kill() })}
 				}
 				if err := c.Start(); err != nil {
