@@ -55,7 +55,7 @@ func TestMosquittoRepeats(t *testing.T) {
 	}
 }
 
-// If the session of a member ends at the broker, the member creates it again, and the member and its peers are
+// If the session of a member ends at the broker, the member creates a new session, and the member and its peers are
 // informed.
 func TestMosquittoSessionEnds(t *testing.T) {
 	b := newMosquitto(t, "log_type all")

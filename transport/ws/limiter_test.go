@@ -262,8 +262,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// The limiter closes callers that have proved the least before all others. Among such callers it closes one from the
-// source with the most callers.
+// The limiter first closes the callers that have proved the least. Among such callers it closes one from the source
+// with the most callers.
 func TestLimiter(t *testing.T) {
 	d := &handshakeLimiter{pending: make(map[*peer][]*caller), slots: make(chan struct{}, 1)}
 	from := func(i int) source { return sourceOfIP(net.IPv4(10, 0, 0, byte(i))) }
