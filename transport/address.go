@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// ParseAddress parses a member's address, "wss://host:port/path" or "host:port". Without a port it uses 443. It returns
-// the host, and "host:port".
+// ParseAddress parses a member's address, "wss://host:port/path" or "host:port", with 443 as the default port. It
+// returns the host, and "host:port".
 func ParseAddress(s string) (host, hostPort string, err error) {
 	u, err := url.Parse(AddressURL(s))
 	if err != nil {

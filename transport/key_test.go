@@ -41,9 +41,9 @@ func TestParseKeyErrors(t *testing.T) {
 	}
 }
 
-// Anyone can sign without a secret under each key that CheckKey refuses as of small order. With R the neutral element
-// and S = 0, a signature is valid if the hash is a multiple of the key's order, and varying the message varies the
-// hash.
+// For each key that CheckKey refuses because of its small order, anyone can forge signatures without the secret key. If
+// R is the neutral element and S = 0, a signature is valid whenever the hash is a multiple of the key's order, and
+// varying the message varies the hash.
 func TestSmallOrderKeysCanBeForged(t *testing.T) {
 	sig := make([]byte, ed25519.SignatureSize)
 	sig[0] = 1

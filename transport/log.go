@@ -49,8 +49,8 @@ type lines struct {
 
 // allowance counts the lines of one kind that were logged lately.
 type allowance struct {
-	used    int       // lines logged, less one for each logEvery since; at most logBurst
-	since   time.Time // when used was last lowered
+	used    int       // lines logged, less one for each logEvery that has passed; at most logBurst
+	since   time.Time // when the field used was last lowered
 	leftOut int
 }
 

@@ -14,8 +14,8 @@ type Silence struct {
 	since, due map[string]time.Time // since the last message; when silence is next reported
 }
 
-// NewSilence starts to track neighbors, as if each had sent something at now. A neighbor is due for a report when it
-// has been silent for after.
+// NewSilence starts to track neighbors, as if each had sent a message at the time now. A neighbor is due for a report
+// when it has been silent for the duration after.
 func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence {
 	s := &Silence{since: map[string]time.Time{}, due: map[string]time.Time{}}
 	for _, name := range neighbors {
@@ -24,7 +24,8 @@ func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence
 	return s
 }
 
-// Hear records that a neighbor has sent something. It is due for a report when it has been silent for after again.
+// Hear records that a neighbor has sent a message. The neighbor is next due for a report when it has been silent for
+// the duration after.
 func (s *Silence) Hear(name string, now time.Time, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

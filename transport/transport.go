@@ -12,10 +12,11 @@ var ErrClosed = errors.New("transport: closed")
 
 // Transport carries frames between one member and its neighbors. It is safe for concurrent use.
 type Transport interface {
-	// Send passes a frame for the member named to to the network. It may wait for a connection or for a slow receiver,
-	// but never delays a Send to another member. A nil error does not mean that the frame arrived. The caller must not
-	// change the frame afterwards, but may send the same slice to several members. Send fails if ctx ends, if the
-	// transport is closed ([ErrClosed]), if to is not a neighbor, or if the frame is longer than MaxFrame.
+	// Send passes a frame to the network. The parameter to names the receiving member. Send may wait for a connection
+	// or for a slow receiver, but never delays a Send to another member. A nil error does not mean that the frame
+	// arrived. The caller must not change the frame afterwards, but may send the same slice to several members. Send
+	// fails if ctx ends, if the transport is closed ([ErrClosed]), if to is not a neighbor, or if the frame is longer
+	// than MaxFrame.
 	Send(ctx context.Context, to string, frame []byte) error
 
 	// Recv waits for the next frame from any neighbor. The frame belongs to the caller. Recv fails when ctx ends and
@@ -30,8 +31,8 @@ type Transport interface {
 	Close() error
 }
 
-// Notifier is a [Transport] that reports when a connection to a neighbor opens. Frames sent before that may be lost, so
-// the caller may want to send them again at once.
+// Notifier is a [Transport] that reports when a connection to a neighbor opens. Frames sent before a connection opens
+// may be lost, so the caller may want to send them again as soon as it opens.
 type Notifier interface {
 	// Opened returns a channel that receives a neighbor's name each time a connection to it opens. The channel is
 	// buffered. A name that does not fit is dropped. The channel is never closed.
@@ -54,14 +55,14 @@ type Peer struct {
 type PeerStatus struct {
 	Name      string
 	Connected bool      // frames can be sent to the peer, or to a broker that stores them
-	Since     time.Time // time of the last change of Connected; zero if it was never true
+	Since     time.Time // time of the last change of Connected; zero if Connected has never been true
 	Where     string    // address of the peer or of the broker, if connected
 	Heard     time.Time // with a broker: when the last authentic message of the peer arrived; else zero
 	How       string    // how the connection was made, if connected: "dialed" by this end, or "accepted"; empty with a broker
 	Proxy     string    // the proxy through which this end dialed; empty if it used none
 	Lost      int       // number of connections that have ended
 	LostBy    error     // why the last connection ended; nil if none has ended
-	Err       error     // the last error, kept while connected; or why neither end dials; or nil
+	Err       error     // the last error, even if connected since then, or why neither end dials; nil if there is none
 
 	// Refused is the reason why this end or the peer refused the other's hello or fleet; nil if both accept each other.
 	Refused error
@@ -69,8 +70,8 @@ type PeerStatus struct {
 	// Refusals is how many messages that came through a broker and claim to be from the peer were refused.
 	Refusals int64
 
-	// Sent and Received count bytes over all connections since the start. Of connections on which the peer proved its
-	// key, they count all bytes, with TLS and handshakes. Through a broker they count the bytes of sealed messages,
-	// including refused ones.
+	// Sent and Received count bytes over all connections since the start. Without a broker they count all bytes, with
+	// TLS and handshakes, of the connections on which the peer proved its key. Through a broker they count the bytes of
+	// sealed messages, including refused ones.
 	Sent, Received int64
 }

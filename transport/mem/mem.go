@@ -38,9 +38,9 @@ func New(members ...string) *Net {
 }
 
 // Node opens a member's end of the network. A member can be open only once at a time. After Close it can be opened
-// again, with an empty inbox. Frames to a closed member are lost; when the member opens, the transport of each such
-// sender reports that, as a [transport.Notifier]. Node fails if the name is unknown, if the member is open, and if
-// MaxFrame is negative.
+// again, with an empty inbox. Frames to a closed member are lost; when the member opens, each sender of such a frame
+// learns that, because every node is a [transport.Notifier]. Node fails if the name is unknown, if the member is open,
+// and if MaxFrame is negative.
 func (n *Net) Node(name string) (transport.Transport, error) {
 	if n.MaxFrame < 0 {
 		return nil, fmt.Errorf("mem: MaxFrame is %d, want at least 0", n.MaxFrame)
@@ -73,8 +73,8 @@ func (n *Net) Node(name string) (transport.Transport, error) {
 	return e, nil
 }
 
-// miss records that the member to, which is not open, missed or may have missed a frame of from. The caller holds the
-// network's lock.
+// miss records that the member to, which is not open, missed or may have missed a frame of the member from. The caller
+// holds the network's lock.
 func (n *Net) miss(to, from string) {
 	if n.missed[to] == nil {
 		n.missed[to] = make(map[string]bool)

@@ -22,7 +22,7 @@ type Config struct {
 	// Name is the member's own name.
 	Name string
 
-	// Key is the member's own secret key. Peers know it by its public half.
+	// Key is the member's own secret key. Peers pin the public key that belongs to it.
 	Key ed25519.PrivateKey
 
 	// Peers are the neighbors, in any order. The list may be empty.

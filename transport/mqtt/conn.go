@@ -14,8 +14,8 @@ import (
 const (
 	chunk     = 16 << 10 // bytes that must be written within timing.answer
 	slowest   = 1 << 10  // lowest useful speed of a link, in bytes a second
-	inFlight  = 8        // unconfirmed messages from the broker, at most
-	maxSlots  = 64       // unconfirmed messages to the broker, at most; the broker may allow fewer
+	inFlight  = 8        // maximum number of unconfirmed messages from the broker
+	maxSlots  = 64       // maximum number of unconfirmed messages to the broker, which may allow fewer
 	maxHeader = 128      // bytes of a PUBLISH in addition to its payload
 )
 
@@ -54,7 +54,7 @@ type conn struct {
 // waiting is a packet that was sent and that the broker must answer.
 type waiting struct {
 	answer chan reply
-	bytes  int // of a message; 0 for another packet, which takes no slot
+	bytes  int // size of a message; 0 for a packet of another kind, which takes no slot
 }
 
 // hello has the fields of the CONNECT packet with which a client introduces itself.
@@ -102,8 +102,8 @@ func connect(ctx context.Context, c net.Conn, h hello, t *timing, take func(topi
 	in := &patient{c, t.connect}
 	r := bufio.NewReader(in)
 	_ = c.SetWriteDeadline(time.Now().Add(t.connect))
-	// In TLS 1.3 a broker refuses a certificate only after this end has finished its handshake, and then closes. This
-	// write may then fail, but the reason is in the input that waits to be read.
+	// In TLS 1.3 a broker refuses a certificate only after this end has finished its handshake, and then closes the
+	// connection. So this write may fail, but the reason is in the input that waits to be read.
 	_, wrong := c.Write(h.packet(t.keepAlive))
 	p, err := readPacket(r, h.maxPacket)
 	var a reply
@@ -266,8 +266,8 @@ func (n *conn) answered(a reply) {
 	w.answer <- a
 }
 
-// await registers a packet that the broker must answer. bytes is the size of a message, or 0 for another packet. It
-// returns the packet's identifier, the channel for the answer, and how long to wait for it.
+// await registers a packet that the broker must answer. bytes is the size of a message, or 0 for a packet of another
+// kind. It returns the packet's identifier, the channel for the answer, and how long to wait for it.
 func (n *conn) await(bytes int) (id uint16, answer chan reply, limit time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -7,8 +7,8 @@
 // is given to the broker again at increasing intervals, and each repeat expires when the next one is due: a peer that
 // sleeps finds a few messages, not hundreds. The broker discards a message once it is read; a node that dies before it
 // could save the content asks its neighbors when it starts. The transport delivers at least once, as long as both ends
-// return, and the rounds of the method turn this into exactly once. If the broker loses a session, its member informs
-// its peers, and everything is sent again.
+// return, and the rounds of the method turn this into exactly once. If the broker loses a member's session, the member
+// informs its peers, and all frames are sent again.
 //
 // # The broker is not trusted
 //
@@ -20,11 +20,11 @@
 //
 // With mqtt:// rather than tls://, and ws:// rather than wss://, topics, times and the password are readable on the
 // network. A proxy for outgoing connections forwards TLS to the broker. Anything that terminates TLS before the broker,
-// such as an HTTP server that serves it under a path, can do what a broker can.
+// such as an HTTP server that serves the broker under a path, can do what a broker can.
 //
 // # The client
 //
-// The module has its own client, in packet.go and conn.go, for the few packets that QoS 1 needs, because the usual one,
-// github.com/eclipse/paho.golang (v0.23.0), trusts its broker: invalid lengths make it panic or allocate 4 GiB. See
-// .github/decisions/07-own-mqtt-client.md. The tests check this client against Mosquitto.
+// The module has its own client, in packet.go and conn.go, for the few packets that QoS 1 needs, because the usual
+// client, github.com/eclipse/paho.golang (v0.23.0), trusts its broker: invalid lengths make it panic or allocate 4 GiB.
+// See .github/decisions/07-own-mqtt-client.md. The tests check this client against Mosquitto.
 package mqtt

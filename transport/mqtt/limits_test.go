@@ -50,8 +50,8 @@ func grant(id byte, bytes int, value uint32) []byte {
 	return append([]byte{id}, b[4-bytes:]...)
 }
 
-// The node respects the limits that the broker announces: the length of a packet, for which it cuts frames into smaller
-// pieces, the number of unconfirmed messages, and the number of aliases.
+// The node respects the limits that the broker announces: the length of a packet, the number of unconfirmed messages,
+// and the number of aliases. It cuts frames into pieces that fit into a packet.
 func TestLimits(t *testing.T) {
 	const packet = 1000
 	b := newToy(t, bytes.Join([][]byte{grant(propMaxPacket, 4, packet), grant(propReceiveMax, 2, 1), grant(propAliasMax, 2, 1)},
@@ -128,7 +128,8 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// replay is a broker that admits a node and then sends the bytes after. It returns the broker's URL.
+// replay starts a broker that reads a node's CONNECT packet and then sends the bytes in the parameter after. replay
+// returns the broker's URL.
 func replay(t *testing.T, after ...[]byte) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -193,7 +194,8 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// A connection ends if the broker is silent for one and a half keepalives, but not if the broker answers pings.
+// A connection ends if the broker is silent for one and a half keepalive intervals, but not if the broker answers
+// pings.
 func TestKeepAlive(t *testing.T) {
 	b := newToy(t, grant(propKeepAlive, 2, 1)...).honest()
 	a := open(t, b.of(brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}))
@@ -211,7 +213,7 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// If a broker never confirms a message, the connection ends, and the message is sent again on a new one.
+// If a broker never confirms a message, the connection ends, and the message is sent again on a new connection.
 func TestUnconfirmed(t *testing.T) {
 	cfg := configure(brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}, replay(t, []byte{kindConnack << 4, 3, 0, 0, 0},
 		[]byte{kindSuback << 4, 4, 0, 1, 0, 1}))
@@ -227,8 +229,8 @@ func TestUnconfirmed(t *testing.T) {
 	}
 }
 
-// FuzzPackets reads arbitrary bytes from a broker. There is no panic, and no memory is allocated for data that is
-// absent.
+// FuzzPackets reads arbitrary bytes from a broker. The reading functions must neither panic nor allocate memory for
+// data that is absent.
 func FuzzPackets(f *testing.F) {
 	f.Add([]byte{kindConnack << 4, 9, 0, 0, 6, propReceiveMax, 0, 1, propAliasMax, 0, 1})
 	f.Add([]byte{kindPublish<<4 | 2, 9, 0, 1, 'x', 0, 1, 3, propAlias, 0, 1, 'p'})

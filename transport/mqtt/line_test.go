@@ -17,8 +17,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/ws"
 )
 
-// line is a proxy that delays and loses data as a bad link below TCP does. Each segment takes delay. A lost segment and
-// all data behind it take two more round trips, about as long as TCP needs to retransmit.
+// line is a proxy that delays and loses data as a bad link below TCP does. Each segment arrives after the time in the
+// field delay. A lost segment and all data behind it take two round trips more, about as long as TCP needs to
+// retransmit.
 type line struct {
 	net.Listener
 	to          string
@@ -102,8 +103,8 @@ func (n *line) carry(to, from net.Conn) {
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// A frame takes as many bytes on the network as plan estimates, minus the headers of TCP and IP, which this test cannot
-// see.
+// A frame takes as many bytes on the network as the command plan estimates, minus the headers of TCP and IP, which this
+// test cannot see.
 func TestMosquittoBytes(t *testing.T) {
 	b := newMosquitto(t, "tls")
 	l := newLine(t, strings.TrimPrefix(b.url(), "tls://"), 0, 0)
@@ -133,9 +134,9 @@ func TestMosquittoBytes(t *testing.T) {
 	}
 }
 
-// Rounds per minute over bad links, through a broker and with websockets: SPADE_LINE=1. Every device has a link with a
-// round trip of 500 ms that loses one segment in a hundred. Between two devices that connect directly there are two
-// such links; between a device and a broker there is one.
+// With the environment variable SPADE_LINE, the test measures rounds per minute over bad links, through a broker and
+// with websockets. Every device has a link with a round trip of 500 ms that loses one segment in a hundred. Between two
+// devices that connect directly there are two such links; between a device and a broker there is one such link.
 func TestRoundsOverBadLine(t *testing.T) {
 	if os.Getenv("SPADE_LINE") == "" {
 		t.Skip("takes two minutes: SPADE_LINE=1")

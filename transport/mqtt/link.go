@@ -25,7 +25,7 @@ type link struct {
 	mu     sync.Mutex // guards the fields below
 	conn   *conn      // nil while the link is down
 	piece  int        // bytes of a frame that fit into a message of the last connection
-	served bool       // a connection was made before
+	served bool       // there has been a connection
 }
 
 // filter is the topic filter of the messages for this node.
@@ -107,7 +107,8 @@ func (l *link) connect(ctx context.Context) (n *conn, via string, err error) {
 // explain adds the likely cause to an error, and the proxy via if that is not empty.
 func explain(err error, via string) error { return proxy.Explain(err, via, late(err)) }
 
-// receive passes on a message with the topic at. The topic names the sender; [sealed.End.Take] checks that claim.
+// receive passes on a message that arrived on the topic in the parameter at. The topic names the sender;
+// [sealed.End.Take] checks that claim.
 func (l *link) receive(at string, payload []byte) {
 	parts := strings.Split(at, "/")
 	if len(parts) == 4 && at == topic(l.run, parts[2], l.self) {
@@ -168,8 +169,8 @@ func (l *link) Ready(ctx context.Context) (int, error) {
 func (l *link) Publish(ctx context.Context, m sealed.Message) error {
 	expiry := l.cfg.MaxAge
 	if m.Again > 0 {
-		// Let this message expire when the next repeat is due. A sleeping device then finds a frame twice, not once per
-		// repeat.
+		// Let this message expire when the next repeat is due. A sleeping device then finds two copies of a frame, not
+		// one copy per repeat.
 		expiry = min(expiry, max(10*l.cfg.timing.repeatMin, 2*m.Again))
 	}
 	for attempts := 0; ; attempts++ {

@@ -26,12 +26,12 @@ import (
 // file, as .ci/footprint does.
 const maxResident = 12 << 20
 
-// guest is the address where the emulator maps the program's 4 GiB.
+// guest is the address where the emulator maps the program's address space of 4 GiB.
 const guest = 0x10000000000
 
-// The memory of an idle node on linux/arm/6: a program with a node runs in an emulator, over TLS, with four neighbors
-// at d = 1,000. Three neighbors keep up; the fourth never finishes its first query, so the node waits. The test counts
-// the program's memory, not the emulator's.
+// An idle node on linux/arm/6 needs at most maxResident bytes of memory. A program with a node runs in an emulator,
+// over TLS, with four neighbors at d = 1,000. Three neighbors keep up; the fourth never finishes its first query, so
+// the node waits. The test counts the program's memory, not the emulator's.
 func TestMosquittoIdleMemory(t *testing.T) {
 	qemu, err := exec.LookPath("qemu-arm")
 	if err != nil || testing.Short() {
@@ -130,7 +130,8 @@ func residentOf(t *testing.T, pid int) (sum int64) {
 	return sum
 }
 
-// compile builds the program in testdata/idle for linux/arm/6. It returns its path and its size in bytes.
+// compile builds the program in testdata/idle for linux/arm/6. It returns the path of the program and its size in
+// bytes.
 func compile(t *testing.T, dir, tags string) (path string, size int64) {
 	t.Helper()
 	path = filepath.Join(dir, "idle"+tags)

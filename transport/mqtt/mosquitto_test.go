@@ -33,7 +33,7 @@ type mosquitto struct {
 	program string
 	dir     string
 	strict  bool   // the first listener requires certificates
-	port    int    // the websocket port is the next one
+	port    int    // the websocket port is port+1
 	conf    string // configuration in addition to the listeners
 	tls     bool
 	web     bool
@@ -41,7 +41,7 @@ type mosquitto struct {
 	proxy   *url.URL
 	proc    *exec.Cmd
 	said    *brokertest.Buffer
-	before  func(cfg *Config) // changes configurations
+	before  func(cfg *Config) // changes the configuration of each new end; may be nil
 }
 
 // newMosquitto starts a broker with conf as further lines of its configuration. If the first line has "tls", its
@@ -82,7 +82,7 @@ func (b *mosquitto) write(name, text string) string {
 	return b.path(name)
 }
 
-// authority creates a self-signed certificate. sign creates one that another certificate signs.
+// authority creates a self-signed certificate. The method sign creates a certificate that another certificate signs.
 func (b *mosquitto) authority(name string) { b.sign(name, name, time.Hour) }
 
 func (b *mosquitto) certificate(name, by string, lasts time.Duration) { b.sign(name, by, lasts) }
@@ -176,8 +176,8 @@ func (b *mosquitto) url() string {
 	return fmt.Sprintf("%s://%s:%d", scheme, host, port)
 }
 
-// trusting returns a TLS configuration that trusts the authority ca. If own is not empty, it presents the certificate
-// own.
+// trusting returns a TLS configuration that trusts the authority ca. If own is not empty, the client presents the
+// certificate own.
 func (b *mosquitto) trusting(ca, own string) func() (*tls.Config, error) {
 	return func() (*tls.Config, error) {
 		text, err := os.ReadFile(b.path(ca + ".pem"))
@@ -252,7 +252,7 @@ func TestMosquittoConformance(t *testing.T) {
 }
 
 // Five private members run while members are killed, networks cut and brokers killed. The broker stores messages on
-// disk in one test and only in memory in the other.
+// disk in one subtest and only in memory in the other subtest.
 func TestMosquittoKills(t *testing.T) {
 	for name, conf := range map[string]func(dir string) string{
 		"with persistence": func(dir string) string {
@@ -290,7 +290,8 @@ func (b behind) HangUp() { b.tunnel.HangUp() }
 // The connection to the broker is cut for a second.
 func TestMosquittoLongCut(t *testing.T) { brokertest.LongCut(t, time.Second, newMosquitto(t)) }
 
-// same runs five private members over ends that open opens. Their releases must equal those of the quiet run.
+// same runs five private members over ends that the function open returns. Their releases must equal those of the quiet
+// run.
 func same(t *testing.T, name string, open brokertest.Opener, released func(member, round int)) {
 	t.Helper()
 	n := brokertest.Ring(name, 5, true, 16)
@@ -335,7 +336,8 @@ func TestMosquittoFullQueue(t *testing.T) {
 	brokertest.Pass(t, a, "a", c, "c", frame)
 }
 
-// When the broker restricts something, the node reports one clear error. It continues once the restriction is lifted.
+// When the broker restricts what a node may do, the node reports one clear error. It continues once the restriction is
+// lifted.
 func TestMosquittoRefusals(t *testing.T) {
 	one := brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}
 	with := func(t *testing.T, b *mosquitto, change func(cfg *Config)) *Transport {
@@ -407,8 +409,8 @@ func TestMosquittoRefusals(t *testing.T) {
 	})
 }
 
-// Another client repeatedly connects with a member's client id and takes the messages for it: the node reports one
-// clear error, and the models equal those of the quiet run.
+// Another client repeatedly connects with a member's client id and takes the messages for that member: the node reports
+// one clear error, and the models equal those of the quiet run.
 func TestMosquittoSameClient(t *testing.T) {
 	b := newMosquitto(t)
 	h := hello{client: ClientID("twins", "a"), expiry: 60, peers: 4, maxPacket: 1 << 20}

@@ -55,7 +55,7 @@ type packet struct {
 	body        []byte
 }
 
-// readPacket reads a packet. It fails if more than most bytes follow the length field.
+// readPacket reads a packet. It fails if the length field announces more bytes than the parameter most.
 func readPacket(r *bufio.Reader, most int) (p packet, err error) {
 	first, err := r.ReadByte()
 	if err != nil {
@@ -91,8 +91,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// appendPacket appends a packet, except for the last more bytes of its body, which the caller writes afterwards. The
-// caller can then send a long payload without copying it.
+// appendPacket appends a packet without the end of its body. The parameter more is the length of that end in bytes,
+// which the caller writes afterwards. The caller can then send a long payload without copying it.
 func appendPacket(b []byte, first byte, body []byte, more int) []byte {
 	b = append(b, first)
 	b = appendLength(b, len(body)+more)

@@ -12,8 +12,9 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/brokertest"
 )
 
-// A device wakes 24 times, executes a round each time, and sleeps. In one test it is suspended, in the other a new
-// process starts each time. It receives few frames when it wakes, although its neighbors repeat theirs while it sleeps.
+// A device wakes 24 times, executes a round each time, and sleeps. In one subtest the device is suspended; in the other
+// subtest a new process starts at each wake-up. The device receives few frames when it wakes, although its neighbors
+// repeat their frames while it sleeps.
 func TestMosquittoWakes(t *testing.T) {
 	for name, restart := range map[string]bool{"suspended": false, "restarted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -27,8 +28,8 @@ func TestMosquittoWakes(t *testing.T) {
 	}
 }
 
-// The repeats of a frame for a sleeping member expire one by one, each when the next is due. So the broker keeps the
-// first copy, for MaxAge, and only the latest repeat.
+// The repeats of a frame for a sleeping member expire one by one, each when the next repeat is due. So the broker keeps
+// the first copy, for MaxAge, and only the latest repeat.
 func TestMosquittoRepeats(t *testing.T) {
 	b := newMosquitto(t)
 	setup := brokertest.Setup{Run: "run", Name: "c", Peers: []string{"a"}}
@@ -54,7 +55,8 @@ func TestMosquittoRepeats(t *testing.T) {
 	}
 }
 
-// If a session ends at the broker, its member creates it again, and the member and its peers are informed.
+// If the session of a member ends at the broker, the member creates a new session, and the member and its peers are
+// informed.
 func TestMosquittoSessionEnds(t *testing.T) {
 	b := newMosquitto(t, "log_type all")
 	b.before = func(cfg *Config) { cfg.MaxAge = time.Second }
@@ -76,8 +78,8 @@ func TestMosquittoSessionEnds(t *testing.T) {
 	brokertest.Pass(t, c, "c", a, "a", []byte("two"))
 }
 
-// middle is a proxy in front of a broker. It drops messages of members, although it confirms them, and delivers
-// messages to members twice.
+// middle is a proxy in front of a broker. It drops some messages from members, although it confirms them, and delivers
+// some messages to members twice.
 type middle struct {
 	to    string
 	mu    sync.Mutex // guards the fields below
@@ -123,7 +125,7 @@ func (m *middle) serve(member net.Conn) {
 		return
 	}
 	defer broker.Close()
-	var mu sync.Mutex // guards writes to the member, and extra
+	var mu sync.Mutex // guards writes to the member, and the variable extra
 	extra := map[string]int{}
 	go func() {
 		defer member.Close()

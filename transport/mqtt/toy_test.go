@@ -20,7 +20,8 @@ var quick = timing{
 	repeatMax: time.Second,
 }
 
-// toy is a broker under the control of the test: it confirms what members publish, and passes it to do.
+// toy is a broker under the control of the test: it confirms each message that a member publishes, and passes the
+// message to the function in the field do.
 type toy struct {
 	t        testing.TB
 	listener net.Listener
@@ -30,8 +31,8 @@ type toy struct {
 
 	mu      sync.Mutex
 	clients map[string]*toyClient // by client id; includes sessions of absent clients
-	all     []brokertest.Message  // with the tag of the run as Place
-	seen    map[string]int        // counts
+	all     []brokertest.Message  // with the tag of the run in the field Place
+	seen    map[string]int        // how often each kind of event occurred, see the method count
 
 	doing sync.Mutex // held while do runs; guards do
 	do    func(m brokertest.Message)
@@ -44,7 +45,7 @@ type toyClient struct {
 	aliases map[string]uint16
 	id      uint16
 	pending int // messages that the client has not confirmed
-	most    int // maximum of pending
+	most    int // maximum of the field pending
 }
 
 func newToy(t testing.TB, grants ...byte) *toy {

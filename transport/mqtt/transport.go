@@ -56,8 +56,8 @@ func build(cfg Config) (*Transport, error) {
 // client connects with the same id.
 func ClientID(run, member string) string { _, self := sealed.Tags(run, member); return self }
 
-// Topics returns the topic filters that a broker's access list needs for a member of a run. Only this member publishes
-// on topics that match publish, and it subscribes to read.
+// Topics returns the topic filters that a broker's access list needs for a member of a run. The member publishes on
+// topics that match the filter publish, and no other member does. It subscribes to the filter read.
 func Topics(run, member string) (publish, read string) {
 	ofRun, self := sealed.Tags(run, member)
 	return topic(ofRun, self, "+"), topic(ofRun, "+", self)

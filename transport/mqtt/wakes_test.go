@@ -15,10 +15,10 @@ import (
 )
 
 // wakes simulates, in compressed time, a device that wakes, executes a round and sleeps. Member "a" of five private
-// members is cut off as soon as the broker has its messages of a round, and returns after a while. With restart, its
-// process ends when it is cut off, and a new one begins. The new process may wait in vain for a final message that the
-// old process received. The models must equal those of the quiet run. wakes returns how often the device woke, and the
-// largest number of bytes that it received in one waking period.
+// members is cut off as soon as the broker has its messages of a round, and returns after a while. If restart is true,
+// the process of "a" ends when "a" is cut off, and a new process begins. The new process may wait in vain for a final
+// message that the old process received. The models must equal those of the quiet run. wakes returns how often the
+// device woke, and the largest number of bytes that it received in one waking period.
 func wakes(t *testing.T, restart bool, sleep time.Duration, open brokertest.Opener) (woken int, most int64) {
 	n := brokertest.Ring("wakes", 5, true, 16) // plus 8 cool-down rounds
 	_, want := n.Quiet(t)
@@ -56,7 +56,7 @@ func wakes(t *testing.T, restart bool, sleep time.Duration, open brokertest.Open
 		released, dozing := make(chan struct{}, 1), &dozing{End: tr}
 		node, err := n.Node(0, sdk.Config{Transport: dozing, Store: s, Linger: 2 * time.Second, Logger: quiet,
 			Observer: sdk.Observer{Released: func(int, []float32) {
-				dozing.mu.Lock() // the device sleeps until it is unlocked
+				dozing.mu.Lock() // the device sleeps until mu is unlocked
 				released <- struct{}{}
 			}}})
 		if err != nil {

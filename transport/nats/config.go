@@ -29,7 +29,7 @@ type Config struct {
 	// Name is the member's own name.
 	Name string
 
-	// Key is the member's own secret key. Peers know it by its public half.
+	// Key is the member's own secret key. Peers pin the public key that belongs to it.
 	Key ed25519.PrivateKey
 
 	// Peers are the neighbors, in any order. The list may be empty.
@@ -68,8 +68,8 @@ type Config struct {
 	// should agree on it. For each peer the node holds up to four frames for Recv, and two that are still arriving.
 	MaxFrame int
 
-	// MaxAge is how long the broker keeps a frame; 0 means a week. MaxBytes is how many bytes of a run it keeps; 0 means
-	// no limit. If the run's stream already exists, the values of the member that created it apply.
+	// MaxAge is how long the broker keeps a frame; 0 means a week. MaxBytes is how many bytes of a run the broker
+	// keeps; 0 means no limit. If the run's stream already exists, the values of the member that created it apply.
 	MaxAge   time.Duration
 	MaxBytes int64
 

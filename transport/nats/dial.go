@@ -43,15 +43,15 @@ func (d *dialer) Dial(network, addr string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Without a deadline, the client could wait indefinitely for TLS below a websocket. It removes the deadline when the
-	// broker has admitted it.
+	// Without a deadline, the client could wait indefinitely for TLS below a websocket. The client removes the deadline
+	// when the broker has admitted it.
 	return &doorstep{Conn: conn}, conn.SetDeadline(time.Now().Add(d.timeout))
 }
 
 // doorstep is a connection that the broker may not have admitted yet. In TLS 1.3 a broker refuses a certificate only
-// after the client has finished its handshake, and then closes. The client would give up when its next write fails,
-// although the reason waits to be read. So doorstep hides the error of a write; the client then reads, and that fails
-// with the reason.
+// after the client has finished its handshake, and then closes the connection. The client would give up when its next
+// write fails, although the reason waits to be read. So doorstep hides the error of a write; the client then reads, and
+// that fails with the reason.
 type doorstep struct {
 	net.Conn
 	in atomic.Bool

@@ -3,12 +3,12 @@
 //
 // All members of a run connect to one broker, where the run has a stream with five places for every directed edge: one
 // for a hello and four for frames, enough for neighbors that are never more than one round apart. A new message
-// replaces the one in its place; otherwise only age removes it. A repeated frame goes into its old place. A node reads
-// the messages stored for it, and then new ones. It acknowledges nothing: after a restart of either end it reads
-// everything again. The transport delivers at least once, and the rounds of the method turn this into exactly once. If
-// the broker loses its disk, the members create the stream again and resend their frames. A device that sleeps should
-// be suspended rather than stop its node, because a starting node asks each neighbor for its state and waits for the
-// answers.
+// replaces the message in its place. Apart from that, the broker removes a message only when it is too old. A repeated
+// frame goes into its old place. A node reads the messages stored for it, and then new messages. It acknowledges
+// nothing: after a restart of either end it reads everything again. The transport delivers at least once, and the
+// rounds of the method turn this into exactly once. If the broker loses its disk, the members create the stream again
+// and resend their frames. A device that sleeps should be suspended rather than stop its node, because a starting node
+// asks each neighbor for its state and waits for the answers.
 //
 // # The broker is not trusted
 //
@@ -33,11 +33,13 @@
 // accept the stored frames of the first run as its own, and stop because they contradict its state.
 //
 // There is no forward secrecy for the receiver: anyone who records the messages and later obtains a member's secret key
-// can read what was sent to that member until its key was changed (see [Transport.Update]), but not what it sent. This
-// is the price of frames that a later process can read. In a private run the guarantee covers these frames.
+// can read what was sent to that member until its key was changed (see [Transport.Update]), but not what that member
+// sent. This is the price of frames that a later process can read. In a private run the privacy guarantee covers these
+// frames.
 //
 // The broker needs JetStream, max_payload of at least 8 KiB, and room for four frames of every directed edge. README.md
 // has the permissions of a member. With nats:// rather than tls://, and ws:// rather than wss://, subjects, times and
 // credentials are readable on the network. A proxy for outgoing connections forwards TLS to the broker. Anything that
-// terminates TLS before the broker, such as an HTTP server that serves it under a path, can do what a broker can.
+// terminates TLS before the broker, such as an HTTP server that serves the broker under a path, can do what a broker
+// can.
 package nats

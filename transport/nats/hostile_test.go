@@ -26,7 +26,7 @@ type hostile struct {
 	do  func(m brokertest.Message)
 }
 
-// newHostile prepares a server for a run. It forwards nothing until do is set.
+// newHostile prepares a server for a run. The broker forwards nothing until the field do is set.
 func newHostile(t *testing.T, run string) *hostile {
 	t.Helper()
 	h := &hostile{broker: newBroker(t)}

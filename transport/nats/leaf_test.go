@@ -17,7 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// configuration returns a server configuration from the README. words alternates words of it and their replacements.
+// configuration returns a server configuration from the README. The parameter words has pairs of a text in that
+// configuration and its replacement.
 func configuration(t *testing.T, name string, words ...string) *server.Options {
 	t.Helper()
 	readme, err := os.ReadFile("README.md")

@@ -23,11 +23,11 @@ type link struct {
 	js     jetstream.JetStream
 	run    string                 // tag of the run
 	want   jetstream.StreamConfig // without the limits of a subject, which depend on the server
-	frames func(piece int) int64  // how many messages each subject must hold, for pieces of this size
+	frames func(piece int) int64  // how many messages a subject must hold if a piece has so many bytes
 	dialer *dialer
 	timing *timing
 	log    *slog.Logger
-	lost   func() // called when the broker has a new stream in place of the one before
+	lost   func() // called when the broker has a new stream in place of the previous stream
 
 	mu      sync.Mutex // guards the fields below
 	stream  jetstream.Stream
@@ -198,8 +198,8 @@ func (l *link) publishOnce(ctx context.Context, subject string, data []byte) err
 	return err
 }
 
-// request returns a context for a request to the broker. It ends with the connection, because no answer can arrive
-// after the connection has ended.
+// request returns a context for a request to the broker. The context also ends when the connection ends, because no
+// answer can arrive after the connection has ended.
 func (l *link) request(ctx, period context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, l.timing.answer)
 	stop := context.AfterFunc(period, cancel)

@@ -17,8 +17,8 @@ var (
 
 // reader is a node's position in the stream.
 type reader struct {
-	created time.Time // when the stream with these numbers was created
-	server  string    // the server process that assigned the numbers
+	created time.Time // when the stream with these message numbers was created
+	server  string    // the server process that assigned the message numbers
 	next    uint64    // number of the first message that the node has not read
 	old     uint64    // number of the last message stored before this node started
 }
@@ -44,8 +44,8 @@ func (t *Transport) receiveAll() {
 }
 
 // receive reads messages through one consumer until an error occurs. It acknowledges nothing, so a message stays in its
-// place until another replaces it. A node that died before it could save the content of a frame can read the frame
-// again.
+// place until another message replaces it. A node that died before it could save the content of a frame can read the
+// frame again.
 func (t *Transport) receive(r *reader) error {
 	stream, err := t.link.ready(t.Context())
 	if err != nil {
@@ -61,8 +61,8 @@ func (t *Transport) receive(r *reader) error {
 		}
 	}
 	if id := t.link.conn.ConnectedServerId(); id != r.server {
-		// Start over at another server process: after a crash, a server may have lost its last messages and reuse their
-		// numbers.
+		// Start again at the first message if the server process is another: after a crash, a server may have lost its
+		// last messages and reuse their numbers.
 		r.server, r.next = id, 1
 	}
 	consumer, err := t.consume(period, stream, r.next)
@@ -78,7 +78,7 @@ func (t *Transport) receive(r *reader) error {
 		return fmt.Errorf("nats: reading: %w", err)
 	}
 	defer messages.Stop()
-	// Stop when the connection ends: over a new one, perhaps to another server, this consumer does not exist.
+	// Stop when the connection ends: a new connection may lead to another server, where this consumer does not exist.
 	defer context.AfterFunc(period, messages.Stop)()
 	t.link.Worked()
 	for count := uint64(1); ; count++ {

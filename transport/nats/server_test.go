@@ -34,18 +34,18 @@ func TestMain(m *testing.M) {
 		n, _ := strconv.Atoi(port)
 		serve(dir, n)
 	}
-	// Set them now, because Go reads them only once. They do not affect loopback addresses, which are always dialed
-	// directly.
+	// Set these variables now, because Go reads them only once. They do not affect loopback addresses, which are always
+	// dialed directly.
 	os.Setenv("HTTPS_PROXY", "http://joe:"+secret+"@127.0.0.1:1")
 	os.Setenv("NO_PROXY", excepted)
 	os.Exit(m.Run())
 }
 
-// estate is a broker as in production: a process of its own, behind TLS, with an operator that knows an account and an
-// account that knows a user. The files of the broker and of its members are in dir.
+// estate is a broker as in production: a process of its own, behind TLS, with a NATS operator, an account of the
+// operator, and a user of the account. The files of the broker and of its members are in dir.
 type estate struct {
 	dir  string
-	port int // the websocket port is the next one
+	port int // the websocket port is port+1
 	proc *exec.Cmd
 }
 
@@ -165,7 +165,7 @@ func serve(dir string, port int) {
 	operator, err := jwt.DecodeOperatorClaims(string(text))
 	must(err)
 	accounts := &server.MemAccResolver{}
-	var last string // subject of the system account, whose file is the last
+	var last string // subject of the account in the last file, which is the system account
 	for _, name := range []string{"account.jwt", "system.jwt"} {
 		text, err := os.ReadFile(path(name))
 		must(err)
@@ -187,7 +187,7 @@ func serve(dir string, port int) {
 }
 
 // An estate does not admit a client that presents no credentials or trusts another authority. A run over it continues
-// when its process, with unwritten data, and nodes are killed: the models equal those of the quiet run.
+// when the estate's process, which has unwritten data, and nodes are killed: the models equal those of the quiet run.
 func TestKilledServer(t *testing.T) {
 	b := newEstate(t)
 	for what, options := range map[string][]client.Option{

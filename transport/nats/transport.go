@@ -69,7 +69,8 @@ func build(cfg Config) (*Transport, error) {
 // Stream returns the name of a run's stream at the broker.
 func Stream(run string) string { tag, _ := sealed.Tags(run, ""); return "SPADE-" + tag }
 
-// Subjects returns a pattern of subjects, for the broker's permissions. Only this member of the run publishes on them.
+// Subjects returns a pattern of subjects, for the broker's permissions. Only this member of the run publishes on such
+// subjects.
 func Subjects(run, member string) string {
 	ofRun, self := sealed.Tags(run, member)
 	return fmt.Sprintf("spade.%s.%s.*.*", ofRun, self)

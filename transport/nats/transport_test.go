@@ -133,7 +133,7 @@ func TestServerRestarts(t *testing.T) {
 	}
 }
 
-// An outdated message that the broker still stores does not make a node accuse its sender.
+// An outdated message that the broker still stores does not make a node accuse the message's sender.
 func TestOldWord(t *testing.T) {
 	b := newBroker(t)
 	config := func(name, peer, fleet string) Config {

@@ -63,8 +63,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// The tests with crashes run over websockets, through a proxy that sometimes closes all connections. The models equal
-// those of the quiet run.
+// Servers, networks and nodes fail as in TestKills, but members use websockets, through a proxy that sometimes closes
+// all connections. The models equal those of the quiet run.
 func TestKillsBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 12), ring8, func(t *testing.T) brokertest.Broker { return newFar(t) })
 }
@@ -282,7 +282,7 @@ func TestRefusedCertificate(t *testing.T) {
 	pool.AddCert(front.Certificate())
 	cfg := Config{Name: "a", Key: brokertest.Member("a"), Run: "run", URLs: []string{"tls://" + l.Addr().String()}, timing: quick,
 		Options: []client.Option{client.Secure(&tls.Config{RootCAs: pool}),
-			client.TokenHandler(func() string { <-gone; return "" })}} // called after TLS
+			client.TokenHandler(func() string { <-gone; return "" })}} // called after the TLS handshake
 	a, err := Probe(t.Context(), cfg)
 	if err != nil || a.Err == nil || !a.Refused || !strings.Contains(a.Err.Error(), "certificate required") {
 		t.Errorf("%+v, %v", a, err)

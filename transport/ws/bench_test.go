@@ -15,7 +15,7 @@ import (
 // clique is the number of nodes in the benchmarks. Each node has the other four as neighbors.
 const clique = 5
 
-// ways are the connections that BenchmarkRound compares: this package's, TLS and TCP.
+// ways are the connections that BenchmarkRound compares: those of this package, of bare TLS and of bare TCP.
 var ways = []struct {
 	name string
 	mesh func(b *testing.B, size int) mesh
@@ -24,9 +24,9 @@ var ways = []struct {
 // cpuTime returns the process's user and system time. It is nil on platforms where that is not available.
 var cpuTime func() time.Duration
 
-// BenchmarkRound measures the network cost of a round. Each of five nodes sends a frame of d float32 to its four
-// neighbors and waits for theirs, over loopback in one process: with this package, with bare TLS 1.3, and with bare
-// TCP. It also reports the overhead on the network: the bytes written to TCP beyond the numbers themselves.
+// BenchmarkRound measures the network cost of a round. Each of five nodes sends a frame of d float32 values to its four
+// neighbors and waits for their frames, over loopback in one process: with this package, with bare TLS 1.3, and with
+// bare TCP. It also reports the overhead on the network: the bytes written to TCP beyond the numbers themselves.
 //
 //	go test -run xxx -bench Round -benchtime 3s ./transport/ws
 func BenchmarkRound(b *testing.B) {
@@ -65,7 +65,7 @@ func BenchmarkAgainst(b *testing.B) {
 				m.round(b)
 				meshes = append(meshes, m)
 			}
-			turn := max(1, 10_000/d) // rounds between two readings of the clocks, whose cost is then negligible
+			turn := max(1, 10_000/d) // rounds between two readings of the clocks, so that reading costs little
 			for b.Loop() {
 				for i, m := range meshes {
 					began := time.Now()

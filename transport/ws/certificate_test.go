@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// The certificate equals one that the standard library encodes, byte for byte. It has the key and a valid signature.
+// A member's certificate equals, byte for byte, the certificate that the standard library makes for the same key. It
+// contains the public key and has a valid signature.
 func TestCertificate(t *testing.T) {
 	for i := range 4 {
 		key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{byte(77 * i)}, ed25519.SeedSize))

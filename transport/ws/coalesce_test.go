@@ -30,8 +30,8 @@ func (s *sink) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Data written in pieces of any size leaves complete and in order, whether or not it is held. Held data leaves in full
-// blocks.
+// A coalescer passes on data that is written in pieces of any size, complete and in order, whether or not the coalescer
+// is held. A held coalescer passes data on in full blocks.
 func TestCoalescerKeepsEverything(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	var below sink

@@ -20,7 +20,7 @@ type Config struct {
 	// Name is the member's own name.
 	Name string
 
-	// Key is the member's own secret key. Peers know it by its public half.
+	// Key is the member's own secret key. Peers pin the public key that belongs to it.
 	Key ed25519.PrivateKey
 
 	// Listen is the TCP address to listen on, "host:port"; port 0 lets the system choose (see [Transport.Addr]). If
@@ -34,9 +34,10 @@ type Config struct {
 	// Peers are the neighbors, in any order. The list may be empty.
 	Peers []Peer
 
-	// Hello returns the first message to a peer on a new connection, at most 64 KiB; a nil Hello means an empty message.
-	// CheckHello checks the peer's hello; a nil CheckHello accepts every hello. If it fails, the connection is refused,
-	// and the peer receives the first 120 bytes of the error's text. Both are called from several goroutines.
+	// Hello returns the first message to a peer on a new connection, at most 64 KiB; a nil Hello means an empty
+	// message. CheckHello checks the peer's hello; a nil CheckHello accepts every hello. If CheckHello fails, the
+	// connection is refused, and the peer receives the first 120 bytes of the error's text. Both are called from
+	// several goroutines.
 	Hello      func(peer string) []byte
 	CheckHello func(peer string, hello []byte) error
 
@@ -52,7 +53,7 @@ type Config struct {
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Fleet provides the keys and addresses of a fleet's members. A fleetfile.File is one.
+// Fleet provides the keys and addresses of a fleet's members. The type fleetfile.File implements it.
 type Fleet interface {
 	Peers(member string) []Peer
 	MaxFrame() int
@@ -74,12 +75,12 @@ type Peer = transport.Peer
 type timing struct {
 	handshake  time.Duration // from the TCP connection until both hellos are accepted
 	keepalive  time.Duration
-	idle       time.Duration // after so long without a byte read or written, a connection is closed
+	idle       time.Duration // a connection is closed when it has carried no byte in either direction for so long
 	linger     time.Duration // for an orderly end of a connection
 	backoffMin time.Duration // before the first new attempt to dial
-	eagerMax   time.Duration // longest wait during the time eager after a loss, unless something answers
+	eagerMax   time.Duration // longest wait while a loss is younger than eager and nobody refuses
 	eager      time.Duration
-	backoffMax time.Duration // longest wait after that time
+	backoffMax time.Duration // longest wait when the loss is older
 }
 
 var defaultTiming = timing{

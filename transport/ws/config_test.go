@@ -150,7 +150,8 @@ func TestConfigOfAFleet(t *testing.T) {
 	}
 }
 
-// If a peer has no address and has not dialed, its status gives this as the reason why it is not connected.
+// If a peer has no address and has not dialed, the peer's status states both facts as the reason why it is not
+// connected.
 func TestNoAddressIsSaid(t *testing.T) {
 	a, err := New(ConfigOf(two{}, "a", keyOf("a"), "127.0.0.1:0"))
 	if err != nil {

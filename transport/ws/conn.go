@@ -21,7 +21,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/endpoint"
 )
 
-// subprotocol is the websocket subprotocol of this package's framing. An incompatible framing would get another name.
+// subprotocol is the websocket subprotocol of this package's framing. A future framing that is incompatible with this
+// one must get a different name.
 const subprotocol = "spade-edge.1"
 
 // kind is the type of a message. Each message is one binary websocket message: kind, number (big-endian), body.
@@ -67,17 +68,17 @@ func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error
 	return k, int(n), nil
 }
 
-// conn is a websocket that carries messages. One goroutine may read while another writes. Calls take no context: to end
-// one, set a deadline or close tcp.
+// conn is a websocket that carries messages. One goroutine may read while another writes. Methods take no context: to
+// end a call, set a deadline or close the field tcp.
 type conn struct {
 	ws *websocket.Conn
 	link
 	dialed   string // the address that this end dialed; empty if the other end dialed
 	maxFrame int
 
-	// in holds the first bytes of the message being read, and rest the part of them that readBody has not returned yet.
-	// A call into the library takes as long as reading a small message, so header and small message are read in one
-	// call.
+	// The field in holds the first bytes of the message being read. The field rest is the part of these bytes that
+	// readBody has not returned yet. A call into the library takes as long as reading a small message, so one call
+	// reads both the header and a small message.
 	in   [512]byte
 	rest []byte
 }
@@ -208,7 +209,8 @@ type closedError struct{ reason string }
 
 func (e closedError) Error() string { return "the other end closed: " + e.reason }
 
-// Is reports whether the other end's reason has the text of errHello or errCrossed, because only texts are sent.
+// Is reports whether target is errHello or errCrossed and the other end's reason has its text. It compares texts
+// because an end sends only the text of its reason.
 func (e closedError) Is(target error) bool {
 	return target == errHello && strings.HasPrefix(e.reason, errHello.Error()+": ") ||
 		target == errCrossed && e.reason == errCrossed.Error()
@@ -219,7 +221,7 @@ type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// readError returns the reason for closing that the other end gave in err, or err itself if there is none.
+// readError returns the reason that the other end gave for closing, if err contains such a reason, or else err itself.
 func (c *conn) readError(err error) error {
 	var ce websocket.CloseError
 	if errors.As(err, &ce) {
@@ -228,8 +230,9 @@ func (c *conn) readError(err error) error {
 	return err
 }
 
-// stop ends the connection because of err. If err is a refusal or [transport.ErrClosed], it tells the other end so and
-// waits for its answer, for at most linger. An end that answers has received everything written before.
+// stop ends the connection because of err. If err is a refusal or [transport.ErrClosed], stop sends its text to the
+// other end and waits for the answer, for at most linger. If the other end answers, it has received everything that was
+// written.
 func (c *conn) stop(err error, linger time.Duration) {
 	defer c.tcp.Close()
 	status, reason := websocket.StatusGoingAway, "going away"

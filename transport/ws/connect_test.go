@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// connectProxy is an HTTP proxy. It passes each connection to the function in does. When does holds nil, the proxy
-// works correctly.
+// connectProxy starts an HTTP proxy and returns its URL. The proxy passes each connection to the function that the
+// parameter does holds. While does holds nil, the proxy works correctly.
 func connectProxy(t *testing.T, does *atomic.Pointer[func(in net.Conn) error]) *url.URL {
 	t.Helper()
 	at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
@@ -89,7 +89,7 @@ func TestProxyThatRefuses(t *testing.T) {
 	}
 }
 
-// A node that is behind a proxy, that nobody can dial and whose name sorts higher, connects to its neighbor.
+// A node connects to its neighbor through a proxy although nobody can dial the node and its name sorts higher.
 func TestHigherNameDialsThroughProxy(t *testing.T) {
 	var does atomic.Pointer[func(in net.Conn) error]
 	a := start(t, "a", nil, peerOf("b"))
@@ -103,7 +103,8 @@ func TestHigherNameDialsThroughProxy(t *testing.T) {
 	}
 }
 
-// A node connects over IPv6. It also connects to a name with an IPv4 and an IPv6 address if only one of them answers.
+// A node connects over IPv6. It also connects to a host name with an IPv4 and an IPv6 address if only one of the two
+// addresses answers.
 func TestDualStack(t *testing.T) {
 	l, err := net.Listen("tcp", "[::1]:0")
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// many returns how often a test repeats something: the value of an environment variable, or few if it is not set.
+// many returns how often a test repeats its steps: the value of the environment variable with the given name, or the
+// parameter few if the variable is not set.
 func many(t *testing.T, variable string, few int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -38,7 +39,8 @@ func descriptors() int {
 	return len(all)
 }
 
-// steady waits until the process has at most so many goroutines and open files, plus a few that the runtime may need.
+// steady waits until the process has at most the given numbers of goroutines and open files, plus a few that the
+// runtime may need.
 func steady(t *testing.T, goroutines, files int) {
 	t.Helper()
 	for range 400 {
@@ -78,8 +80,8 @@ func endOf(name, listen, peer, peerAt string, change func(*Config)) (*Transport,
 	return New(cfg)
 }
 
-// couple returns the names of two members. They differ for each i and each process, and so do their keys, because
-// another process may take a port that is free for a moment.
+// couple returns the names of two members. Names and keys differ for each i and each process: another process may take
+// a port that is free for a moment, and must then not be mistaken for the peer.
 func couple(i int) []string {
 	id := fmt.Sprint(os.Getpid(), "-", i)
 	return []string{"a" + id, "b" + id}
@@ -110,8 +112,8 @@ func stream(ctx context.Context, tr *Transport, to string, frames int) error {
 }
 
 // TestCrossing starts two nodes that dial each other at once: one connection remains, no frame is lost or duplicated,
-// and the connection is never replaced. By hand: SPADE_CROSSINGS=100000 go test ./transport/ws -run TestCrossing
-// -timeout 0
+// and the connection is never replaced. A long run by hand: SPADE_CROSSINGS=100000 go test ./transport/ws -run
+// TestCrossing -timeout 0
 func TestCrossing(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), descriptors()
 	crossed := 0
@@ -181,12 +183,12 @@ func TestCrossing(t *testing.T) {
 	steady(t, goroutines, files)
 }
 
-// TestLateStart starts one node some time after the other. Either both ends have the other's address, or only one does.
-// By hand, with up to 30 s between the starts: SPADE_LATE=200 SPADE_LATE_MS=30000 go test ./transport/ws -run
-// TestLateStart -timeout 0
+// TestLateStart starts one node some time after the other. Either both nodes have the address of their peer, or only
+// one node has it. By hand, with up to 30 s between the starts: SPADE_LATE=200 SPADE_LATE_MS=30000 go test
+// ./transport/ws -run TestLateStart -timeout 0
 func TestLateStart(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), descriptors()
-	few := 400 // milliseconds between the starts, for one or two failed attempts
+	few := 400 // milliseconds between the starts: long enough for one or two failed attempts
 	if long {
 		few = 1500
 	}
@@ -195,7 +197,7 @@ func TestLateStart(t *testing.T) {
 	slots := make(chan struct{}, 24)
 	for i := range many(t, "SPADE_LATE", 24) {
 		gap := rand.N(longest)
-		names, has := couple(i), i/2%3 // has an address: 0 both, 1 only the first, 2 only the second
+		names, has := couple(i), i/2%3 // which node has an address: 0 both, 1 only the first, 2 only the second
 		if i%2 == 1 {
 			slices.Reverse(names)
 		}
@@ -254,7 +256,7 @@ func TestLateStart(t *testing.T) {
 	steady(t, goroutines, files)
 }
 
-// TestRestartIsMet restarts either end repeatedly while the other still has the old connection.
+// TestRestartIsMet restarts the two ends in turn while the end that keeps running still has the old connection.
 func TestRestartIsMet(t *testing.T) {
 	at := places(t)
 	var ends [2]*Transport
@@ -284,14 +286,14 @@ func TestRestartIsMet(t *testing.T) {
 		}
 		ends[i%2].Close()
 		open(i % 2)
-		for ends[1-i%2].Peers()[0].Lost == 0 { // until the loss is noticed: a frame sent before that may be lost
+		for ends[1-i%2].Peers()[0].Lost == 0 { // until the loss is noticed: a frame sent earlier may be lost
 			time.Sleep(100 * time.Microsecond)
 		}
 	}
 }
 
-// TestRestartReplacesDeadConnection restarts one end while the other still has a connection that nobody will ever
-// close, as after a power failure. A new connection replaces that one at once, whichever end dials.
+// TestRestartReplacesDeadConnection restarts one end while the other end still has a connection that nobody will ever
+// close, as after a power failure. A new connection replaces the dead connection at once, whichever end dials.
 func TestRestartReplacesDeadConnection(t *testing.T) {
 	for _, names := range [][2]string{{"a", "b"}, {"b", "a"}} {
 		stays := start(t, names[0], nil, peerOf(names[1]))
@@ -330,8 +332,8 @@ func (d deaf) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestOneSidedEnds connects a node to programs that dial from one side only. One such program always dials and sends
-// the first hello; the other refuses to be dialed.
+// TestOneSidedEnds connects a node to programs that dial from one side only. One program always dials and sends the
+// first hello. The other program answers every call with a refusal.
 func TestOneSidedEnds(t *testing.T) {
 	t.Run("dials", func(t *testing.T) {
 		b := start(t, "b", nil, peerOf("a"))

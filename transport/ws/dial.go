@@ -21,8 +21,8 @@ import (
 
 // keepDialing dials p while there is no connection to it, until the transport is closed. The wait after all addresses
 // have failed doubles each time, until a connection has lasted longer than the wait. For some time after a loss the
-// wait stays short, so that a peer that starts late is reached soon. It does not stay short if something answers and
-// refuses, because a proxy may lock an account after some failed attempts.
+// wait stays short, so that a peer that starts late is reached soon. The wait does not stay short if the peer or a
+// proxy answers and refuses, because a proxy may lock an account after some failed attempts.
 func (t *Transport) keepDialing(p *peer) {
 	wait, lost := t.cfg.timing.backoffMin, time.Now()
 	reset := func() { wait, lost = t.cfg.timing.backoffMin, time.Now() }
@@ -60,7 +60,7 @@ func (t *Transport) keepDialing(p *peer) {
 			continue
 		}
 		wait = min(wait, most)
-		var soon <-chan time.Time // never fires without an address
+		var soon <-chan time.Time // never fires if the peer has no address
 		if len(p.config.Load().Addresses) > 0 {
 			soon = time.After(endpoint.Jitter(wait))
 		}
@@ -96,15 +96,15 @@ func (t *Transport) dial(p *peer, address string) (lasted time.Duration, err err
 	c, err := clientConn(l, address, t.cfg.MaxFrame)
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
-			err = u.Err // without the steps that the library describes
+			err = u.Err // only the cause: the library's error also describes the steps that led to it
 		}
 		return 0, t.explainRefusal(err)
 	}
 	return t.serve(p, c, address, func() { stop() })
 }
 
-// connect returns a connection to a peer on which both ends have proved their keys. If it fails, the link has only the
-// name of the proxy, if there was one.
+// connect returns a connection to a peer on which both ends have proved their keys. If connect fails, the returned link
+// contains only the name of the proxy, if there was one.
 func (t *Transport) connect(ctx context.Context, p *peer, address string) (link, error) {
 	host, hostPort, err := transport.ParseAddress(address)
 	if err != nil {
@@ -142,7 +142,7 @@ type upgrade struct{ conn net.Conn }
 
 const maxHTTP = 16<<10 + endpoint.MaxHello
 
-// errStatus begins the error for an answer with another status than expected.
+// errStatus begins the error for an answer with a status other than the expected one.
 var errStatus = errors.New("the other end answers")
 
 // ask sends a request and reads the header of the answer. It fails unless the answer has the given status.

@@ -31,7 +31,7 @@ func Example() {
 		return
 	}
 	defer south.Close()
-	// It suffices that one of the two listens.
+	// It suffices that one of the two nodes listens.
 	north, err := ws.New(ws.Config{
 		Name:  "north",
 		Key:   northKey,

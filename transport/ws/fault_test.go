@@ -19,7 +19,7 @@ func TestReconnectAfterCut(t *testing.T) {
 		a.send(t, "b", []byte{i})
 		b.expect(t, "a", []byte{i})
 		between.cut()
-		// Wait until both ends have detected the cut, because a frame sent before that may be lost.
+		// Wait until both ends have detected the cut, because a frame sent earlier may be lost.
 		a.awaitCount(t, "msg=disconnected", int(i)+1)
 		b.awaitCount(t, "msg=disconnected", int(i)+1)
 	}
@@ -45,8 +45,8 @@ func (n node) awaitCount(t *testing.T, word string, want int) {
 	}
 }
 
-// If the connection breaks while a frame is sent, the frame is sent again on the next connection. If that breaks too,
-// the frame is lost.
+// If the connection breaks while a frame is sent, the frame is sent again on the next connection. If that connection
+// breaks too, the frame is lost.
 func TestBrokenFrameIsSentAgain(t *testing.T) {
 	frame := bytes.Repeat([]byte("0123456789abcdef"), 1<<19) // 8 MiB, more than the sockets on the path hold
 	for _, c := range []struct {

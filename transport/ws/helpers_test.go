@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// long selects all cases of the tests, as in the full check .ci/run.
+// long is true if the environment variable SPADE_LONG is set, as in the full check .ci/run. Tests then run all their
+// cases.
 var long = os.Getenv("SPADE_LONG") != ""
 
 // fast is a timing with short waits, and with time limits that even a slow machine can meet.
@@ -48,7 +49,8 @@ func keyOf(name string) ed25519.PrivateKey {
 
 func publicOf(name string) ed25519.PublicKey { return keyOf(name).Public().(ed25519.PublicKey) }
 
-// peerOf returns a peer with the keys of the members named in keys or, if there are none, with the key of name.
+// peerOf returns the peer with the given name. Its keys are those of the members named in keys or, if keys is empty,
+// the key of the member name.
 func peerOf(name string, keys ...string) Peer {
 	p := Peer{Name: name}
 	if len(keys) == 0 {
@@ -194,7 +196,7 @@ func (n node) expect(t *testing.T, from string, frame []byte) {
 	}
 }
 
-// noGoroutines checks that no goroutine of a transport is left. It retries: Close waits for all of them, but a
+// noGoroutines checks that no goroutine of a transport is left. It retries: Close waits for all goroutines, but a
 // goroutine still exists for a moment after its last statement.
 func noGoroutines(t *testing.T) {
 	t.Helper()

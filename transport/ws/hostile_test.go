@@ -99,7 +99,8 @@ func opening() []byte {
 	return whole(whole([]byte(request), kindHello, 0, nil), kindCredit, window, nil)
 }
 
-// play sends text to n as a peer would, on one connection, and returns the error with which the connection ended.
+// play sends the bytes text to the node n on one connection from the given peer, and returns the error with which the
+// connection ended.
 func (n node) play(peer string, text []byte) error {
 	p := n.peers[peer]
 	tcp := newTCP(&script{text: text})
@@ -112,7 +113,8 @@ func (n node) play(peer string, text []byte) error {
 	return err
 }
 
-// odd are functions that append messages that no node sends, but that a node tolerates. draw is a source of randomness.
+// odd has functions that append messages to b. No node sends such messages, but every node tolerates them. draw is a
+// source of randomness.
 var odd = []func(b []byte, draw *rand.Rand) []byte{
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|ping, 125, make([]byte, 125)) },
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|pong, 3, []byte("???")) },
@@ -130,7 +132,8 @@ var odd = []func(b []byte, draw *rand.Rand) []byte{
 	},
 }
 
-// malformed are functions that append messages that make a node end the connection, each with the expected reason.
+// malformed has functions that append messages to b. Each message makes a node end the connection, and want is part of
+// the expected reason.
 var malformed = []struct {
 	want string
 	add  func(b []byte, draw *rand.Rand) []byte
@@ -291,8 +294,8 @@ func TestMalformedMessages(t *testing.T) {
 		m := malformed[connections%len(malformed)]
 		err := c.play("a", m.add(script, draw))
 		said++
-		// A connection may end for another reason: frames of the previous one may still wait for Recv, and take up its
-		// credit.
+		// A connection may also end because its peer exceeds its credit: frames of the previous connection may still
+		// wait for Recv, and reduce the credit of the new connection.
 		if err == nil || !strings.Contains(err.Error(), m.want) && !strings.Contains(err.Error(), "beyond the 4") {
 			t.Fatalf("connection %d ended with %v, want %q", connections, err, m.want)
 		}
@@ -302,15 +305,15 @@ func TestMalformedMessages(t *testing.T) {
 	}
 	stop()
 	t.Logf("%d connections, memory at most %d bytes more than before", connections, most)
-	// The frames that may wait for Recv, the one that is being read, and those in the pool.
+	// Memory may grow by the frames that wait for Recv, the frame that is being read, and the frames in the pool.
 	if want := int64((window + 1 + len(c.peers)) * c.cfg.MaxFrame); most > want {
 		t.Errorf("memory has grown by %d bytes, want at most %d", most, want)
 	}
 }
 
-// Many strangers send nothing, half of something or nonsense, or have a key of their own. Together they cost a bounded
-// amount of memory, and do not affect connected peers. The following runs 100,000 of them; in addition, 1,000 callers a
-// second complete the handshake with a key that the node knows but that is wrong here:
+// Many strangers send nothing, half a message or nonsense, or have a key of their own. Together they cost a bounded
+// amount of memory, and do not affect connected peers. The following command runs 100,000 strangers. In addition, 1,000
+// callers a second complete the handshake with a key that is not pinned for any peer:
 //
 //	SPADE_STRANGERS=100000 go test -run FloodOfStrangers -v -timeout 10m ./transport/ws
 func TestFloodOfStrangers(t *testing.T) {
@@ -361,7 +364,7 @@ func TestFloodOfStrangers(t *testing.T) {
 		case 3: // a record that announces a handshake message of 16 MiB
 			c.Write([]byte{22, 3, 1, 0x40, 0, 11, 0xff, 0xff, 0xff})
 		case 4:
-			if i%25 == 4 { // not all, because these take the longest
+			if i%25 == 4 { // only a fifth of these callers, because they take the longest
 				s := tls.Client(c, &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}})
 				if s.Handshake() == nil {
 					s.Read(make([]byte, 1))
@@ -394,14 +397,14 @@ func TestFloodOfStrangers(t *testing.T) {
 }
 
 // wrongKeys makes callers with wrong keys connect one after another, at most 1,000 a second and in total half as many
-// as strangers. stop ends that and returns how many there were.
+// as strangers. stop ends the calls and returns how many callers there were.
 func wrongKeys(to node, strangers int) (stop func() (tried int)) {
 	const callers = 4
 	var over atomic.Bool
 	var tried atomic.Int64
 	var wg sync.WaitGroup
 	for i := range callers {
-		// Keys that are wrong here: the node's own key, which belongs to no peer, and that of a stranger.
+		// The node has pinned neither of these keys for a peer: its own key, and the key of a stranger.
 		cert := certificateOf(keyOf([]string{"b", "c"}[i%2]))
 		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}}
 		wg.Go(func() {

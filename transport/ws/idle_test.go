@@ -66,7 +66,7 @@ func TestIdleConnectionLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, ca, cb := pipedPair(t)
 		endA, endB := a.serving("b", ca), b.serving("a", cb)
-		for range window { // Recv is not called for these for a long time
+		for range window { // Recv is not called for these frames for a long time
 			if err := a.Send(t.Context(), "b", []byte("early")); err != nil {
 				t.Fatal(err)
 			}

@@ -22,12 +22,12 @@ const (
 var errCrowded = errors.New("too many callers at a time")
 
 // handshakeLimiter tracks the connections whose hello has not been accepted yet. Half of the places are for callers
-// that have not sent anything. When one half is full, the limiter closes a random caller of the source with the most
-// callers in it, so a flood from one source takes no place from other sources. A caller that has proved to be a peer,
-// by a token or in TLS, counts only against the places of that peer.
+// that have not sent anything. When one half is full, the limiter closes a random caller in that half, from the source
+// with the most callers, so a flood from one source takes no place from other sources. A caller that has proved to be a
+// peer, by a token or in TLS, counts only against the places of that peer.
 type handshakeLimiter struct {
 	mu      sync.Mutex
-	pending map[*peer][]*caller        // oldest first; strangers are under nil
+	pending map[*peer][]*caller        // by peer, nil for strangers; oldest caller first
 	tokens  [seenTokens][tokenLen]byte // the tokens that were accepted last
 	next    int                        // where to store the next token in tokens
 
@@ -73,7 +73,8 @@ func (d *handshakeLimiter) enter(conn net.Conn, from source, met bool) *caller {
 	return c
 }
 
-// makeRoom closes a stranger other than newest, if the half of the places that newest is in is over its limit.
+// makeRoom checks the half of the places to which the stranger newest belongs. If that half is over its limit, makeRoom
+// closes another stranger in it.
 func (d *handshakeLimiter) makeRoom(newest *caller) {
 	var total int
 	count := make(map[source]int)

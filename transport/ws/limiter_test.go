@@ -82,8 +82,9 @@ func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 	return l.Addr().String()
 }
 
-// flood opens bare TCP connections to a node from the loopback address from, rate per second, and sends say on each,
-// until stop is called.
+// flood opens bare TCP connections to a node, rate per second, until stop is called. They come from the loopback
+// address in the parameter from. On each connection flood sends the bytes in the parameter say. stop returns how many
+// connections were made.
 func flood(t *testing.T, to node, from string, rate int, say []byte) (stop func() (made int64)) {
 	t.Helper()
 	var made atomic.Int64
@@ -130,8 +131,8 @@ func helloOf(cfg *tls.Config) []byte {
 }
 
 // A flood from one source does not lock out a peer that is 100 ms away: neither a peer with a token that connects from
-// the same source, nor a peer without a token that connects from another source. Each peer connects ten times, within
-// two seconds each:
+// the same source, nor a peer without a token that connects from another source. The following command makes each peer
+// connect ten times, each time within two seconds:
 //
 //	SPADE_FLOOD=10 go test -run LimiterUnderFlood -v ./transport/ws
 func TestLimiterUnderFlood(t *testing.T) {
@@ -261,8 +262,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// The limiter first closes callers that have proved the least and, among these, one of the source with the most
-// callers.
+// The limiter first closes the callers that have proved the least. Among such callers it closes one from the source
+// with the most callers.
 func TestLimiter(t *testing.T) {
 	d := &handshakeLimiter{pending: make(map[*peer][]*caller), slots: make(chan struct{}, 1)}
 	from := func(i int) source { return sourceOfIP(net.IPv4(10, 0, 0, byte(i))) }

@@ -82,7 +82,7 @@ func (t *Transport) receive(by *caller) {
 	}
 	secure := tls.Server(tcp, cfg)
 	if err := secure.HandshakeContext(t.ctx); err != nil {
-		if t.ctx.Err() == nil { // transport.Limited keeps callers from filling the log with this
+		if t.ctx.Err() == nil { // transport.Limited keeps callers from filling the log with this line
 			t.cfg.Logger.Warn("caller refused", "at", from, "reason", t.handshakes.reason(by, t.explainRefusal(err)))
 		}
 		drain(raw)

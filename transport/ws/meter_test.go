@@ -82,8 +82,8 @@ func evilPeer(t *testing.T, to node, name string, dials bool) net.Conn {
 	}
 }
 
-// A member that fills the link with data other than frames loses the connection, whichever end dialed. It receives the
-// reason, and its next connection works.
+// A member that fills the link with data other than frames loses the connection, whichever end dialed. The member
+// receives the reason, and its next connection works.
 func TestUselessTraffic(t *testing.T) {
 	ping := wsFrame(nil, fin|ping, 0, nil)
 	piece := func(n int) []byte { return wsFrame(nil, continuation, uint64(n), make([]byte, n)) }
@@ -164,8 +164,8 @@ func (m *meter) used() int {
 	return max(0, int((m.free-time.Since(began))*uselessRate/time.Second))
 }
 
-// A correct peer uses little of its allowance, whether it sends short frames in one direction, long frames of which
-// some are cut off, many connections, or many probes.
+// A correct peer uses little of its allowance, whether it sends short frames in one direction, sends long frames of
+// which some are cut off, opens many connections, or sends many probes.
 func TestProperTrafficIsNotUseless(t *testing.T) {
 	hello := func(c *Config) {
 		c.Hello = func(string) []byte { return make([]byte, 60<<10) }
@@ -197,7 +197,7 @@ func TestProperTrafficIsNotUseless(t *testing.T) {
 	cutting := newRelay(t, b)
 	cutting.cuts = 20
 	a.reach(t, "b", cutting.addr)
-	if s := a.peers["b"].current(); s != nil { // not earlier, as the next connection might use the old path
+	if s := a.peers["b"].current(); s != nil { // closed only now: the next connection must use the relay
 		s.c.tcp.Close()
 	}
 	arrived := make(chan error, 1)

@@ -33,9 +33,9 @@ type peer struct {
 	status   transport.PeerStatus
 	reported map[string]bool // errors already logged as warnings
 
-	// The rest belongs to the current session's writer.
+	// Only the writer of the current session uses the fields below.
 	frame  []byte // the frame being sent
-	resend bool   // the last connection broke during that frame
+	resend bool   // the last connection broke while it carried that frame
 }
 
 type settings struct {

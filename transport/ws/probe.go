@@ -33,11 +33,11 @@ type Answer struct {
 
 // Probe asks every peer that has an address, once and in parallel, whether a connection to it could be made. It returns
 // the answers sorted by name. It does not disturb a connection between the peer and this node, even if another process
-// of the node holds it. A peer that does not answer within 15 s, or until ctx ends, counts as absent. Probe does not
-// listen; its error concerns cfg alone.
+// of the node holds that connection. A peer that does not answer within 15 s, or until ctx ends, counts as absent.
+// Probe does not listen; its error concerns cfg alone.
 //
-// A probe is an HTTP request in place of one for a websocket: POST with the hello as its body. The answer is 200 with
-// the peer's hello, or 409 with the reason why it refuses the hello.
+// A probe is an HTTP request in place of the request for a websocket: POST with the hello as its body. The answer is
+// 200 with the peer's hello, or 409 with the reason why it refuses the hello.
 func Probe(ctx context.Context, cfg Config) ([]Answer, error) {
 	t, err := build(cfg)
 	if err != nil {

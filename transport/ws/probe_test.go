@@ -30,7 +30,7 @@ func probe(t *testing.T, cfg Config) []Answer {
 }
 
 // Running peers answer a probe, whichever of the two ends would dial. Hellos are exchanged in both directions, and the
-// probe leaves nothing at the other end.
+// probe leaves no state at the other end.
 func TestProbe(t *testing.T) {
 	heard := make(chan string, 2)
 	says := func(c *Config) {

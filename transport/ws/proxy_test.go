@@ -49,7 +49,8 @@ func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 }
 
 // forward accepts connections on its own port. For each connection it calls open and copies data between the two
-// connections that open returns. open may read from the connection, and returns it or a replacement as near.
+// connections that open returns. open may read from the connection in. The connection near is in itself, or a
+// replacement for it.
 func forward(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
 	t.Helper()
 	return serve(t, func(in net.Conn) {

@@ -70,7 +70,7 @@ func TestSecondPinIsAccepted(t *testing.T) {
 	b.expect(t, "a", []byte("new key"))
 }
 
-// No stranger can open a websocket. Afterwards a peer still can.
+// No stranger can open a websocket. After the strangers' attempts, a peer still can.
 func TestStrangersAreRefused(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 
@@ -162,7 +162,8 @@ func TestNoWebsocketAsked(t *testing.T) {
 	b.log.await(t, "no connection", "peer=a", "does not contain Upgrade")
 }
 
-// An incompatible framing has another subprotocol name. Ends that share no name tell each other.
+// Framings that are incompatible have different subprotocol names. If the two ends have no name in common, both report
+// that.
 func TestOtherSubprotocol(t *testing.T) {
 	b := start(t, "b", nil, peerOf("a"))
 	secure, _, err := dialTLS(t, b, "a", nil)

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	// errHello means that a hello was refused. The end whose hello it is recognizes that by the error's text.
+	// errHello means that a hello was refused. The end that sent the hello recognizes the refusal by the error's text.
 	errHello = errors.New("hello refused")
 
 	errReplaced = errors.New("replaced by a newer connection of the same peer")
@@ -24,15 +24,16 @@ var (
 	errCrossed = errors.New("another connection between the two exists")
 )
 
-// The writer tells the peer of new room for frames: of at least grantWith frames together with the next frame, of at
-// least grantAt frames at once, and of fewer with a keepalive.
+// The writer tells the peer when there is new room for frames: room for at least grantWith frames together with the
+// next frame that it sends, room for at least grantAt frames at once, and less room with the next keepalive.
 const (
 	grantWith = window / 2
 	grantAt   = window - 1
 )
 
-// session is one connection to a peer. An end may send as many frames as the other has granted (its credit). So the
-// reader never has to wait for Recv, notices the end of the connection at once, and always sees the peer's keepalives.
+// session is one connection to a peer. An end may send as many frames as the other end has granted to it (its credit).
+// So the reader never has to wait for Recv, notices the end of the connection at once, and always sees the peer's
+// keepalives.
 type session struct {
 	t      *Transport
 	p      *peer
@@ -96,11 +97,12 @@ func (s *session) receiveHello() error {
 // could wait indefinitely for the other to read. The first credit means that the hello was accepted.
 //
 // Both ends may dial, so two connections can be opened at the same time. The end with the lower name decides alone
-// which one is used, and begins one connection at a time. For the higher end, a connection begins when the first credit
-// tells it of that decision. If the lower end dialed, it closes the connection if another one has begun in the
-// meantime. If the higher end dialed, the lower end sends its hello only when no other connection is about to begin.
-// The higher end then confirms that it still has no session, because the two ends may have lost their old connection at
-// different moments. So a connection on which frames flow is replaced only if one of its ends has lost it.
+// which connection is used, and begins one connection at a time. For the higher end, a connection begins when the first
+// credit tells it of that decision. If the lower end dialed, it closes the new connection if another connection has
+// begun in the meantime. If the higher end dialed, the lower end sends its hello only when no other connection is about
+// to begin. The higher end then confirms that it still has no session, because the two ends may have lost their old
+// connection at different moments. So a connection on which frames flow is replaced only if one of its ends has lost
+// it.
 func (s *session) open() error {
 	lower, dialed := s.t.cfg.Name < s.p.name, s.c.dialed != ""
 	for _, step := range []struct {
@@ -160,7 +162,7 @@ func (s *session) confirm() error {
 }
 
 // begin makes s the session of its peer, after ending the peer's previous session, if any. It fails if the pinned keys
-// have changed since the hello. From here on [Transport.Update] finds the session.
+// have changed since the hello. After begin has returned, [Transport.Update] finds the session.
 func (s *session) begin() error {
 	for {
 		s.p.mu.Lock()
@@ -209,7 +211,8 @@ func (s *session) expect(which string, want kind) (number int, body io.Reader, e
 	return number, body, err
 }
 
-// sendCredit tells the peer how many more frames it may send. With no new room it sends 0, which is a keepalive.
+// sendCredit tells the peer how many more frames it may send. If there is no new room, it sends 0, which is a
+// keepalive.
 func (s *session) sendCredit() error {
 	return s.c.write(message{kindCredit, int(s.grant.Swap(0)), nil})
 }
@@ -312,8 +315,8 @@ func (s *session) write(readOver <-chan struct{}) (err error) {
 	return err
 }
 
-// writeFrame sends the current frame. If there is room for at least grantWith more frames of the peer, it also grants
-// it.
+// writeFrame sends the current frame. If there is room for at least grantWith more frames of the peer, writeFrame also
+// grants that room.
 func (s *session) writeFrame() error {
 	s.credit.Add(-1)
 	messages := []message{{kindCredit, 0, nil}, {kindFrame, len(s.p.frame), s.p.frame}}
@@ -335,8 +338,8 @@ func (s *session) end(cause error) {
 	s.c.tcp.Close()
 }
 
-// noteCause records why the session ends. The first reason counts, but a deliberate decision of either end replaces a
-// reason that is only a consequence.
+// noteCause records why the session ends. It keeps the first reason, except that a deliberate decision of either end
+// replaces a reason that is only a consequence.
 func (s *session) noteCause(err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()

@@ -83,7 +83,7 @@ func (c *tcpConn) Write(p []byte) (int, error) {
 // second.
 const (
 	uselessRate  = 1000      // bytes a second
-	uselessLimit = 256 << 10 // burst in bytes, more than a peer can send of a frame before the frame's allowance counts
+	uselessLimit = 256 << 10 // burst in bytes: more than arrives of a frame before its bytes are taken back
 	perFrame     = 256       // allowance for each frame: its headers, and a credit message
 	perGreeting  = 4 << 10   // allowance for each connection: its request, and TLS messages
 )
@@ -91,8 +91,8 @@ const (
 var errUseless = refusal{fmt.Errorf("more than %d bytes outside of frames", uselessLimit)}
 
 // meter counts what a peer sends in addition to frames, on all of its connections. Without a limit a peer could keep
-// this end busy: the websocket library answers pings and skips empty fragments as fast as they arrive, and TLS does so
-// with empty records and key updates.
+// this end busy: the websocket library answers pings and skips empty fragments as fast as they arrive, and TLS skips
+// empty records and key updates as fast.
 type meter struct {
 	mu   sync.Mutex
 	free time.Duration // time, since began, at which the count will have decayed to 0

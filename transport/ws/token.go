@@ -13,9 +13,10 @@ import (
 )
 
 // A caller sends a pre-authentication token as one of the protocols that it offers in its first TLS message (RFC 7301).
-// A token is a nonce and its HMAC under a secret that only the two ends know, X25519 of their Ed25519 keys. It shows,
-// before the expensive part of the handshake, that the caller holds a pinned key, and so reserves one of the peer's
-// places; TLS still proves the key. A caller without a token counts as a stranger until TLS has proved its key.
+// A token is a nonce and its HMAC under a secret that only the two ends know, the X25519 secret of their Ed25519 keys.
+// The token shows, before the expensive part of the handshake, that the caller holds a pinned key. So it reserves one
+// of the peer's places; TLS still proves the key. A caller without a token counts as a stranger until TLS has proved
+// its key.
 const (
 	tokenPrefix = "spade-edge.1/"
 	nonceLen    = 8
@@ -44,8 +45,8 @@ func tokenSecret(own ed25519.PrivateKey, other ed25519.PublicKey) []byte {
 	return secret
 }
 
-// tokenOf returns a token for a caller with the key from: nonce and its HMAC. The HMAC covers the keys of both ends in
-// order, so the other end cannot use the token as its own.
+// tokenOf returns a token for a caller with the key from: nonce and its HMAC. The HMAC covers the keys of both ends,
+// the caller's key first, so the end that receives the token cannot use it as a caller.
 func tokenOf(secret, nonce []byte, from, to ed25519.PublicKey) []byte {
 	mac := hmac.New(sha256.New, secret)
 	for _, part := range [][]byte{[]byte("spade-edge token"), from, to, nonce} {
@@ -55,7 +56,7 @@ func tokenOf(secret, nonce []byte, from, to ed25519.PublicKey) []byte {
 }
 
 // tokens returns the protocols to offer when dialing a peer: tokens, and a common protocol. A proxy that terminates TLS
-// knows the common one, so its handshake proceeds to the point where this end sees, and reports, its key.
+// knows the common protocol, so the handshake proceeds until this end sees the proxy's key and can report it.
 func (t *Transport) tokens(p *peer) []string {
 	all := []string{"http/1.1"}
 	c := p.config.Load()

@@ -132,11 +132,11 @@ func (t *Transport) Opened() <-chan string { return t.opened }
 // Update replaces the keys and addresses of all peers. peers must be those given to [New], each once, in any order. If
 // there are errors, Update reports them together and changes nothing. It copies the slices.
 //
-// Afterwards no frame is read from, or written to, a connection whose key is not among the new ones: an open connection
-// is closed at once, and one that is being opened is refused. Recv still returns frames that had arrived completely. A
-// connection that this end dialed is also closed if its address is not among the new ones. A connection that this end
-// accepted is also closed if an address of the peer was replaced. All others stay open. For a peer without a
-// connection, the new addresses are tried at once.
+// Afterwards no frame is read from, or written to, a connection whose key is not among the new keys: if it is open, it
+// is closed at once, and if it is being opened, it is refused. Recv still returns frames that had arrived completely. A
+// connection that this end dialed is also closed if its address is not among the new addresses. A connection that this
+// end accepted is also closed if an address of the peer was replaced. All other connections stay open. For a peer
+// without a connection, the new addresses are tried at once.
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
 	checkPeers(&faults, t.cfg.Name, t.public, peers)
@@ -166,8 +166,8 @@ func (t *Transport) Update(peers []Peer) error {
 }
 
 // Send implements [transport.Transport]. A nil error means that there was a connection on which the peer had room for
-// the frame. If this connection breaks before the frame is sent, the frame is sent again on the next one. If that one
-// breaks as well, the frame is lost.
+// the frame. If this connection breaks before the frame is sent, the frame is sent again on the next connection. If
+// that connection breaks as well, the frame is lost.
 func (t *Transport) Send(ctx context.Context, to string, frame []byte) error {
 	p := t.peers[to]
 	switch {
@@ -209,7 +209,8 @@ func (t *Transport) Close() error {
 	if t.listener != nil {
 		t.listener.Close()
 	}
-	// A session that is sending a frame can only end in order after that frame, so end it after linger.
+	// A session that is sending a frame can close in an orderly way only after that frame, so end it by force after
+	// linger.
 	timer := time.AfterFunc(t.cfg.timing.linger, func() {
 		for _, p := range t.sorted {
 			if s := p.current(); s != nil {

@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// BenchmarkTrip sends a frame of d float32 to a peer and waits for its return. It alternates between this package and
-// bare TLS 1.3, so that other load on the machine affects both equally. It reports the duration of a round trip with
-// this package, and the speed as a fraction of the speed of TLS, by wall clock and, where available, by processor time.
+// BenchmarkTrip sends a frame of d float32 values to a peer, which sends it back, and waits for its return. It
+// alternates between this package and bare TLS 1.3, so that other load on the machine affects both equally. It reports
+// the duration of a round trip with this package, and the speed as a fraction of the speed of TLS, by wall clock and,
+// where available, by processor time.
 //
 //	go test -run xxx -bench Trip -benchtime 1s -count 5 ./transport/ws
 func BenchmarkTrip(b *testing.B) {
@@ -21,7 +22,7 @@ func BenchmarkTrip(b *testing.B) {
 		b.Run(fmt.Sprintf("d=%d", d), func(b *testing.B) {
 			ways := []func(){wsTrip(b, 4*d), tlsTrip(b, 4*d)}
 			var clock, cpu [2]time.Duration
-			turn := max(1, 100_000/d/50) // round trips between two readings of the clock, whose cost is then negligible
+			turn := max(1, 100_000/d/50) // round trips between two readings of the clock, so that reading costs little
 			for b.Loop() {
 				for i, trip := range ways {
 					began, spent := time.Now(), time.Duration(0)
@@ -70,7 +71,7 @@ func wsTrip(b *testing.B, size int) func() {
 			if err != nil || far.Send(ctx, "a", frame) != nil {
 				return
 			}
-			// The transport owns the sent frame until the near end, which waits for it, has received it.
+			// The transport owns the sent frame until the near end has received it, which the near end waits for.
 		}
 	}()
 	out := make([]byte, size)

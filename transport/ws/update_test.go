@@ -91,8 +91,8 @@ func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	b.log.await(t, "caller refused", "pinned for no peer")
 }
 
-// A peer has moved to another address. An update with that address replaces the connection to the old one, although it
-// is still open.
+// A peer has moved to another address. An update with that address replaces the connection to the old address, although
+// that connection is still open.
 func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old place"))
@@ -104,7 +104,7 @@ func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	moved.expect(t, "a", []byte("new place"))
 }
 
-// b changes its key and address while a sends to it. a pins both keys first, and then only the new one.
+// b changes its key and address while a sends to it. a first pins both keys, and then only the new key.
 func TestRotation(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old"))

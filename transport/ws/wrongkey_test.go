@@ -86,7 +86,7 @@ func TestWrongKeyCallers(t *testing.T) {
 	var calls, answered atomic.Int64
 	var wg sync.WaitGroup
 	begin := time.Now()
-	for range rate/3 + 1 { // so many distant callers at a time keep up the rate
+	for range rate/3 + 1 { // so many distant callers at a time are needed to keep up the rate
 		wg.Go(func() {
 			for !over.Load() {
 				n := time.Duration(calls.Add(1))
@@ -133,7 +133,7 @@ func (c callers) start(t *testing.T, to node, rate int) (stop func() (calls, ans
 
 // Callers that complete the handshake with a wrong key, and a malicious neighbor that misbehaves after a valid token,
 // cost little memory and time. They do not lock out another neighbor that is 100 ms away, which must connect within two
-// seconds. The following runs a thousand callers a second of each kind, for ten seconds:
+// seconds. The following command runs a thousand callers a second of each kind, for ten seconds:
 //
 //	SPADE_WRONG_KEYS=1000 go test -run WrongKeys -v ./transport/ws
 func TestWrongKeys(t *testing.T) {

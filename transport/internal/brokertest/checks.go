@@ -70,8 +70,8 @@ func Pass(t testing.TB, from End, sender string, to End, receiver string, frame 
 	Receive(t, to, sender, frame)
 }
 
-// OtherFleet checks that two ends with different fleets both report the difference, whichever starts first. When one of
-// them returns with the other's fleet, both accept each other.
+// OtherFleet checks that two ends with different fleets both report the difference, whichever end starts first. When
+// one end is opened again with the fleet of the other end, both ends accept each other.
 func OtherFleet(t *testing.T, open Opener) {
 	member := func(name, peer, fleet string) End {
 		s := Setup{Run: "run", Name: name, Peers: []string{peer}}

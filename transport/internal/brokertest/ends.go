@@ -123,7 +123,7 @@ func Receive(t testing.TB, tr End, from string, frame []byte) {
 	}
 }
 
-// Nothing checks that no received frame is waiting for Recv.
+// Nothing (this function) fails the test if a received frame is waiting for Recv.
 func Nothing(t testing.TB, tr End) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -133,7 +133,8 @@ func Nothing(t testing.TB, tr End) {
 	}
 }
 
-// Eventually waits until good returns true. It fails the test, and names what, if that takes longer than [Soon].
+// Eventually waits until the function good returns true. If that takes longer than [Soon], it fails the test with the
+// text in what.
 func Eventually(t testing.TB, what string, good func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Soon); !good(); time.Sleep(5 * time.Millisecond) {
@@ -143,7 +144,8 @@ func Eventually(t testing.TB, what string, good func() bool) {
 	}
 }
 
-// Scale returns how many faults a test injects: the value of an environment variable, or few if it is not set.
+// Scale returns how many faults a test injects: the value of the environment variable with the given name, or the
+// parameter few if the variable is not set.
 func Scale(t testing.TB, variable string, few int) int {
 	t.Helper()
 	s := os.Getenv(variable)
@@ -204,7 +206,7 @@ func (w *Way) DialContext(ctx context.Context, network, address string) (net.Con
 	return conn, err
 }
 
-// Set cuts the network, which ends all its connections, or restores it.
+// Set cuts the network and ends all its connections if the parameter cut is true. Otherwise it restores the network.
 func (w *Way) Set(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

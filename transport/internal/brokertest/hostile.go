@@ -29,8 +29,8 @@ type Hostile interface {
 
 // RunOverHostile runs a fleet over the broker h. The broker drops, delays, repeats, alters and misdirects messages,
 // inserts messages of another run of the same members, and for a while delivers nothing. The models must equal those of
-// the quiet run bit for bit. h must serve the run "run"; honest, from which the inserted messages come, the run
-// "earlier run".
+// the quiet run bit for bit. h must serve the run "run". The broker honest must serve the run "earlier run", from which
+// the inserted messages come.
 func RunOverHostile(t *testing.T, h, honest Hostile) {
 	n, earlier := Ring("run", 8, true, 4), Ring("earlier run", 8, true, 3)
 	honest.Set(honest.Give)

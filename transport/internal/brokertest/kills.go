@@ -21,7 +21,7 @@ type Broker interface {
 	End(s Setup) (End, error) // an Opener
 	Stop()
 	Start()
-	HangUp() // closes all connections abruptly, if it can
+	HangUp() // closes all connections abruptly, if the broker supports that
 }
 
 // fate controls one member: it cuts the member's network or ends its process.
@@ -90,7 +90,7 @@ type faultRun struct {
 	models [][]float32
 	errs   []error
 	over   chan int // members whose run has ended
-	ended  int      // number of values received from over
+	ended  int      // number of values received from the channel over
 }
 
 func (n *Network) start(ctx context.Context, fail func(), b Broker) *faultRun {
@@ -125,8 +125,8 @@ func (l *faultRun) end(t *testing.T, want [][]float32) {
 }
 
 // Faults executes one run after another over a broker. At random moments it restarts the broker, cuts networks and
-// kills nodes, until there were want restarts and kills in total. The models must equal those of the quiet run bit for
-// bit.
+// kills nodes, until the number of restarts and kills has reached the parameter want. The models must equal those of
+// the quiet run bit for bit.
 func Faults(t *testing.T, want int, network func(run string) *Network, open func(t *testing.T) Broker) {
 	t.Helper()
 	chance := rng.New(1, rng.Address{Purpose: rng.Fault})
@@ -172,8 +172,9 @@ func Faults(t *testing.T, want int, network func(run string) *Network, open func
 	}
 }
 
-// LongCut cuts off two members, which are not neighbors, from the broker: first one, then the other, each for length.
-// No member may end its run during a cut, and the models must equal those of the quiet run.
+// LongCut cuts off two members, which are not neighbors, from the broker: first one member, then the other member, each
+// for the given length of time. No member may end its run during a cut, and the models must equal those of the quiet
+// run.
 func LongCut(t *testing.T, length time.Duration, b Broker) {
 	n := Ring("long cut", 8, false, 16)
 	_, models := n.Quiet(t)

@@ -78,8 +78,8 @@ func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	return node, err
 }
 
-// Run runs one node over each of transports until each node has made its last release. It returns the transcript and
-// every node's model. If released is not nil, Run calls it after each release.
+// Run runs one node over each of the given transports until each node has made its last release. It returns the
+// transcript and every node's model. If released is not nil, Run calls it after each release.
 func (n *Network) Run(ctx context.Context, transports []transport.Transport, released func(member, round int)) (string,
 	[][]float32, error) {
 	ctx, cancel := context.WithCancelCause(ctx)

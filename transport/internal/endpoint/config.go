@@ -107,7 +107,8 @@ func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transpor
 	}
 }
 
-// CheckSame reports an error unless peers are those with which the node was created. known has the names of the latter.
+// CheckSame reports an error unless peers has the same names as known, which lists the peers with which the node name
+// was created.
 func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) {
 	for _, p := range peers {
 		if p.Name != "" && p.Name != name && !slices.Contains(known, p.Name) {

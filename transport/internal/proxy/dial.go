@@ -25,11 +25,11 @@ const (
 	maxAnswer = 16 << 10
 )
 
-// ErrRefused is in the chain of an error if the proxy answered and refused to connect. It is not if the proxy tried to
-// connect and failed.
+// ErrRefused is in the chain of an error if the proxy answered and refused to connect. It is not in the chain if the
+// proxy tried to connect and failed.
 var ErrRefused = errors.New("refused by the proxy")
 
-// refused makes an error with any text match ErrRefused.
+// refused wraps an error, whatever its text, so that the error matches ErrRefused.
 type refused struct{ error }
 
 func (r refused) Is(target error) bool { return target == ErrRefused }
@@ -56,7 +56,7 @@ func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) 
 }
 
 // choose returns the proxy for addr, "host:port", or nil for none. It is the dialer's own proxy or, if that is nil, the
-// one in HTTPS_PROXY unless NO_PROXY excludes the host.
+// proxy in HTTPS_PROXY unless NO_PROXY excludes the host.
 func (d *Dialer) choose(addr string) (*url.URL, error) {
 	if d.Proxy != nil {
 		return d.Proxy, nil

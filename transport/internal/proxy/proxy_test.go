@@ -67,7 +67,8 @@ func greeter(c net.Conn) {
 	io.Copy(c, c)
 }
 
-// pass sends answer, which may have more bytes than the proxy's answer, and then connects the client with addr.
+// pass sends the parameter answer, which may have bytes beyond the end of the proxy's answer, and then connects the
+// client with addr.
 func pass(c net.Conn, r io.Reader, addr, answer string) {
 	far, err := net.Dial("tcp", addr)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // Schemes are the URL schemes of one kind of broker, apart from wss and ws, which all kinds share.
 type Schemes struct {
 	Prefix string // prefix of errors
-	Plain  string // scheme of a URL without TLS; with TLS it is tls
+	Plain  string // scheme of a URL without TLS; the scheme with TLS is "tls"
 }
 
 // Forms returns text, for an error message, that lists the forms that a URL may have.

@@ -47,8 +47,8 @@ type Config struct {
 	MaxFrame   int
 	Logger     *slog.Logger
 
-	// RepeatMin is the time after which a frame that the broker stores may be sent again. It doubles with each repeat,
-	// up to RepeatMax, until something arrives from the peer.
+	// RepeatMin is the time after which a frame that the broker stores may be sent again. The time doubles with each
+	// repeat, up to RepeatMax, until a message arrives from the peer.
 	RepeatMin, RepeatMax time.Duration
 }
 
@@ -81,8 +81,8 @@ type Line interface {
 	// and not ctx, causes an error, piece is the value for the last connection, or 0 if there was none.
 	Ready(ctx context.Context) (piece int, err error)
 
-	// Publish waits until the broker confirms a message. It retries until ctx ends. An error before that means that no
-	// retry can succeed.
+	// Publish waits until the broker confirms a message. It retries until ctx ends. An error before ctx ends means that
+	// no retry can succeed.
 	Publish(ctx context.Context, m Message) error
 
 	// State returns the state of the connection.
@@ -219,8 +219,8 @@ func (e *End) Opened() <-chan string { return e.opened }
 func (e *End) MaxFrame() int { return e.cfg.MaxFrame }
 
 // Send implements [transport.Transport]. It waits until the broker confirms that it stores the frame. If the broker
-// already stores the frame, Send does nothing until an interval has passed, which grows while nothing arrives from the
-// peer.
+// already stores the frame, Send does nothing until an interval has passed. The interval grows while nothing arrives
+// from the peer.
 func (e *End) Send(ctx context.Context, to string, frame []byte) error {
 	p := e.peers[to]
 	switch {
@@ -284,8 +284,8 @@ func (e *End) inTurn(ctx context.Context, p *peer, do func() error) error {
 	}
 }
 
-// Pieces returns how many pieces of at most size bytes a frame of length bytes needs. It fails if there would be more
-// than the two bytes in an envelope can count.
+// Pieces returns how many pieces of at most size bytes a frame of length bytes needs. It fails if the frame needs more
+// pieces than the two bytes in an envelope can count.
 func Pieces(length, size int) (int, error) {
 	if size < 1 || max(0, length-1)/size >= maxPieces { // not size*maxPieces, which could overflow a 32-bit int
 		return 0, fmt.Errorf("a frame of %d bytes needs more than %d messages, each with at most %d bytes of it, which "+
@@ -364,7 +364,8 @@ func (e *End) Recv(ctx context.Context) (from string, frame []byte, err error) {
 
 // Update replaces the keys of all peers. peers must be those given to New, each once, in any order. If there are
 // errors, Update reports them together and changes nothing. Afterwards the end accepts nothing signed with a replaced
-// key and encrypts nothing to one; Recv still returns frames accepted before. Update copies the slices.
+// key and encrypts nothing to a replaced key; Recv still returns the frames that were accepted before the update.
+// Update copies the slices.
 func (e *End) Update(peers []transport.Peer) error {
 	faults := endpoint.Faults{Prefix: e.cfg.Prefix + ": update: "}
 	faults.CheckPeers(e.cfg.Name, e.cfg.Key.Public().(ed25519.PublicKey), peers, checkKey)
@@ -378,7 +379,7 @@ func (e *End) Update(peers []transport.Peer) error {
 		p := e.peers[c.Name]
 		p.mu.Lock()
 		p.setKeys(c.Keys)
-		p.ring.expire() // repeat all: the peer may not have the key to which they were encrypted
+		p.ring.expire() // make all repeats due: the peer may lack the key for which the stored frames were encrypted
 		p.mu.Unlock()
 	}
 	return nil
@@ -412,8 +413,8 @@ func (e *End) Peers() []transport.PeerStatus {
 	return all
 }
 
-// refuse counts a refused message that claims to come from p. It logs the first hundred as warnings. After that it logs
-// one each time the count has doubled, so that a broker cannot fill the disk.
+// refuse counts a refused message that claims to come from p. It logs the first hundred refusals as warnings. After
+// that it logs a refusal each time the count has doubled, so that a broker cannot fill the disk.
 func (e *End) refuse(p *peer, reason error) {
 	err := fmt.Errorf("%s: %w", e.cfg.Prefix, reason)
 	p.mu.Lock()

@@ -28,7 +28,7 @@ import (
 //	82   2  index of the piece in its frame
 //	84   2  number of pieces
 //	86   4  length of the whole frame in bytes
-//	90   1  n, the number of the receiver's keys that can open it: 1 or 2
+//	90   1  n, the number of the receiver's keys that can open the envelope: 1 or 2
 //	91  32  an ephemeral X25519 public key of this envelope
 //	123 48n the content key, sealed once for each key of the receiver
 //	..      the piece, sealed with the content key: its length plus 16
@@ -50,7 +50,8 @@ const (
 	kindFrame = 2
 )
 
-// Prefixes that separate these hashes and signatures from all others made with the same keys.
+// Prefixes of the data that this package hashes or signs. So no hash or signature of this package is valid for another
+// purpose for which the same keys are used.
 const (
 	domainTag  = "spade-edge broker 1 tag"
 	domainEdge = "spade-edge broker 1 envelope"
@@ -58,7 +59,7 @@ const (
 	domainWrap = "spade-edge broker 1 content key"
 )
 
-// Reasons to refuse an envelope. The last two are errors of the peer; the broker can cause all others.
+// Reasons to refuse an envelope. Only the peer can cause the last two reasons; the broker can cause all other reasons.
 var (
 	ErrForm      = errors.New("it is not an envelope")
 	ErrRun       = errors.New("it belongs to another run")
@@ -111,7 +112,7 @@ type header struct {
 	length          int
 }
 
-// pieceSize returns the length of every piece but the last, for a frame of length bytes in total pieces.
+// pieceSize returns the length of every piece but the last, if a frame of length bytes is cut into total pieces.
 func pieceSize(length, total int) int { return (length + total - 1) / total }
 
 // piece returns where the envelope's piece begins and ends in its frame.
@@ -120,8 +121,8 @@ func (h *header) piece() (from, to int) {
 	return h.index * size, min((h.index+1)*size, h.length)
 }
 
-// seal encrypts and signs one piece of a frame. The owner of any of the keys in to can open the result, and nobody
-// else.
+// seal encrypts and signs one piece of a frame. Only the owner of one of the keys in the parameter to can open the
+// result.
 func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece []byte) ([]byte, error) {
 	b := make([]byte, 0, len(piece)+overhead)
 	b = append(b, version, h.kind)
@@ -170,9 +171,9 @@ func gcm(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// wrapping returns the cipher that encrypts the content key for one key of the receiver. Its key is derived by HKDF
-// (RFC 5869) from the shared secret, the receiver's key, and everything before it in the envelope, which includes the
-// ephemeral public key.
+// wrapping returns the cipher that encrypts the content key for one key of the receiver. The cipher's key is derived by
+// HKDF (RFC 5869) from the shared secret, the receiver's key, and the parameter head: the beginning of the envelope,
+// which includes the ephemeral public key.
 func wrapping(head []byte, own *ecdh.PrivateKey, other, receiver *ecdh.PublicKey) (cipher.AEAD, error) {
 	secret, err := own.ECDH(other)
 	if err != nil {

@@ -159,7 +159,7 @@ func TestMovedEnvelopes(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
-	// The tags match here, but an envelope is also bound to the names.
+	// The tags of these two edges are the same, but an envelope is also bound to the names.
 	forged := newEdge("run", "a", "b")
 	forged.run = "run with the same tag"
 	if _, err := unseal(b, forged, "a", "b"); !errors.Is(err, ErrSignature) {
@@ -269,8 +269,8 @@ func TestReplays(t *testing.T) {
 	}
 }
 
-// FuzzParse parses arbitrary bytes from the broker. There is no panic, and an accepted envelope has a piece that fits
-// into its frame.
+// FuzzParse parses arbitrary bytes in the place of a broker's message. The function parse must not panic, and an
+// envelope that it accepts has a piece that fits into its frame.
 func FuzzParse(f *testing.F) {
 	for _, n := range []int{0, 1, 100} {
 		b, _ := sealed(f, make([]byte, n), "b", "next")
@@ -304,7 +304,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// The number of pieces of a frame, up to the maximum, also on 32-bit machines.
+// Pieces returns the number of pieces of a frame, up to the maximum, also on 32-bit machines.
 func TestPieceCount(t *testing.T) {
 	for _, c := range []struct{ length, size, want int }{{0, MaxPiece, 1}, {1, MaxPiece, 1}, {MaxPiece, MaxPiece, 1},
 		{MaxPiece + 1, MaxPiece, 2}, {endpoint.LargestMaxFrame, MaxPiece, 4096}, {maxPieces, 1, maxPieces}, {maxPieces + 1, 1, 0},

@@ -18,7 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// toy is an in-process broker for one run: it confirms what members publish and passes it to do.
+// toy is an in-process broker for one run. It confirms each message that a member publishes, and passes the message to
+// the function in the field do.
 type toy struct {
 	run string
 
@@ -32,7 +33,7 @@ func newToy(run string) *toy { return &toy{run: run, mail: map[string]chan broke
 
 func (b *toy) tag(member string) string { _, tag := sealed.Tags(b.run, member); return tag }
 
-// to returns the mailbox of the member with a tag, whether or not the member is open.
+// The method to returns the mailbox of the member with the given tag, whether or not the member is open.
 func (b *toy) to(tag string) chan brokertest.Message {
 	if b.mail[tag] == nil {
 		b.mail[tag] = make(chan brokertest.Message, 10_000)
@@ -54,7 +55,7 @@ func (b *toy) set(do func(m brokertest.Message)) {
 	b.do = do
 }
 
-// frames returns the messages with index from or later, except hellos, and the total number of messages.
+// frames returns the published messages from the index from on, except hellos, and the total number of messages.
 func (b *toy) frames(from int) ([]brokertest.Message, int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -231,7 +232,7 @@ func TestHostileBroker(t *testing.T) {
 	_ = d
 }
 
-// A key change: the new key is pinned beside the old one, then used, then pinned alone.
+// A key changes: the new key is first pinned beside the old key, then used, then pinned alone.
 func TestRotation(t *testing.T) {
 	b := newToy("run")
 	b.set(b.deliver)

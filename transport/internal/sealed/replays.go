@@ -41,7 +41,8 @@ func (w *replays) seen(id, number uint64) bool {
 	return l.bits[bit/64]>>(bit%64)&1 == 1
 }
 
-// mark records that a frame arrived, and reports whether it is the first of its process to do so.
+// mark records that the frame with the given number arrived from the process with the given id. It reports whether this
+// is the first frame from that process.
 func (w *replays) mark(id, number uint64) (first bool) {
 	l := w.find(id)
 	if l == nil {

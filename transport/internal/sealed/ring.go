@@ -38,7 +38,8 @@ func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	return n, true
 }
 
-// again returns the gap that begins if the frame is now sent again to its place n, or 0 if that place does not hold it.
+// again returns the gap that begins if the frame is now sent again to its place n, or 0 if that place does not hold the
+// frame.
 func (r *ring) again(n int, sum [sha256.Size]byte) time.Duration {
 	if p := &r.places[n]; p.used > 0 && p.sum == sum {
 		return min(max(2*p.gap, r.repeatMin), r.repeatMax)
@@ -53,7 +54,7 @@ func (r *ring) stored(n int, sum [sha256.Size]byte, now time.Time) {
 	*p = place{sum: sum, used: r.uses, at: now, gap: gap}
 }
 
-// heard records that something arrived from the peer, so repeats become frequent again.
+// heard records that a message arrived from the peer, so repeats become frequent again.
 func (r *ring) heard() {
 	for i := range r.places {
 		r.places[i].gap = min(r.places[i].gap, r.repeatMin)

@@ -124,8 +124,8 @@ func (e *End) takeHello(p *peer, process uint64, hello []byte, live bool) {
 	}
 }
 
-// setRefused records why a peer's hello or fleet is refused; a nil err means that it is not. It ignores messages that
-// are not live, because they may be outdated.
+// setRefused records why a peer's hello or fleet is refused; a nil err means that neither is refused. It ignores
+// messages that are not live, because they may be outdated.
 func (e *End) setRefused(p *peer, err error, live bool) {
 	if live {
 		p.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Wycheproof's vectors for AES-GCM pass through the code that encrypts frames: those vectors with the lengths that
-// frames can have, nonces of 12 bytes and tags of 16 bytes.
+// The code that encrypts frames agrees with Wycheproof's vectors for AES-GCM. Only the vectors with nonces of 12 bytes
+// and tags of 16 bytes are used, because frames use only these lengths.
 func TestVectorsOfGCM(t *testing.T) {
 	text, err := os.ReadFile("../../../../shared/vectors/wycheproof_aes_gcm.json")
 	if err != nil {

@@ -18,7 +18,7 @@ type State struct {
 	Where  string    // the server, without credentials, if up
 	Proxy  string    // the proxy of the connection, if up; empty for none
 	Ended  int       // number of connections that have ended
-	LostBy error     // why the last of them ended
+	LostBy error     // why the last connection ended
 	Err    error     // the last error
 }
 
@@ -58,8 +58,8 @@ func (w *Watch) Disconnected(err error) {
 	w.log.Info("disconnected from the broker", "reason", err)
 }
 
-// Failed records and logs an error. If the same error occurs again before anything worked, it is not logged as a
-// warning.
+// Failed records and logs an error. If the same error occurs again before a request was fulfilled, Failed does not log
+// it as a warning.
 func (w *Watch) Failed(err error) {
 	w.mu.Lock()
 	old := w.state.Err
@@ -115,8 +115,8 @@ func (w *Watch) Pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Backoff returns how long to wait before another attempt: a random time between d/2 and d. d is least, doubled once
-// for each of the attempts made so far, and at most most.
+// Backoff returns how long to wait before another attempt: a random time between d/2 and d. d is the parameter least,
+// doubled once for each of the attempts made so far, but no more than the parameter most.
 func Backoff(least, most time.Duration, attempts int) time.Duration {
 	d := least << min(attempts, 20)
 	if d > most || d <= 0 {

@@ -34,7 +34,7 @@ func call(t *testing.T, args ...string) (code int, said string) {
 	return code, out.String()
 }
 
-// newBroker starts Mosquitto with lines of configuration and returns its address.
+// newBroker starts Mosquitto with the configuration lines in conf and returns the broker's address.
 func newBroker(t *testing.T, conf string) string {
 	t.Helper()
 	program := brokertest.Mosquitto(t)
@@ -128,7 +128,7 @@ func TestInit(t *testing.T) {
 	all.Wait()
 }
 
-// run and check report errors of the command line, of a file and of a broker, and have no other effect.
+// The commands run and check report errors of the command line, of a file and of a broker, and have no other effect.
 func TestWrong(t *testing.T) {
 	dir, node := newFleet(t, newBroker(t, "allow_anonymous false"))
 	text, err := os.ReadFile(node(0))

@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// open returns a transport that uses only TLS and websockets, which the program with a broker has, too.
+// open returns a transport that uses only TLS and websockets, which the program that uses a broker also contains.
 func open(file *fleetfile.Node, fleet *fleetfile.File, key ed25519.PrivateKey) (transport.Transport, error) {
 	c, _, err := websocket.Dial(context.Background(), "wss://"+file.Name, nil)
 	if err != nil {

@@ -92,7 +92,7 @@ func (f *fleet) start(t *testing.T, name string, env ...string) *node {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = n.cmd.Wait() // the exit code, which is checked later, is enough
+		_ = n.cmd.Wait() // ignore the error: the exit code is checked later
 		close(n.over)
 	}()
 	t.Cleanup(n.kill)
@@ -135,7 +135,7 @@ func (f *fleet) ledger(t *testing.T, name string) (lines int) {
 	return l.Head().Seq
 }
 
-// copyAll copies the named files from one folder to another, and replaces existing ones.
+// copyAll copies the named files from one folder to another, and replaces existing files.
 func copyAll(t *testing.T, from, to string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -151,9 +151,9 @@ func copyAll(t *testing.T, from, to string, names ...string) {
 	}
 }
 
-// A fleet completes its run over a broker. Then the state of every node is deleted, b's ledger is set back to before
-// the run, and another run begins. The neighbors of b detect that by the releases that b signed in the first run, and
-// present them.
+// A fleet completes its run over a broker. Then the state of every node is deleted, b's ledger is restored to its state
+// before the run, and another run begins. The neighbors of b detect the restored ledger by the releases that b signed
+// in the first run, and present these releases as evidence.
 func TestAttackMemory(t *testing.T) {
 	f := newPrivate(t)
 	copyAll(t, f.dir, f.path("before"), "b.ledger", "b.ledger.mark")

@@ -98,8 +98,8 @@ func authority(t *testing.T, dir string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// Each way of authenticating to a broker works with secrets from a file that only its owner may read. Without them, the
-// broker refuses the node. No output contains a secret.
+// Each way of authenticating to a broker works with secrets from a file that only its owner may read. Without these
+// secrets, the broker refuses the node. No output contains a secret.
 func TestCredentials(t *testing.T) {
 	const secret = "s3cr3t"
 	f := newFleet(t)
@@ -132,7 +132,7 @@ func TestCredentials(t *testing.T) {
 		}
 	}
 	for _, test := range []struct {
-		name, fields, wrong, why string // why is the error for the fields in wrong
+		name, fields, wrong, why string // the field why is part of the error for the settings in the field wrong
 		options                  server.Options
 	}{
 		{"nkey", `, "nkey_file": "seed"`, `, "nkey_file": "token"`, "transport.nkey_file: ",

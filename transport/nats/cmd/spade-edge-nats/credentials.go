@@ -12,7 +12,8 @@ import (
 )
 
 // credentials returns the client options that authenticate this node to a broker. It reads all credential files at
-// once, to report errors. The client reads them again for each connection, so they can be replaced while a node runs.
+// once, to report errors. The client reads them again for each connection, so the files can be replaced while a node
+// runs.
 func credentials(n *broker.NATS) (options []client.Option, err error) {
 	var errs []error
 	add := func(field, path, kind string, option func() (client.Option, error)) {
@@ -45,7 +46,7 @@ func credentials(n *broker.NATS) (options []client.Option, err error) {
 	add("token_file", n.Token, "token of a broker", func() (client.Option, error) {
 		_, err := readToken(n.Token)
 		return client.TokenHandler(func() string {
-			token, _ := readToken(n.Token) // likewise for the token
+			token, _ := readToken(n.Token) // on an error the token is empty, and the broker refuses the connection
 			return token
 		}), err
 	})

@@ -38,8 +38,8 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// A node with evidence against a neighbor shows it on its page and in its metrics, and sends it over the broker to the
-// neighbor. The neighbor then ends with the same exit code as under spade-edge.
+// A node with evidence against a neighbor shows the evidence on its page and in its metrics, and sends it over the
+// broker to the neighbor. The neighbor then ends with the same exit code as under spade-edge.
 func TestEvidence(t *testing.T) {
 	f := newFleet(t)
 	key, err := fleetfile.ReadKey(filepath.Join(f.dir, "b.key"))

@@ -164,7 +164,7 @@ func TestProcesses(t *testing.T) {
 				var out, log bytes.Buffer
 				c := exec.CommandContext(ctx, os.Args[0], "run", "-anyway", filepath.Join(f.dir, name+".json"), "-json")
 				c.Env, c.Stdout, c.Stderr = append(os.Environ(), asProgram+"=1"), &out, &log
-				if life == 0 { // kill each node once at its first write, so that even a fast machine has a kill
+				if life == 0 { // kill each node once at its first write, so that there is a kill even on a fast machine
 					c.Stderr = onFirstWrite{&log, sync.OnceFunc(func() { _ = c.Process.Kill() })}
 				}
 				if err := c.Start(); err != nil {
@@ -200,7 +200,7 @@ func TestProcesses(t *testing.T) {
 	t.Logf("%d kills", killed.Load())
 }
 
-// onFirstWrite is a writer that calls then before its first write.
+// onFirstWrite is a writer that calls the function in its field then before its first write.
 type onFirstWrite struct {
 	io.Writer
 	then func()
@@ -238,7 +238,7 @@ func TestInit(t *testing.T) {
 	all.Wait()
 }
 
-// run reports errors of the command line and of files before it does anything else.
+// The command run reports errors of the command line and of files before it does anything else.
 func TestUsage(t *testing.T) {
 	f := newFleet(t)
 	text, err := os.ReadFile(filepath.Join(f.dir, "a.json"))
