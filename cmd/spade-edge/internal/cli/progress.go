@@ -40,7 +40,8 @@ func (p *Progress) Round(k int, note string) {
 		time.Since(p.started).Seconds())
 }
 
-// Runs reports that over of all runs are complete. share is the completed share of the rounds of all runs, in (0, 1].
+// Runs reports the progress of several runs: over is the number of complete runs, all is the number of all runs, and
+// share is the completed share of the rounds of all runs, in (0, 1].
 func (p *Progress) Runs(share float64, over, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

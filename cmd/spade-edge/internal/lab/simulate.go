@@ -41,7 +41,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	}
 	var f cli.Faults
 	f.When(o.Given["seed"] && seeds != nil, "-seed and -seeds cannot be combined")
-	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first is checked with the other flags
+	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first epsilon is checked with the other flags
 		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has %v, want 1e-9..1e9", epsilon)
 	}
 	if *path != "" { // fail before the run if the file cannot be written
@@ -99,7 +99,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 }
 
 // simulateNetwork runs the problem on all processors. It returns the result and the final models. After round k it
-// calls each with the models of that round, while round k+1 already runs.
+// calls the function each with the models of round k, while round k+1 already runs.
 func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models [][]float32)) (*setup.Result, [][]float32, error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})

@@ -33,11 +33,12 @@ type Exported struct {
 	Format      string `json:"format"`
 	File        string `json:"file"`
 	SHA256      string `json:"sha256"`       // of the file
-	Model       string `json:"model_sha256"` // of the trained parameters as little-endian float32; run prints the same
+	Model       string `json:"model_sha256"` // of the trained parameters as little-endian float32; the command run prints the same hash
 	Sum         string `json:"sha256_file"`
 	Certificate string `json:"certificate,omitempty"` // path of the copy; empty if no certificate covers the model
 	NonPrivate  bool   `json:"non_private"`
-	// Predicts reports whether this is a model file with the preprocessing, as predict and evaluate need.
+	// Predicts reports whether the written file is a model file with the preprocessing, which predict and evaluate
+	// need.
 	Predicts bool `json:"predicts"`
 	// Compared has the scores of the shared, the local and the personal model on this site's samples, with -personal.
 	Compared *setup.Personal `json:"compared,omitempty"`

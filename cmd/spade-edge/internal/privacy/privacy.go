@@ -239,7 +239,7 @@ type LedgerLeft struct {
 	Figures []FigureLeft `json:"figures,omitempty"`
 	Rounds  *int         `json:"rounds,omitempty"` // learning rounds left at a fleet's settings
 	Run     string       `json:"run,omitempty"`
-	Made    int          `json:"made,omitempty"` // rounds of that run that the ledger counts
+	Made    int          `json:"made,omitempty"` // learning rounds of Run that the ledger counts
 
 	Text string `json:"-"`
 }
@@ -260,7 +260,7 @@ func releases(r dpmech.RunSpend) (n int) {
 }
 
 // LeftOf returns the budget that a ledger with the contents life leaves. If f is not nil, the result also has the
-// number of rounds of f that fit into it.
+// number of rounds of f that fit into this budget.
 func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 	l := &LedgerLeft{Text: "as much as you like: the ledger has no limit"}
 	left := life.Limit.Left(life.Total()) // infinite without a limit

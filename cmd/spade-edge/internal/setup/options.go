@@ -22,17 +22,17 @@ import (
 // Options are the flags that commands share.
 type Options struct {
 	*cli.Cmdline
-	Collude, colludeOf int       // Collude of colludeOf members may collude; -1: as many as cost little; 0: see Asked
+	Collude, colludeOf int       // Collude of colludeOf members may collude; -1: as many as raise the cost little; 0: see Asked
 	Asked              sdk.Fleet // requested method, privacy and wire; zero values are unset
 	Steps              int       // per client in all rounds, instead of rounds; 0 if not given
 	Queries            int64     // per client in all rounds, instead of rounds; 0 if not given
 	Table              string
 	Average            bool
 	Several            *[]float64 // where -epsilon stores its values, if the command takes several
-	// Adapter, if not nil, makes the fleet's adapter; of is the model's number of parameters.
+	// Adapter, if not nil, makes the fleet's adapter; its parameter is the number of the model's parameters.
 	Adapter func(of int) (*adapter.Spec, error)
 	// data
-	Spec      task.Spec // in fit, Whole with a test fraction of 0 holds nothing back
+	Spec      task.Spec // in fit, with Whole and a test fraction of 0, no samples are held back
 	Partition string
 	Model     task.ModelSpec
 	Recipe    *task.Recipe // from -task, in demo and simulate; nil for none
@@ -55,8 +55,9 @@ func NewOptions(c *cli.Cmdline) Options {
 // HiddenLayer reports whether the model has a hidden layer.
 func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronModel }
 
-// linear reports whether the model is the linear model for a numeric target. Its query radius is half the radius for
-// classes: with a larger radius, predictions would reach the ends of the target's range.
+// linear reports whether the model is the linear model for a numeric target. The query radius of the linear model is
+// half the query radius of a model for classes: with a larger radius, predictions would reach the ends of the target's
+// range.
 func (o *Options) linear() bool { return o.ModelSpec().Name == task.LinearModel }
 
 // Known returns what plan.Suggest needs to know to suggest a method. samples has each client's number of samples.
@@ -143,8 +144,7 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	}
 }
 
-// readColluders parses a number of colluders or a share of all members. [Problem.MakeFleet] turns a share into a
-// number.
+// readColluders parses a number of colluders or a share of all members, which [Problem.MakeFleet] turns into a number.
 func (o *Options) readColluders(text string) (err error) {
 	o.Collude = 0
 	switch over, under, isShare := strings.Cut(text, "/"); {
