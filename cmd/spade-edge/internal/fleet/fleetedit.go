@@ -177,7 +177,7 @@ func (e *fleetEdit) reshare() error {
 		return err
 	}
 	if n := g.N(); p.Partners > 0 {
-		if p.Partners == len(e.old.Fleet.Members)-1 || p.Partners >= n { // partners were all other members, or there are too few members now
+		if p.Partners == len(e.old.Fleet.Members)-1 || p.Partners >= n { // all other members, or too many
 			p.Partners = n - 1
 		}
 		p.Partners -= n * p.Partners % 2

@@ -59,7 +59,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	if err := f.Usage(); err != nil {
 		return err
 	}
-	var runs []setup.Options // ordered by epsilon, and by seed for one epsilon
+	var runs []setup.Options // ordered by epsilon, then by seed
 	for _, epsilon := range epsilons {
 		for _, seed := range seeds {
 			run := o
@@ -238,7 +238,7 @@ func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	}, nil
 }
 
-// Sweep summarizes runs over seeds and epsilons; it is the result and its JSON.
+// Sweep summarizes runs over seeds and epsilons. It is the result of simulate with several runs, and its JSON.
 type Sweep struct {
 	Score   string          `json:"score"` // the score in Table: its key in each run's result
 	Table   []sweepGroup    `json:"table"`
@@ -252,8 +252,8 @@ type sweepGroup struct {
 	Runs    int      `json:"runs"`
 	Mean    float64  `json:"mean"`
 	SD      float64  `json:"sd"` // sample standard deviation; 0 for one run
-	// Worst is the lowest accuracy, or highest RMSE, of any run; WorstClient is the same over single clients of all
-	// runs.
+	// Worst is the lowest mean accuracy, or highest mean RMSE, of any run. WorstClient is the lowest accuracy, or
+	// highest RMSE, of any client in any run.
 	Worst       float64 `json:"worst"`
 	WorstClient float64 `json:"worst_client"`
 }

@@ -127,7 +127,7 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 		c.ok("key", "is %q's in the fleet file, and nobody else can read it", node.Name)
 	}
 	if _, _, together := node.Load(); err == nil && together != nil {
-		c.fail("ledger", cli.ExitUsage, together) // the ledger is missing or superfluous: all else is already checked
+		c.fail("ledger", cli.ExitUsage, together) // the ledger is missing or superfluous: every other problem is already reported
 	}
 	d := &device.Device{File: node, Fleet: file, Key: key}
 	var errProxy error

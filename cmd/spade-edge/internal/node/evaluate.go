@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Evaluation holds a model's scores on some data; it is the result and its JSON.
+// Evaluation holds a model's scores on some data; it is the result of evaluate and its JSON.
 type Evaluation struct {
 	*Applied
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`

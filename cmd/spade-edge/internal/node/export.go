@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Exported describes the file that export wrote; it is the result and its JSON.
+// Exported describes the file that export wrote; it is the result of export and its JSON.
 type Exported struct {
 	Run         string `json:"run"`
 	Name        string `json:"name"`
@@ -33,7 +33,7 @@ type Exported struct {
 	Format      string `json:"format"`
 	File        string `json:"file"`
 	SHA256      string `json:"sha256"`       // of the file
-	Model       string `json:"model_sha256"` // of the trained parameters as little-endian float32; the command run prints the same hash
+	Model       string `json:"model_sha256"` // of the trained parameters as little-endian float32, as run prints it
 	Sum         string `json:"sha256_file"`
 	Certificate string `json:"certificate,omitempty"` // path of the copy; empty if no certificate covers the model
 	NonPrivate  bool   `json:"non_private"`

@@ -107,7 +107,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	return f.Usage()
 }
 
-// Plan is the result of planning: rounds and noise with their cost. It is also the JSON.
+// Plan is the result of planning, and its JSON: rounds and noise with their cost.
 type Plan struct {
 	Rounds int      `json:"rounds"`
 	Clip   float64  `json:"clip"`
@@ -188,7 +188,7 @@ func (o *privacyOptions) showLedger() error {
 	return o.Print(LifetimeLeft{life, left}, func(t cli.Table) { Ledger(t, o.ledger, life, left) })
 }
 
-// LifetimeLeft is the JSON of a ledger.
+// LifetimeLeft is the JSON that the command privacy prints about a ledger.
 type LifetimeLeft struct {
 	*dpmech.Lifetime
 	Left *LedgerLeft `json:"left"`

@@ -22,10 +22,10 @@ import (
 // Options are the flags that commands share.
 type Options struct {
 	*cli.Cmdline
-	Collude, colludeOf int       // Collude of colludeOf members may collude; -1: as many as raise the cost little; 0: see Asked
+	Collude, colludeOf int       // Collude of colludeOf members collude; -1: as many as cost little; 0: see Asked
 	Asked              sdk.Fleet // requested method, privacy and wire; zero values are unset
-	Steps              int       // per client in all rounds, instead of rounds; 0 if not given
-	Queries            int64     // per client in all rounds, instead of rounds; 0 if not given
+	Steps              int       // local steps of one client in all rounds, to set the rounds; 0 if not given
+	Queries            int64     // queries of one client in all rounds, to set the rounds; 0 if not given
 	Table              string
 	Average            bool
 	Several            *[]float64 // where -epsilon stores its values, if the command takes several
@@ -202,7 +202,7 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 			return nil
 		})
 	}
-	answer := func(to **bool, name, usage string) { // *to stays nil unless given: the default is elsewhere
+	answer := func(to **bool, name, usage string) { // *to stays nil without the flag: the code that reads *to has the default
 		c.BoolFunc(name, usage, func(text string) error {
 			yes, err := strconv.ParseBool(text)
 			if err != nil {

@@ -157,7 +157,9 @@ func TestPersonalFigures(t *testing.T) {
 	compare := func(name string, sites func(seed uint64) (train, test []*task.Data)) {
 		for suffix, privacy := range map[string]sdk.Privacy{"no noise": {NonPrivate: true},
 			"epsilon 1 for each patient": {Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5}} {
-			var right, loss, square [3]float64 // each for the shared, own and personal model: mean accuracy, mean loss, sum of squared differences from the personal model's loss
+			// For the shared, the own and the personal model: the mean accuracy, the mean loss, and the sum of squared
+			// differences from the personal model's loss.
+			var right, loss, square [3]float64
 			best, n := map[string]int{}, 0.0
 			for seed := uint64(1); seed <= seeds; seed++ {
 				train, test := sites(seed)

@@ -80,7 +80,7 @@ type clientFile struct {
 type Privacy struct {
 	dpmech.Cost
 	Unit   dpmech.Unit `json:"unit,omitzero"`    // omitted for client-level privacy
-	Places int         `json:"places,omitempty"` // largest number of records of a person that count; for person-level privacy
+	Places int         `json:"places,omitempty"` // limit of records of a person; for person-level privacy
 	Sigma  float64     `json:"sigma"`
 	// of pairwise noise, see [sdk.Privacy]
 	PairSigma      float64  `json:"pair_sigma,omitempty"`
