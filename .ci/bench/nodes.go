@@ -14,7 +14,7 @@ import (
 )
 
 // fleet is a trial of real nodes, which run as separate processes on loopback. The time per round is calculated from
-// the difference between a long and a short run, which excludes start and end.
+// the difference between a long and a short run, so that the time of start and end does not count.
 type fleet struct {
 	nodes       int
 	init        string

@@ -30,7 +30,7 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-// A model learns the generated images as well as it learns images of digits.
+// A model can learn the generated images, like images of digits.
 func TestImages(t *testing.T) {
 	dir := t.TempDir()
 	if err := writeImages(dir, "train", 200, 50); err != nil {

@@ -1,8 +1,8 @@
 // Command steps compares the program's default step size with the result of a search, on ten tasks. It prints the
 // accuracy without noise at 1/4 to 16 times the default step, in percent as the mean over seeds, and how many points
-// the default step loses against the best of these steps. Then it prints the accuracy of two private runs with default
-// settings. It fails if the default step loses more than 0.5 points on a task or more than 0.2 points on average, or if
-// a private run misses its goal.
+// the default step loses against the best of these steps. Finally, it prints the accuracy of two private runs with
+// default settings. It fails if the default step loses more than 0.5 points on a task or more than 0.2 points on
+// average, or if a private run misses its goal.
 //
 //	go run ./.ci/steps                 all, in about 20 minutes on two cores
 //	go run ./.ci/steps Alzheimer       the tasks with this word in their name

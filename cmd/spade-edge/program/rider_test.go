@@ -144,9 +144,9 @@ func rider(cfg admm.Config, direction []float32, share float64, same bool) false
 	}
 }
 
-// search (this function) returns the name of the rider attack that it finds most harmful on four seeds that no other
-// test uses. It searches greedily over the angle between the rider's direction and away, the share of the radius, and
-// the parameter same.
+// search (this function) returns the name of the rider attack that it finds most harmful on four seeds of its own. It
+// searches greedily over the angle between the rider's direction and away, the share of the radius, and the parameter
+// same.
 func search(t *testing.T, flags []string, bad int) (worst string) {
 	least := math.Inf(1)
 	try := func(angle, share float64, same bool) bool {

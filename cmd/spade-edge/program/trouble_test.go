@@ -180,8 +180,8 @@ func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) 
 	return r.Append(nil)
 }
 
-// claim returns a probe message in which b claims to hold release held of a. proof is the signature to support the
-// claim.
+// claim returns a probe message in which b claims to hold a release of a. The parameter held is the number of that
+// release; proof is the signature that supports the claim.
 func (tr *trial) claim(t *testing.T, held int, proof []byte) string {
 	t.Helper()
 	return encoded(t, 6, admm.Message{Kind: admm.Probe, Held: held, Incarnation: 5, Signed: admm.Signed{Proof: proof}})
@@ -199,8 +199,8 @@ func told(t *testing.T, p *process, words ...string) (int, string) {
 	return goesOn, p.log.String()
 }
 
-// suspect returns a test of what a run reports at its end about a neighbor with the influence in. How a neighbor
-// becomes suspect is tested in tinytest and sdk/admm.
+// suspect returns a test of what a run reports at its end about a neighbor whose influence is the parameter in. How a
+// neighbor becomes suspect is tested in tinytest and sdk/admm.
 func suspect(in admm.Influence) func(*testing.T) (int, string) {
 	return func(*testing.T) (int, string) {
 		r := &node.RunResult{Outcome: device.Outcome{NonPrivate: true, Suspects: []string{`"b": ` + in.Suspicion()}}}

@@ -17,11 +17,11 @@ var ProgressLines = 10
 type Progress struct {
 	mu      sync.Mutex
 	w       io.Writer
-	Name    string // the node's name and a separator, as several nodes may share a terminal; may be empty
+	Name    string // the node's name and a separator, because several nodes may share a terminal; may be empty
 	Method  sdk.Method
 	started time.Time
 
-	part int       // part of the run at the last line, in 1/ProgressLines of all rounds
+	part int       // part of the run that the last line showed, in 1/ProgressLines of all rounds
 	said time.Time // time of the last line
 }
 

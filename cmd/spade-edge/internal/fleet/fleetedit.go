@@ -333,7 +333,7 @@ func (e *fleetEdit) move() error {
 	return nil
 }
 
-// relisten changes a node's listen address to its new address, if the node listened at its old one.
+// relisten changes a node's listen address to its new address, if the node listened at its old address.
 func (e *fleetEdit) relisten(n *nodeText, old, addresses []string) error {
 	if len(addresses) == 0 || n.node.Transport != nil {
 		return nil

@@ -123,9 +123,9 @@ func (e *fleetEdit) node(name string) *nodeText {
 	return nil
 }
 
-// settle prepares for a change of the hash, which must not happen during a run: it fails if a node is running or,
-// unless -end is given, has not completed its run. It gives the next run the id of -run. If that id is new, it gives a
-// new state folder to each node whose file is on this machine.
+// settle prepares for a change of the fleet's hash, which must not change during a run: it fails if a node is running
+// or, unless -end is given, has not completed its run. It gives the next run the id of -run. If that id is new, it
+// gives a new state folder to each node whose file is on this machine.
 func (e *fleetEdit) settle() error {
 	if e.run == "" {
 		return cli.Usage("-run is missing: the id of the next run. %w", errSettled)
@@ -215,7 +215,7 @@ type planned struct {
 	mode    fs.FileMode
 }
 
-// plan adds a file to write. It omits an unchanged file and keeps the mode of an existing one.
+// plan adds a file to write. It omits an unchanged file and keeps the mode of an existing file.
 func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	f := planned{path, content, mode}
 	if real, err := filepath.EvalSymlinks(path); err == nil {

@@ -86,7 +86,8 @@ func (c *Checkup) add(item, level, format string, args ...any) {
 func (c *Checkup) ok(item, format string, args ...any)   { c.add(item, "ok", format, args...) }
 func (c *Checkup) warn(item, format string, args ...any) { c.add(item, "warn", format, args...) }
 
-// fail adds a failed item. The first failure decides the exit code of check, and code is what run would exit with.
+// fail adds a failed item. The parameter code is the exit code with which run would fail for this reason. check exits
+// with the code of the first failure.
 func (c *Checkup) fail(item string, code int, err error) {
 	if c.OK {
 		c.OK, c.Code = false, code

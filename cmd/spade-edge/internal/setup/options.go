@@ -22,7 +22,7 @@ import (
 // Options are the flags that commands share.
 type Options struct {
 	*cli.Cmdline
-	Collude, colludeOf int       // Collude of colludeOf members collude; -1: as many as cost little; 0: see Asked
+	Collude, colludeOf int       // Collude of colludeOf members collude; -1: see plan.MostColluders; 0: see Asked
 	Asked              sdk.Fleet // requested method, privacy and wire; zero values are unset
 	Steps              int       // local steps of one client in all rounds, to set the rounds; 0 if not given
 	Queries            int64     // queries of one client in all rounds, to set the rounds; 0 if not given
@@ -84,7 +84,7 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 	return k
 }
 
-// SettingFlags adds the flags named in only, or the flags of all settings if only is empty.
+// SettingFlags adds the flags named in the parameter only or, if there are none, the flags of all settings.
 func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	for _, s := range settings.All() {
 		if s.Flag == "" || len(only) > 0 && !slices.Contains(only, s.Flag) {
@@ -144,7 +144,8 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	}
 }
 
-// readColluders parses a number of colluders or a share of all members, which [Problem.MakeFleet] turns into a number.
+// readColluders parses a number of colluders, a share of all members, half, or auto. [Problem.MakeFleet] turns a share
+// or auto into a number.
 func (o *Options) readColluders(text string) (err error) {
 	o.Collude = 0
 	switch over, under, isShare := strings.Cut(text, "/"); {
