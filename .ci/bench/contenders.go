@@ -54,8 +54,8 @@ func expand(s []float32, signs []uint64) {
 	}
 }
 
-// With these scalars all numbers stay normal, however often a kernel is repeated. They are variables, so that compilers
-// do not know their values.
+// With these scalars no result overflows or becomes subnormal, however often a kernel is repeated. The scalars are
+// variables, so that compilers do not know their values.
 var (
 	minusOne float32 = -1
 	tiny     float32 = 1e-9
@@ -66,9 +66,9 @@ type contender struct {
 	run  func(d *data, k int)
 }
 
-// operation is a group of rows of the table. Its first contender is this project's kernel. The second, a plain loop, is
-// the reference for the results of the others. Contenders whose name begins with a bracket do less work and are shown
-// for information.
+// operation is a group of rows of the table. Its first contender is this project's kernel. The second contender, a
+// plain loop, is the reference for the results of the other contenders. Contenders whose name begins with a bracket do
+// less work and are shown for information.
 type operation struct {
 	name  string
 	bytes int // bytes read and written per element

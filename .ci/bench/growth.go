@@ -19,7 +19,7 @@ type series struct {
 
 // scale is one size of a series.
 type scale struct {
-	nodes, samples, pixels, rounds int // samples is the number of all nodes together
+	nodes, samples, pixels, rounds int // samples is the total over all nodes
 	graph                          string
 	edges                          float64 // for the table; 0 if another column shows the size
 }

@@ -11,8 +11,9 @@ import (
 
 var sizes = []int{10, 40, 128, 512, 4096, 65536, 1 << 20, 1 << 24}
 
-// table times an operation at each length. For each contender it prints the median in nanoseconds and the ratio to the
-// first contender's median, which is above 1 if the first is faster. It returns the medians by length and contender.
+// table times an operation at each length. For each contender it prints the median in nanoseconds and the ratio of this
+// median to the first contender's median. The ratio is above 1 if the first contender is faster. It returns the medians
+// by length and contender.
 func table(op operation, lens []int, rounds int, sample time.Duration) (medians [][]float64) {
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s\t", op.name)
@@ -84,8 +85,8 @@ func format(ns float64) string {
 	return fmt.Sprintf("%.0fk", ns/1e3)
 }
 
-// kernelPage prints the table of all kernels, and the cases in which another contender is faster than this project's by
-// more than a tenth.
+// kernelPage prints the table of all kernels, and the cases in which another contender is faster than this project's
+// kernel by more than a tenth.
 func kernelPage(start time.Time) {
 	fmt.Fprintf(os.Stderr, "bench: %s: kernels\n", time.Since(start).Round(time.Second))
 	fmt.Print("## Kernels\n\nNanoseconds, and how many times as long as ours: above 1.00x ours is ahead.\n\n```\n")

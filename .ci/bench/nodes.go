@@ -14,7 +14,7 @@ import (
 )
 
 // fleet is a trial of real nodes, which run as separate processes on loopback. The time per round is calculated from
-// the difference between a long and a short run, which excludes start and end.
+// the difference between a long and a short run, so that the time of start and end does not count.
 type fleet struct {
 	nodes       int
 	init        string
@@ -22,8 +22,8 @@ type fleet struct {
 	short, long int    // numbers of rounds
 }
 
-// rounds measures the seconds per round of the fleet f with a program, in turns with the fleet other with the program
-// with.
+// rounds measures the seconds per round of two fleets in turns: of the fleet f, whose nodes run the program in the
+// parameter program, and of the fleet other, whose nodes run the program in the parameter with.
 func (b *bench) rounds(f fleet, program string, other fleet, with string) (ours, theirs float64, err error) {
 	if program == "" || with == "" {
 		return 0, 0, skipped("no release for this system")
@@ -74,7 +74,7 @@ func (f fleet) syncs(b *bench) (float64, error) {
 	return (long - short) / float64(f.long-f.short), err
 }
 
-// once makes the fleet and runs it for so many rounds. It returns the seconds that the run takes.
+// once makes the fleet and runs it for the given number of rounds. It returns the seconds that the run takes.
 func (f fleet) once(b *bench, rounds int, command func(node string) *exec.Cmd) (float64, error) {
 	dir := filepath.Join(b.dir, "fleet")
 	if err := os.RemoveAll(dir); err != nil {
@@ -165,8 +165,8 @@ func (b *bench) nodeRows() []row {
 	}
 }
 
-// scorerRows returns rows that measure losses from programs: 64 samples of 1,000 columns, five queries of each per
-// round.
+// scorerRows returns rows that measure losses from programs: 64 samples of 1,000 columns, with five queries of each
+// sample per round.
 func (b *bench) scorerRows() []row {
 	const d, samples, perRound = 1000, 64, 5 * 64
 	scripts, err := filepath.Abs(filepath.Join(root, "examples", "scorer"))

@@ -16,8 +16,8 @@ type row struct {
 	measure     func() (ours, theirs float64, err error)
 }
 
-// goal bounds the ratio of this project's figure to the other program's. If it is absolute, or if there is no other
-// program, it bounds the figure itself.
+// goal bounds the ratio of this project's figure to the other program's. If the goal is absolute, or if there is no
+// other program, the goal bounds the figure itself.
 type goal struct {
 	least, most float64
 	absolute    bool
@@ -153,5 +153,5 @@ func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err err
 	return a, b, nil
 }
 
-// nothing is the other side of a row that has no other program.
+// nothing takes the place of the other program's measurement in a row that has no other program.
 func nothing() (float64, error) { return 0, nil }

@@ -30,7 +30,7 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-// The generated images can be learned, as images of digits can.
+// A model can learn the generated images, like images of digits.
 func TestImages(t *testing.T) {
 	dir := t.TempDir()
 	if err := writeImages(dir, "train", 200, 50); err != nil {

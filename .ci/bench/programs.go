@@ -21,7 +21,7 @@ const root = "../.."
 type bench struct {
 	dir       string // temporary folder
 	program   string // this project's program, built with default flags
-	released  string // the same, built with the flags of a release; empty if no release is for this system
+	released  string // this project's program, built with the flags of a release; empty if no release is for this system
 	python    string // a Python with numpy; empty if there is none
 	numpyName string
 	data      string

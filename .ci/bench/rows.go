@@ -102,8 +102,8 @@ func (b *bench) cores(args string) func() (float64, float64, error) {
 	}
 }
 
-// plan returns a function that makes a plan for 10,000 nodes and measures it. known is a figure to compare it with, or
-// 0.
+// plan returns a function that makes a plan for 10,000 nodes and measures it. The measured figure is compared with
+// known, unless known is 0.
 func (b *bench) plan(args string, of func(said) (float64, error), known float64) func() (float64, float64, error) {
 	return func() (float64, float64, error) {
 		s, err := b.ours(b.program, runtime.NumCPU(), "plan -json -non-private -nodes 10000 "+args)

@@ -1,6 +1,6 @@
 // Command compare reads models in .npy files that "spade-edge export" wrote, and prints how much they differ: the
 // largest difference between two models in any coordinate, divided by the largest absolute value of any coordinate. It
-// fails if that is more than -tolerance.
+// fails if this quotient is more than -tolerance.
 package main
 
 import (

@@ -4,6 +4,6 @@
 // phone and a desktop, in light and dark mode.
 //
 // The browser tests need Chromium ("apt-get install -y --no-install-recommends chromium fonts-dejavu-core") and are
-// skipped without it. SPADE_EDGE_CHROMIUM names a program other than the "chromium" in the path; SPADE_EDGE_SHOTS is a
-// folder in which to keep the screenshots.
+// skipped without it. To use a browser other than the "chromium" in the path, set SPADE_EDGE_CHROMIUM to its program.
+// To keep the screenshots, set SPADE_EDGE_SHOTS to a folder.
 package e2e

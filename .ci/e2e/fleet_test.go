@@ -131,7 +131,8 @@ func newFleet(t *testing.T) string {
 }
 
 // newFleetOf writes the files of a private fleet of three members on a ring, whose run takes longer than any test. It
-// returns their folder. oracle is the oracle of the node files; NUMBER in it stands for 0, 1 and 2.
+// returns their folder. The parameter oracle is the field oracle of the node files; the word NUMBER in it is replaced
+// by the member's number 0, 1 or 2.
 func newFleetOf(t *testing.T, dim, tau int, oracle string) string {
 	t.Helper()
 	dir := t.TempDir()

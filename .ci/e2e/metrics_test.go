@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// Prometheus reads the values that the node means, even if names need escaping.
+// Prometheus' parser reads the values and names that the node reports, even if the names need escaping.
 func TestMetricsParse(t *testing.T) {
 	const run = "a \"run\"\\ of\nlines"
 	status := monitor.Status{
@@ -73,7 +73,7 @@ func TestMetricsParse(t *testing.T) {
 	}
 }
 
-// The metrics of a running private node can be parsed and change. None comes directly from the data.
+// The metrics of a running private node can be parsed and change. None of the metrics comes directly from the data.
 func TestMetricsOfNode(t *testing.T) {
 	dir := newFleet(t)
 	var nodes []*process

@@ -44,7 +44,7 @@ func newBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // retry: for a moment after its end, its processes may still write
+	t.Cleanup(func() { // retry: for a moment after the browser's end, its processes may still write
 		for range 100 {
 			if err = os.RemoveAll(profile); err == nil {
 				return
@@ -169,8 +169,8 @@ func (b *browser) fits(width int) {
 
 const roundNumber = `+(document.getElementById("round").textContent.match(/Round (\d+)/) || [0, 0])[1]`
 
-// The page of a node in a private fleet is right from the first rounds to the end, while a neighbor dies during the
-// run.
+// The page of a node in a private fleet is correct from the first rounds to the end, although a neighbor dies during
+// the run.
 func TestNodePage(t *testing.T) {
 	b := newBrowser(t)
 	dir := newFleet(t)

@@ -22,8 +22,8 @@ import (
 // Limits for a node that waits for a slow neighbor, and for the time from its start to its first query.
 const (
 	// The limits, in bytes, count data but not the mapped pages of the program's file: the kernel decides how many of
-	// these it maps, and can drop them at any time. The size of the file has a limit of its own. Measured were 2.6 to
-	// 2.8 MiB for the embedded node and 3.6 to 4.1 MiB for the program.
+	// these it maps, and can drop them at any time. The size of the file has a limit of its own. The measured values
+	// were 2.6 to 2.8 MiB for the embedded node and 3.6 to 4.1 MiB for the program.
 	maxEmbedded = 3 << 20
 	maxProgram  = 9 << 19
 	maxStart    = 50 * time.Millisecond
@@ -33,7 +33,7 @@ const (
 // measureIdle runs a node with four neighbors at d = 1,000 as a separate process. Three neighbors make their releases;
 // the fourth is connected but never ends its first round, so the node waits. It measures a small program that embeds a
 // node, and the program spade-edge. If the memory exceeds the limit, it fails. Times depend on the load of the machine,
-// so they are only printed, beside those of a program that just wakes up ten times a second.
+// so they are only printed, beside the times of a program that just wakes up ten times a second.
 func measureIdle(seconds int) error {
 	if runtime.GOOS != "linux" {
 		return errors.New("-memory needs Linux: it reads /proc")
@@ -183,8 +183,8 @@ func lookAtIdle(dir, bin string, args []string, span time.Duration) (m idleMeasu
 	return m, err
 }
 
-// startNeighbor runs a member in this process. If slow is true, its oracle never answers the first query. stop ends the
-// member and waits for its end.
+// startNeighbor runs a member in this process. If slow is true, its oracle never answers the first query. The function
+// stop ends the member and waits for its end.
 func (tr *trial) startNeighbor(ctx context.Context, name string, slow bool) (stop func(), err error) {
 	key, err := fleetfile.ReadKey(tr.path(name + ".key"))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// linkedFile lists every package that a program links because it embeds a node, and that a program with TLS, websockets
-// and CBOR does not link anyway. Each line gives the reason.
+// linkedFile lists the packages that a program with a node links in addition to those that a program with TLS,
+// websockets and CBOR links anyway. Each line has a package and the reason why a node needs it.
 const linkedFile = ".ci/footprint/linked.txt"
 
 const linkedHead = `# The packages that embedws links and bare does not, on linux/amd64, and what each is for.
@@ -22,9 +22,9 @@ const linkedHead = `# The packages that embedws links and bare does not, on linu
 // unexplained stands in for a reason that nobody has given.
 const unexplained = "?"
 
-// checkLinked compares the packages that an embedder links with the list in linkedFile or, with update, writes that
-// list. It also fails if the linker must keep all exported methods, because a package looks up a method by a name that
-// is not constant.
+// checkLinked compares the packages that an embedder links with the list in linkedFile or, if update is true, writes
+// that list. It also fails if the linker must keep all exported methods, because a package looks up a method by a name
+// that is not constant.
 func checkLinked(update bool) error {
 	with, err := deps("./.ci/footprint/embedws")
 	if err != nil {
@@ -87,7 +87,8 @@ func deps(pkg string) ([]string, error) {
 }
 
 // checkDeadCode returns an error if the linker must keep every exported method of the types that are converted to an
-// interface. It must if reachable code calls reflect's Method, or MethodByName with a name that is not constant.
+// interface. The linker must keep them if reachable code calls reflect's Method, or MethodByName with a name that is
+// not constant.
 func checkDeadCode() error {
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {

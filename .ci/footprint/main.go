@@ -2,7 +2,7 @@
 // build has the same bytes.
 //
 //	go run ./.ci/footprint                        all targets: a table of bytes and limits, each built twice
-//	go run ./.ci/footprint -twice linux/arm/6     the same, but only these targets twice, and the others once
+//	go run ./.ci/footprint -twice linux/arm/6     all targets, but only this target is built twice
 //	go run ./.ci/footprint -release DIR           release builds into DIR, with their SHA-256; -targets selects
 //	go run ./.ci/footprint -linked                checks that an embedder links what linked.txt says; -update writes it
 //	go run ./.ci/footprint -memory                an idle node as a separate process: memory, start, wake-ups

@@ -13,7 +13,7 @@ const mb = 1_000_000
 // limit is the maximum size, in bytes, of a build for a target.
 type limit struct {
 	what, pkg, on string
-	over          string // package whose size is subtracted from that of the build; empty for none
+	over          string // package whose size is subtracted from the size of the build; empty for none
 	bytes         int64
 }
 
@@ -28,8 +28,8 @@ var (
 	}
 )
 
-// printSizes builds the program for the targets, and prints its sizes and what a node costs an embedder. It builds the
-// program for the targets in twice once more in another directory, and compares the bytes.
+// printSizes builds the program for the targets, and prints its sizes and what a node costs an embedder. For the
+// targets in the parameter twice, it builds the program again in another directory and compares the bytes.
 func printSizes(targets, twice []target, fresh bool) error {
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {

@@ -32,7 +32,7 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, 
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() // keeps the port until all others are chosen
+		defer l.Close() // keeps the port until all other ports are chosen
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	for i, name := range fleet.Members {
@@ -59,7 +59,8 @@ func newTrial(dir string, fleet *sdk.Fleet, oracle func(i int) string) (*trial, 
 
 func (tr *trial) path(name string) string { return filepath.Join(tr.dir, name) }
 
-// writeTable writes a CSV file with so many rows and columns of numbers, and a class of two for each row.
+// writeTable writes a CSV file with the given numbers of rows and columns of numbers. Each row also has one of two
+// classes.
 func writeTable(path string, rows, columns int) error {
 	var b strings.Builder
 	for j := range columns {

@@ -1,6 +1,6 @@
 // Command mutate checks that the tests detect mutations. It copies the project to temporary directories, applies one
-// mutation at a time, runs the tests that should detect it, and prints which did. A mutation fails the command if no
-// test detects it, if it no longer fits the source, or if it does not compile.
+// mutation at a time, runs the tests that should detect it, and prints which tests failed. A mutation fails the command
+// if no test detects it, if it no longer fits the source, or if it does not compile.
 //
 //	go run ./.ci/mutate            all, in some minutes, with a worker for each processor
 //	go run ./.ci/mutate penalty    those with this word in their name
@@ -70,8 +70,8 @@ func run(words []string) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	// Each worker has its own copy of the project. A single copy allows one mutation at a time, and work on one package
-	// would leave processors idle.
+	// Each worker has its own copy of the project. With a single copy, only one mutation could be tested at a time, and
+	// testing one package would leave processors idle.
 	copies := make([]string, runtime.NumCPU())
 	for i := range copies {
 		copies[i] = filepath.Join(work, strconv.Itoa(i))
@@ -119,7 +119,7 @@ func fits(root string) error {
 	return errors.Join(errs...)
 }
 
-// find returns the content of the file that m changes. It fails unless m's old text occurs there exactly once.
+// find returns the content of the file that m changes. It fails unless m's old text occurs exactly once in this file.
 func (m mutation) find(root string) (sound []byte, err error) {
 	sound, err = os.ReadFile(filepath.Join(root, filepath.FromSlash(m.file)))
 	if err != nil {

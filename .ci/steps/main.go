@@ -1,8 +1,8 @@
 // Command steps compares the program's default step size with the result of a search, on ten tasks. It prints the
 // accuracy without noise at 1/4 to 16 times the default step, in percent as the mean over seeds, and how many points
-// the default loses against the best of these. Then it prints the accuracy of two private runs with default settings.
-// It fails if the default loses more than 0.5 points on a task or more than 0.2 points on average, or if a private run
-// misses its goal.
+// the default step loses against the best of these steps. Finally, it prints the accuracy of two private runs with
+// default settings. It fails if the default step loses more than 0.5 points on a task or more than 0.2 points on
+// average, or if a private run misses its goal.
 //
 //	go run ./.ci/steps                 all, in about 20 minutes on two cores
 //	go run ./.ci/steps Alzheimer       the tasks with this word in their name
@@ -53,7 +53,7 @@ func main() {
 type lab struct {
 	ctx          context.Context
 	dir, program string
-	desks        chan struct{} // limits the runs at a time: each holds one place
+	desks        chan struct{} // limits the number of concurrent runs: each run holds one element
 }
 
 func run(ctx context.Context, data, seeds, noises string, onlyPrivate bool, words []string) error {
@@ -164,7 +164,8 @@ type sweep struct {
 	} `json:"runs"`
 }
 
-// score returns the mean score over runs and clients. If clients hold back data, it is their score on that data.
+// score returns the mean score over runs and clients. If clients hold back data, it is the mean of their scores on that
+// data.
 func (s *sweep) score() (mean float64) {
 	for _, r := range s.Runs {
 		accuracy := r.Accuracy
@@ -203,7 +204,7 @@ func (l *lab) fit(path string, args ...string) error {
 
 func (l *lab) do(args ...string) ([]byte, error) {
 	c := exec.CommandContext(l.ctx, l.program, args...)
-	c.Env = append(os.Environ(), "GOMAXPROCS=1") // each program uses one processor, because two run at a time
+	c.Env = append(os.Environ(), "GOMAXPROCS=1") // each run uses one processor, because several runs share the machine
 	text, err := c.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {

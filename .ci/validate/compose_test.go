@@ -33,7 +33,7 @@ type service struct {
 }
 
 // compose.yaml has the same members as statefulset.yaml. Each member has its own folder, its own address in the fleet,
-// and no more rights than there.
+// and no more rights than in statefulset.yaml.
 func TestCompose(t *testing.T) {
 	text, err := os.ReadFile("../../examples/fleet/compose.yaml")
 	if err != nil {

@@ -54,7 +54,7 @@ func TestManifest(t *testing.T) {
 	check(t, manifest(t))
 }
 
-// The manifest is also valid with the part that is commented out, which is for the first start.
+// The manifest is also valid if the part for the first start, which is commented out, is included.
 func TestManifestTheFirstTime(t *testing.T) {
 	text := manifest(t)
 	start := strings.Index(text, "        # - name: ledger")

@@ -15,9 +15,9 @@ import (
 // speaks matches the functions whose string arguments are shown to people.
 var speaks = regexp.MustCompile(`\b(Errorf|errors\.New|Usage|refuse|Mismatchf|When|Warn|Info|Error|say)$`)
 
-// find returns the comments and the messages of a Go file. Comments come with the line of code below them; outputs of
-// examples are not among them. Messages are literals of more than 20 bytes in arguments of functions that match speaks;
-// test files have none. Generated files have neither.
+// find returns the comments and the messages of a Go file. Each comment comes with the line of code below it. Outputs
+// of examples do not count as comments. Messages are literals of more than 20 bytes in arguments of functions that
+// match speaks. A test file gives no messages, and a generated file gives neither comments nor messages.
 func find(path, text string) (comments, messages []string) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, text, parser.ParseComments|parser.SkipObjectResolution)

@@ -74,7 +74,8 @@ func main() {
 	}
 }
 
-// pack returns the layer of the image: the program, and a folder for the node that user owns.
+// pack returns the layer of the image. The layer has the program, and a folder for the node's files, which the user id
+// in the constant user owns.
 func pack(path string, at time.Time) (v1.Layer, error) {
 	program, err := os.ReadFile(path)
 	if err != nil {

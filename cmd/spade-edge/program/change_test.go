@@ -14,13 +14,13 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 )
 
-// If a change to a fleet is interrupted at any moment, all files are complete and the fleet file is the old one.
-// Repeating the command then gives the same files as a change without an interruption.
+// If a change to a fleet is interrupted at any moment, all files are complete and the fleet file is still the old fleet
+// file. Repeating the command then gives the same files as a change without an interruption.
 func TestFleetInterrupted(t *testing.T) {
 	t.Parallel()
 	from, line := plant(t)
 	model := modelOf(t, from, 1, 0, -1, 0.5, 0.25, 2)
-	for _, name := range []string{"a", "b", "c"} { // each node has had a run, and a also has the fleet file
+	for _, name := range []string{"a", "b", "c"} { // each node has had a run, and node a also has the fleet file
 		if err := os.MkdirAll(filepath.Join(from, name, "state"), 0o700); err != nil {
 			t.Fatal(err)
 		}

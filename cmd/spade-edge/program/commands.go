@@ -22,7 +22,7 @@ type Answer = cli.Answer
 // Websockets is the program spade-edge, whose nodes connect to each other.
 var Websockets = node.Websockets
 
-func init() { // not an initializer, as help reads all commands
+func init() { // not an initializer, because the command help reads Commands: that would be a cycle
 	cli.Commands = []*cli.Command{
 		{Name: "demo", Short: "run eight nodes with real websockets on this machine", Run: lab.Demo},
 		{Name: "simulate", Short: "simulate a network of any size on your data", Run: lab.Simulate},

@@ -52,7 +52,8 @@ func simulated(t *testing.T, n int, check func(r setup.Result), args ...string) 
 	return mean
 }
 
-// few returns the number of seeds to test: n, or five with SPADE_LONG. A simulation of one seed is deterministic.
+// few returns the number of seeds to test: n in normal runs, and five if SPADE_LONG is set. A simulation of one seed is
+// deterministic.
 func few(n int) int {
 	if long {
 		return 5
@@ -63,9 +64,10 @@ func few(n int) int {
 var alzheimers = []string{"simulate", "-data", "csv:" + data + "/alzheimers/alzheimers_disease_data.csv", "-label", "Diagnosis",
 	"-drop", "PatientID,DoctorInCharge", "-onehot", "Ethnicity,EducationLevel"}
 
-// Accuracy on real data with the program's own settings, as the mean over seeds. When this was written it was 98.9 to
-// 99.0 % on MNIST, 98.1 % with noise, and 84.3 % on Alzheimer's. The runs on Fashion-MNIST with privacy for each record
-// have only 176 test images and differ by two points, so there are ten of them.
+// The test checks the accuracy on real data with the program's own settings, as the mean over seeds. When the test was
+// written, the accuracy was 98.9 to 99.0 % on MNIST, 98.1 % with noise, and 84.3 % on Alzheimer's. The runs on
+// Fashion-MNIST with privacy for each record have only 176 test images and their accuracies differ by two points, so
+// the test makes ten such runs.
 func TestAccuracyOnRealData(t *testing.T) {
 	t.Parallel()
 	needsData(t)
@@ -114,8 +116,9 @@ func TestAccuracyOnRealData(t *testing.T) {
 }
 
 // The centered estimator tolerates steps so large that the variance of the paper's estimator dominates. With
-// mini-batches of 8 and steps far above the program's own, it is at least five points better than the paper's, as the
-// mean over five seeds. At the program's steps, both estimators are within a point of each other and of full batches.
+// mini-batches of 8 and steps far above the program's own, it is at least five points better than the paper's
+// estimator, as the mean over five seeds. At the program's steps, both estimators are within a point of each other and
+// of a run with full batches.
 func TestCenteredBearsLargerSteps(t *testing.T) {
 	onlyLong(t)
 	t.Parallel()
@@ -135,7 +138,7 @@ func TestCenteredBearsLargerSteps(t *testing.T) {
 	}
 }
 
-// Four hospitals, each judged on its own patients, with and without noise.
+// Four hospitals train one model, with and without noise. Each hospital's model is scored on its own patients.
 func TestAccuracyForPatients(t *testing.T) {
 	t.Parallel()
 	needsData(t)
@@ -184,8 +187,8 @@ func tidied(text string) string {
 }
 
 // The perceptron learns the XOR of the signs of two columns, which no linear model can learn, in the same network and
-// with the same number of queries. When this was written its accuracy was 93 to 97 % over seeds 1 to 3, against 50 % by
-// chance.
+// with the same number of queries. When the test was written, the perceptron's accuracy was 93 to 97 % over seeds 1 to
+// 3, against 50 % by chance.
 func TestPerceptronLearnsXOR(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)

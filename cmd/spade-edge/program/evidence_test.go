@@ -29,8 +29,8 @@ func (tr *trial) signedBy(t *testing.T, member string) (ed25519.PrivateKey, sign
 	return key, signed.NewScope(tr.file.Fleet.Run, tr.file.Fleet.Hash(), member)
 }
 
-// double returns a line of evidence of equivocation by member: two releases of a round, signed with the key of member
-// by.
+// double returns a line of evidence of equivocation by member: two releases of a round, signed with the key of the
+// member in the parameter by.
 func (tr *trial) double(t *testing.T, member, by string, round int) string {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)
@@ -69,7 +69,8 @@ func (tr *trial) give(t *testing.T, member, lines string) {
 const doubleOfB = `evidence       "b" has signed two different releases of round 3: its device was copied or rolled back`
 
 // Evidence against a neighbor appears in status, of a running and of a stopped node, and in the metrics, and anyone can
-// check it with privacy -verify. Evidence not signed by the member counts nowhere. It does not end the node.
+// check it with privacy -verify. Such evidence does not end the node. Evidence that the neighbor did not sign counts
+// nowhere.
 func TestEvidenceIsShown(t *testing.T) {
 	t.Parallel()
 	noWindows(t)
@@ -99,7 +100,8 @@ func TestEvidenceIsShown(t *testing.T) {
 	}
 }
 
-// Evidence against the node itself ends it, and damaged evidence prevents its start. status reports both before.
+// Evidence against the node itself ends it, and damaged evidence prevents its start. The command status reports either
+// problem before the node starts.
 func TestEvidenceAgainstOneself(t *testing.T) {
 	tr := newTrial(t, "ab", nil)
 	good := tr.double(t, "b", "b", 3)
@@ -124,7 +126,8 @@ func TestEvidenceAgainstOneself(t *testing.T) {
 }
 
 // An impossible release in a node's journal is evidence for anyone with the fleet file, no matter who wrote the
-// journal. A release that an honest member may make is not, nor is one that another member signed.
+// journal. A release that an honest member may make is no evidence, and neither is a release that another member
+// signed.
 func TestImpossibleReleaseIsEvidence(t *testing.T) {
 	tr := newTrial(t, "ab", func(f *sdk.Fleet) { f.Wire.Payload = sdk.PayloadRelease })
 	codec, err := wire.NewCodec(tr.file.Fleet.Dim)

@@ -11,7 +11,7 @@ import (
 )
 
 // falseClaim returns the model that a malicious member claims to have released. It is deterministic, and neither keeps
-// nor changes its argument. An attack with false data needs no falseClaim, but another oracle.
+// nor changes its argument. An attack with false data needs no falseClaim: it replaces the malicious member's oracle.
 type falseClaim func(v attackView) []float32
 
 // attackView is the information of a malicious member. Attackers are assumed to know the state of every honest member.
@@ -68,8 +68,8 @@ func tow(offset []float32) falseClaim {
 // signFlip returns an attack that claims the member's own model, reflected at the fleet's start.
 func signFlip() falseClaim { return func(v attackView) []float32 { return v.mirrored(v.Own, 1) } }
 
-// innerProduct returns an attack that claims start - share*(mean - start), where mean is that of the honest releases:
-// inner-product manipulation (Xie, Koyejo and Gupta, "Fall of empires", UAI 2019).
+// innerProduct returns an attack that claims start - share*(mean - start), where mean is the mean of the honest
+// releases. It is the inner-product manipulation (Xie, Koyejo and Gupta, "Fall of empires", UAI 2019).
 func innerProduct(share float64) falseClaim {
 	return func(v attackView) []float32 { return v.mirrored(v.mean(), share) }
 }
@@ -118,13 +118,13 @@ type adversary struct {
 type falsehood struct {
 	z    []float32    // z_ij
 	in   [2][]float32 // m_ji, by round mod 2
-	at   []int32      // the last point that the member claimed, on the grid
+	at   []int32      // the last point that the malicious member claimed, on the grid
 	told [2]admm.Message
 }
 
-// corrupt makes the members bad of a simulation send the claims of attack in place of their releases. Their machines
-// keep running the method, so that the attack knows their honest releases. network simulates clients; corrupt sets its
-// OnRelease and Forge.
+// corrupt makes the members of a simulation whose numbers are in bad send the claims of attack in place of their
+// releases. Their machines keep running the method, so that the attack knows their honest releases. network simulates
+// clients; corrupt sets its OnRelease and Forge.
 func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...int) error {
 	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{}, victims: map[int]*victim{}, links: map[[2]int]*falsehood{}}
 	for _, b := range bad {

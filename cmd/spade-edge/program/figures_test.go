@@ -36,7 +36,8 @@ func spend(t *testing.T, path, run string, rounds int, g dpmech.Gaussian) {
 }
 
 // Lifetime figures cover all runs, not only the current one. Every output names the weakest adversary of any of the
-// runs. It has a second figure, against all other members together, even if the current run has no pairwise noise.
+// runs. Every output also has a second figure, against all other members together, even if the current run has no
+// pairwise noise.
 func TestLifetimeNamesItsAdversary(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

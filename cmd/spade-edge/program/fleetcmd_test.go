@@ -15,7 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// plant makes a trial of three members with init. It returns the folder, and the line that keygen prints for a fourth.
+// plant makes a trial of three members with init. It returns the folder, and the line that keygen prints for a fourth
+// member.
 func plant(t *testing.T, more ...string) (dir, line string) {
 	t.Helper()
 	top := t.TempDir()

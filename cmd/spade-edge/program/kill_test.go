@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// count returns how often to try something: as often as an environment variable says, or few times.
+// count returns the number in the environment variable named variable or, if the variable is not set, the number few.
 func count(t *testing.T, variable string, few int) int {
 	t.Helper()
 	if s := os.Getenv(variable); s != "" {
@@ -27,11 +27,12 @@ func count(t *testing.T, variable string, few int) int {
 	return few
 }
 
-// killed runs fleets of clinics, one after the other, and kills their processes at random moments up to pause apart:
-// at most 100 times per fleet, and want times in total with SPADE_LONG, otherwise want/20 times but at least eight, at
-// most 20 in short mode and under the race detector, or SPADE_KILLS times. It adds env to the processes' environment.
-// prepare, unless nil, may alter a fleet's files before it starts, and change the fleet; check judges the fleet after
-// all nodes ended normally.
+// killed runs fleets of clinics, one after the other, and kills their processes at random moments up to pause apart, at
+// most 100 times per fleet. If SPADE_LONG is set, it kills want times in total, otherwise want/20 times but at least
+// eight; in short mode and under the race detector, at most 20 times. If SPADE_KILLS is set, its value replaces this
+// number. killed adds env to the processes' environment. The functions change alter a fleet before its files are
+// written; prepare, unless nil, may alter its files before it starts; check judges the fleet after all nodes ended
+// normally.
 func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor),
 	change ...func(f *sdk.Fleet)) {
 	t.Helper()
@@ -65,15 +66,16 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, prepare f
 
 var seeded = []string{seededNoise + "=1"}
 
-// Eight processes are killed at random moments, also in their first round and after their last: 10 times (200 with
-// SPADE_LONG, manually SPADE_KILLS=10000). All releases and final models equal those of the undisturbed run, bit for
-// bit.
+// Eight processes are killed at random moments, also in their first round and after their last round: 10 times in
+// total, 200 times if SPADE_LONG is set, or as often as SPADE_KILLS says. All releases and final models equal those of
+// the undisturbed run, bit for bit.
 func TestKilledNodes(t *testing.T) {
 	t.Parallel()
 	killed(t, 200, 100*time.Millisecond, seeded, nil, func(w *supervisor) { w.checkModels(t) })
 }
 
-// The same with pairwise noise, from secrets on which the processes agreed; no private key remains on disk at the end.
+// Processes are killed as in TestKilledNodes, but with pairwise noise, from secrets on which the processes agreed. No
+// private key remains on disk at the end.
 func TestKilledNodesSharedNoise(t *testing.T) {
 	t.Parallel()
 	killed(t, 100, 100*time.Millisecond, seeded, nil, func(w *supervisor) {
@@ -90,8 +92,8 @@ func TestKilledNodesSharedNoise(t *testing.T) {
 	}, sharing)
 }
 
-// The same with bounds on each of five neighbors, so tight that about half are clipped in every round; members compare
-// what they received.
+// Processes are killed as in TestKilledNodes, but each has five neighbors and bounds their influence so tightly that
+// about half of the neighbors are clipped in every round. Members compare the releases that they received.
 func TestKilledNodesRobust(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
@@ -107,7 +109,8 @@ func TestKilledNodesRobust(t *testing.T) {
 		})
 }
 
-// The same with the tracking estimator, whose memory spans rounds and is restored with the state.
+// Processes are killed as in TestKilledNodes, but with the tracking estimator, whose memory spans rounds and is
+// restored with the state.
 func TestKilledNodesTracking(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
@@ -118,7 +121,8 @@ func TestKilledNodesTracking(t *testing.T) {
 		})
 }
 
-// The same over a bad network: connections are delayed, throttled to 64 kbit/s, and cut inside messages.
+// Processes are killed as in TestKilledNodes, but over a bad network: connections are delayed, throttled to 64 kbit/s,
+// and cut inside messages.
 func TestKilledNodesBadNetwork(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()
@@ -143,8 +147,8 @@ func TestKilledNodesBadNetwork(t *testing.T) {
 	}
 }
 
-// With the system's random noise a repeated release would differ. Each node's log has every round once, and no
-// neighbor receives two releases of a round.
+// With the system's random noise, a release that is made twice would differ. Each node's log has every round once, and
+// no neighbor receives two releases of a round.
 func TestKilledNodesReleaseOnce(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()

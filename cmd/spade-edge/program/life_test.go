@@ -21,7 +21,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// into runs a command with -json and decodes its one object. Another exit code fails the test.
+// into runs a command with -json and decodes the JSON object that it prints into result. An exit code other than code
+// fails the test.
 func into(t *testing.T, result any, code int, args ...string) {
 	t.Helper()
 	got, out, log := call(append(args, "-json")...)
@@ -132,7 +133,7 @@ func encoded(t *testing.T, dim int, f admm.Message) string {
 	return string(b)
 }
 
-// An interrupt ends a command that loads data, which cannot be interrupted itself.
+// An interrupt ends a command while it loads data, although the loading itself cannot be interrupted.
 func TestInterruptWhileLoading(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	loading, release := make(chan struct{}), make(chan struct{})
@@ -162,7 +163,7 @@ func TestInterruptWhileLoading(t *testing.T) {
 	}
 }
 
-// init splits a program at spaces, except inside double quotes.
+// The command init splits a scorer's command line at spaces, except inside double quotes.
 func TestWords(t *testing.T) {
 	for text, want := range map[string][]string{
 		"": nil, "  ": nil, "./scorer": {"./scorer"}, " run  -fast ": {"run", "-fast"},

@@ -28,7 +28,8 @@ func call(args ...string) (code int, out, log string) {
 	return code, o.String(), l.String()
 }
 
-// toy adds the flag that starts a run despite a bad forecast, because fleets of tests are small and their runs short.
+// toy returns args, the command line of a run, with the flag that starts a run despite a bad forecast, because fleets
+// of tests are small and their runs short. It leaves other commands unchanged.
 func toy(args []string) []string {
 	if len(args) < 2 || args[0] != "run" {
 		return args
@@ -55,7 +56,8 @@ func said(args ...string) (code int, text string) {
 	return code, out + log
 }
 
-// The counts of a simulation are exact. The same flags give the same transcript; another seed or noise changes it.
+// The counts of a simulation are exact. The same flags give the same transcript; another seed or other noise changes
+// the transcript.
 func TestSimulateCounts(t *testing.T) {
 	t.Parallel()
 	r := outcome(t, with(small, "-batch", "8", "-tau", "3", "-non-private", "-estimator", "paper")...)
@@ -111,8 +113,9 @@ func TestDemoMatchesSimulation(t *testing.T) {
 }
 
 // With defaults, the demo is private for each patient, far better than training alone, and about as good as one node
-// with all data. Its noise is random: the accuracy was 89.2 % with a standard deviation of 0.3, against 89.2 % for the
-// one node. The releases of several runs (four with SPADE_LONG) differ.
+// trained on all data. The demo's noise is random: its accuracy was 89.2 % with a standard deviation of 0.3; the
+// accuracy of the node with all data was also 89.2 %. With SPADE_LONG the test runs the demo four times and checks that
+// the releases differ.
 func TestDemoDefault(t *testing.T) {
 	t.Parallel()
 	runs := 1
@@ -136,7 +139,7 @@ func TestDemoDefault(t *testing.T) {
 }
 
 // The cool-down reduces the disagreement between the clients' models, and the average of the releases is at least as
-// accurate as the last one. Neither costs privacy.
+// accurate as the last release. Neither the cool-down nor the average costs privacy.
 func TestCooldownAndAverage(t *testing.T) {
 	base := []string{"simulate", "-nodes", "20", "-graph", "er:0.3", "-rounds", "30", "-average"}
 	short, long := outcome(t, with(base, "-cooldown", "0")...), outcome(t, base...)
@@ -157,8 +160,8 @@ func TestCooldownAndAverage(t *testing.T) {
 	}
 }
 
-// The sigma that follows from -epsilon gives this epsilon if it is passed as -sigma. The accountings give different
-// sigmas.
+// The sigma that follows from -epsilon gives the same epsilon if it is passed as -sigma. The accounting methods give
+// different sigmas.
 func TestPrivacyFlags(t *testing.T) {
 	gdp := outcome(t, with(small, "-epsilon", "4", "-clip", "0.5")...)
 	back := outcome(t, with(small, "-sigma", jsonNumber(gdp.Privacy.Sigma), "-clip", "0.5")...)

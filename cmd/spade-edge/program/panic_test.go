@@ -42,7 +42,7 @@ func TestPanicHasItsOwnEnd(t *testing.T) {
 }
 
 // The unit file restarts a process that ran out of memory: its exit code is not among those for which the unit file
-// prevents a restart. These are for invalid files and permanent errors.
+// prevents a restart. The unit file prevents a restart only after exit codes for invalid files and permanent errors.
 func TestMemoryRunsOut(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no ulimit -v")

@@ -19,9 +19,10 @@ func planned(t *testing.T, args ...string) (r setup.Report) {
 	return r
 }
 
-// A simulation with the same flags does what plan predicts: it chooses the same parameters, its counts are equal, and
-// its bytes differ by at most 5 %. An exception are long vectors that hardly learn: early in the cool-down they are
-// sums of few grid points and compress better than noise, so the plan is up to a tenth too high.
+// A simulation with the same flags does what plan predicts: it chooses the same parameters, its counts equal those of
+// the plan, and its bytes differ from the plan by at most 5 %. Long models that hardly learn are an exception: early in
+// the cool-down, their numbers are sums of few grid points and compress better than noise, so the plan is up to a tenth
+// too high.
 func TestPlanIsWhatHappens(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)
@@ -65,8 +66,8 @@ func TestPlanIsWhatHappens(t *testing.T) {
 	}
 }
 
-// A plan fits its query budget, and one more round would not. On the schedule of the paper, mu and eta decrease as the
-// number of steps grows.
+// A plan fits its query budget, and a plan with one more round would not. On the schedule of the paper, mu and eta
+// decrease as the number of steps grows.
 func TestPlanBudgets(t *testing.T) {
 	t.Parallel()
 	for _, tau := range []string{"", "5", "5 -estimator paper"} {
@@ -92,7 +93,7 @@ func TestPlanBudgets(t *testing.T) {
 	}
 }
 
-// The disagreement that plan predicts after the cool-down matches that of the models of a real run.
+// The disagreement that plan predicts after the cool-down matches the disagreement between the models of a real run.
 func TestPlanCooldown(t *testing.T) {
 	t.Parallel()
 	args := []string{"-nodes", "30", "-graph", "er:0.3", "-rounds", "30", "-seed", "2"}

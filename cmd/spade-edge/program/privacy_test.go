@@ -26,7 +26,7 @@ func object[T any](t *testing.T, args ...string) (v T) {
 }
 
 // Two of rounds, sigma and epsilon determine the third. A privacy filter accepts every planned release. If the plan
-// chose the rounds, the filter refuses one more.
+// chose the number of rounds, the filter refuses one more release.
 func TestPrivacyPlan(t *testing.T) {
 	for _, acc := range []string{"gdp", "zcdp", "paper"} {
 		for _, flags := range []string{"-rounds 50 -epsilon 8", "-rounds 7 -epsilon 0.5", "-rounds 321 -epsilon 3.7 -clip 0.045",

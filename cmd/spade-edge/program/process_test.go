@@ -41,7 +41,7 @@ func starting(t *testing.T, env []string, args ...string) *process {
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // the exit code, which wait checks, is enough
+		_ = p.cmd.Wait() // the error says no more than the exit code, which the method wait checks
 		p.log.end()
 		close(p.over)
 	}()
@@ -71,7 +71,7 @@ func (p *process) outcome(t *testing.T) (r node.RunResult) {
 	return r
 }
 
-// read waits for the process and decodes the one JSON object that it printed into v.
+// read waits for the process and decodes into v the one JSON object that the process printed.
 func (p *process) read(t *testing.T, v any) {
 	t.Helper()
 	p.wait(t, cli.ExitDone)

@@ -19,8 +19,9 @@ import (
 )
 
 // One of eight processes is killed in a random round and its state folder deleted. A replacement with its own key (the
-// second in the fleet file), a new state folder and a new ledger continues. The test runs once, or SPADE_RECOVERIES
-// times. TestRecoveries of package sdk does the same in one process, and lets the lost device return.
+// second in the fleet file), a new state folder and a new ledger continues. The test does this once or, if
+// SPADE_RECOVERIES is set, as often as its value says. TestRecoveries of package sdk tests the same in one process, and
+// lets the lost device return.
 func TestRecoveredNodes(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

@@ -65,7 +65,7 @@ func TestEveryFileIsRegular(t *testing.T) {
 			if err := make(); err != nil {
 				t.Fatal(err)
 			}
-			call("status", node) // its result does not matter, but it must not hang
+			call("status", node) // the result does not matter, but the command must not hang
 			code, out, log := call(args...)
 			told := code != cli.ExitDone && strings.Contains(log, filepath.Base(path)) || args[0] == "status" && strings.Contains(out, filepath.Base(path))
 			if !told || len(log) > 2000 {

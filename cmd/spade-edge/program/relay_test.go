@@ -18,8 +18,8 @@ type proxy struct {
 	chance rng.Stream
 	conns  map[net.Conn]bool
 	all    int
-	cut    int // connections to cut after some bytes
-	row    int // how many of them in a row
+	cut    int // number of connections that were cut after some bytes
+	row    int // number of consecutive connections up to now that were cut
 	slow   int
 }
 
@@ -70,7 +70,7 @@ func (p *proxy) relay(in net.Conn, wg *sync.WaitGroup) {
 	p.all++
 	p.conns[in], p.conns[out] = true, true
 	limits := [2]int{-1, -1}                         // bytes in each direction before the cut
-	if p.row++; p.row > 3 || p.chance.IntN(3) == 0 { // a dialer waits twice as long after each
+	if p.row++; p.row > 3 || p.chance.IntN(3) == 0 { // a dialer doubles its wait after each cut
 		p.row = 0
 	} else {
 		p.cut++
@@ -101,7 +101,7 @@ func (p *proxy) relay(in net.Conn, wg *sync.WaitGroup) {
 	end()
 }
 
-// pump copies up to limit bytes (unlimited if negative) or to the end.
+// pump copies from src to dst until src ends or, unless limit is negative, limit bytes are copied.
 func pump(dst, src net.Conn, limit int, delay time.Duration, rate int) {
 	buf := make([]byte, 1400)
 	for {

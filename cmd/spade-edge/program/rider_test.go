@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// following returns the attacks that depend on the method; nil for others.
+// following returns the attack with the given name if it is one of those that depend on the method, otherwise nil:
 //
 //	patient, noisy patient, contrary        see deliberate
 //	rider [angle [share]], same place [...] see rider: each victim receives another place, or all the same one
@@ -38,10 +38,11 @@ func following(cfg admm.Config, name string, noise float64) func(away []float32)
 	return nil
 }
 
-// deliberate follows the method, on a complete graph, but chooses its own contribution: the direction of away, with
-// noise of a given deviation. Patient: after k releases with data it is as long as noise, sqrt(k*d) deviations, so no
-// rule about lengths detects it. With data: each update is as long as the clip, as for an honest member with the worst
-// possible data, so no rule at all detects it (sdk/ROBUST.md, Lemma 3).
+// deliberate returns an attack that follows the method on a complete graph, but chooses the member's contribution: it
+// points in the direction of away, plus noise with the given standard deviation. If data is false (patient), the
+// contribution after k releases with data is as long as the noise of an honest member, sqrt(k*d)*sigma, so no rule
+// about lengths detects it. If data is true (contrary), each update is as long as the clip, as for an honest member
+// with the worst possible data, so no rule at all detects the attack (sdk/ROBUST.md, Lemma 3).
 func deliberate(cfg admm.Config, away []float32, deviation float64, data bool) falseClaim {
 	rho, at := cfg.Rho, 0
 	x := make([]float64, len(away))
@@ -80,14 +81,14 @@ func deliberate(cfg admm.Config, away []float32, deviation float64, data bool) f
 	}
 }
 
-// rider computes each victim's ball from all releases, including this round's. It sends the victim the place at which
-// its influence is a given share of the radius, in a given direction from the center; with same, the mean of these
-// places.
+// rider returns an attack that computes each victim's ball from all releases, including this round's releases. It sends
+// each victim the place at which the attacker's influence is the given share of the ball's radius, in the given
+// direction from the center. If same is true, it sends all victims the mean of these places.
 func rider(cfg admm.Config, direction []float32, share float64, same bool) falseClaim {
 	place := func(v attackView, of *victim) []float64 {
 		d, gain := len(of.x), gainOf(cfg, cfg.Data(v.Round+1))
 		mine := of.edges[v.From]
-		all := [][]float64{make([]float64, d)} // how far each neighbor will move it; 0 for itself
+		all := [][]float64{make([]float64, d)} // the influence of each neighbor on the victim; 0 for the victim itself
 		for _, other := range v.Victims {
 			if e, ok := of.edges[other.client]; ok {
 				to := make([]float64, d)
@@ -101,7 +102,7 @@ func rider(cfg admm.Config, direction []float32, share float64, same bool) false
 		for c := range own {
 			own[c] = 1e6 * float64(direction[c])
 		}
-		for range 30 { // center and radius are medians that include its own place
+		for range 30 { // the center and the radius are medians that include the attacker's own place
 			list, centre := append(slices.Clone(all), own), make([]float64, d)
 			for c := range centre {
 				column := make([]float64, len(list))
@@ -143,8 +144,9 @@ func rider(cfg admm.Config, direction []float32, share float64, same bool) false
 	}
 }
 
-// search returns the most harmful rider on four separate seeds: a greedy search over the angle between its direction
-// and away, the share of the radius, and same.
+// search (this function) returns the name of the rider attack that it finds most harmful on four seeds of its own. It
+// searches greedily over the angle between the rider's direction and away, the share of the radius, and the parameter
+// same.
 func search(t *testing.T, flags []string, bad int) (worst string) {
 	least := math.Inf(1)
 	try := func(angle, share float64, same bool) bool {
@@ -191,9 +193,9 @@ func search(t *testing.T, flags []string, bad int) (worst string) {
 	return worst
 }
 
-// Five hospitals with record-level privacy at epsilon 1, one of them malicious. With a bound, the strongest known
-// attacks cost the others at most 1.5 points compared with leaving the member out; without a bound, a plain drag costs
-// most of their accuracy.
+// Five hospitals, one of them malicious, train with record-level privacy at epsilon 1. With a bound, the strongest
+// known attacks cost the honest hospitals at most 1.5 points of accuracy, compared with a run without the malicious
+// hospital. Without a bound, a plain drag costs them at least 30 points.
 func TestBoundProtectsRecords(t *testing.T) {
 	t.Parallel()
 	seeds := 2

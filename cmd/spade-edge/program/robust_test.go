@@ -20,8 +20,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// attacks are the attacks of malicious members. away points from x_0 away from the model of a run without noise. Its
-// length is 1.9 standard deviations of the noise, or 0.7 without noise.
+// attacks maps names to attacks of malicious members; nil stands for an attack that makes no false claims. The vector
+// away points in the direction opposite to the model of a run without noise. Its length is 1.9 standard deviations of
+// the noise, or 0.7 without noise.
 var attacks = map[string]func(away []float32) falseClaim{
 	"none":       nil,
 	"origin":     func(away []float32) falseClaim { return drag(make([]float32, len(away))) },
@@ -40,8 +41,8 @@ var attacks = map[string]func(away []float32) falseClaim{
 	},
 }
 
-// dithered adds fresh noise to the claims of an attack. With half of a member's variance, two successive claims are as
-// far apart as with all of a member's noise.
+// dithered adds fresh noise to the claims of an attack. The noise of each claim has half the variance of a member's
+// noise, so that two successive claims are as far apart as two successive releases of an honest member.
 func dithered(attack falseClaim, sigma float64, seed uint64) falseClaim {
 	return func(v attackView) []float32 {
 		x := slices.Clone(attack(v))
@@ -53,7 +54,8 @@ func dithered(attack falseClaim, sigma float64, seed uint64) falseClaim {
 	}
 }
 
-// ignore removes all edges of the last members, as many as bad, before the run.
+// ignore returns the configurations of the honest members, without their edges to malicious members. The parameter bad
+// is the number of malicious members, whose configurations come last.
 func ignore(cfgs []admm.Config, bad int) []admm.Config {
 	rest := cfgs[:len(cfgs)-bad]
 	for i := range rest {
@@ -63,7 +65,7 @@ func ignore(cfgs []admm.Config, bad int) []admm.Config {
 	return rest
 }
 
-// away points away from the model of a run without noise; see attacks.
+// away returns the vector away that attacks describes: it points away from the model of a run without noise.
 func away(p *setup.Problem, ctx context.Context) ([]float32, error) {
 	x, err := p.Alone(ctx, p.Opt.ModelSpec().New(p.Train))
 	square, length := 0.0, 0.7
@@ -79,10 +81,11 @@ func away(p *setup.Problem, ctx context.Context) ([]float32, error) {
 	return x, err
 }
 
-// attacked simulates the problem with the last members malicious, as many as bad. It returns the mean accuracy of the
-// others in percent, and how often they clipped a neighbor. With the attack "ignored" the malicious members have no
-// neighbors; with pairwise noise they stand still, which excludes them in the first round, and their pairwise noise
-// stays in the sum.
+// attacked simulates the problem with malicious members. Their number is the parameter bad, and their configurations
+// come last. It returns the mean accuracy of the honest members in percent, and how often they clipped a neighbor. With
+// the attack "ignored", the malicious members have no neighbors. With this attack and pairwise noise, the malicious
+// members keep their edges but stand still, which excludes them in the first round, and their pairwise noise stays in
+// the sum.
 func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, away []float32) (accuracy float64, clipped int, err error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -163,15 +166,15 @@ func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, awa
 	return accuracy, clipped, nil
 }
 
-// TestAttackedFleet measures what malicious members cost the others, with and without -robust. By default it makes one
-// run of each attack without noise; the tables of sdk/ROBUST.md come from
+// TestAttackedFleet measures how much accuracy malicious members cost the honest members, with and without -robust. By
+// default it makes one run of each attack without noise. The tables of sdk/ROBUST.md come from
 //
 //	SPADE_ROBUST="-nodes 5" SEEDS=16 BAD=1 FACTORS="0 2" go test ./cmd/spade-edge/program -run TestAttackedFleet -v
 //
-// and other flags of simulate in SPADE_ROBUST. Accuracies are means over the seeds FIRST (or 1), FIRST+1, ..., with
-// the lowest in brackets. ATTACKS is a list, separated by commas, of names in attacks and of those that following
-// accepts; the prefix "dithered " adds fresh noise to the claims. "search" searches for the worst rider, on four other
-// seeds.
+// and other flags of simulate in SPADE_ROBUST. Accuracies are means over seeds that begin with FIRST, or with 1 if
+// FIRST is not set; the lowest accuracy is in brackets. ATTACKS is a list, separated by commas, of names in attacks and
+// of those that following accepts; the prefix "dithered " adds fresh noise to the claims. "search" selects the most
+// harmful rider on four seeds that are not among these.
 func TestAttackedFleet(t *testing.T) {
 	t.Parallel()
 	env := func(name, otherwise string) string {

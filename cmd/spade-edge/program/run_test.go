@@ -14,11 +14,11 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/node"
 )
 
-// long makes tests longer, with more kills, seeds and rounds, as in the full check .ci/run.
+// long reports whether SPADE_LONG is set. Tests then make more kills, seeds and rounds, as in the full check .ci/run.
 var long = os.Getenv("SPADE_LONG") != ""
 
 // onlyLong skips a slow test outside the full check if a shorter test covers its main case. The test also runs if one
-// of variables is set in the environment; its value says how many times to try.
+// of the given environment variables is set; the value of such a variable is a number of trials.
 func onlyLong(t *testing.T, variables ...string) {
 	t.Helper()
 	if !long && !slices.ContainsFunc(variables, func(v string) bool { return os.Getenv(v) != "" }) {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	if !given { // more tests in parallel than processors, as most of them wait for processes
+	if !given { // more tests in parallel than processors, because most tests wait for processes
 		_ = flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0)))
 	}
 	os.Exit(m.Run())

@@ -63,7 +63,7 @@ func get(t *testing.T, url string) (code int, text string) {
 }
 
 // A node that scores every round for its status page is stopped in the middle of the run, first by stop and then by
-// SIGTERM. It ends with the same bits as in an undisturbed run.
+// SIGTERM. The node ends with the same model as in an undisturbed run, bit for bit.
 func TestStopInTheMiddle(t *testing.T) {
 	t.Parallel()
 	noWindows(t)

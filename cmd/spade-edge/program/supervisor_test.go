@@ -180,7 +180,7 @@ func (p *process) ended() bool {
 func (w *supervisor) done() bool { return !slices.Contains(w.models, "") }
 
 // strike kills a node and restarts it. A node that has already ended by itself is only restarted; it then serves its
-// last state to the others.
+// last state to the other nodes.
 func (w *supervisor) strike(t *testing.T, i int) {
 	t.Helper()
 	p := w.nodes[i]
@@ -245,8 +245,8 @@ func (w *supervisor) checkLog(t *testing.T, i int) {
 	}
 }
 
-// look records which nodes ended. If some have ended and the others make no progress, it restarts those that ended,
-// because a neighbor may still need frames from them.
+// look records which nodes ended. If some nodes have ended and the other nodes make no progress, it restarts the nodes
+// that ended, because a neighbor may still need frames from them.
 func (w *supervisor) look(t *testing.T) {
 	t.Helper()
 	w.readSecrets()
@@ -273,9 +273,9 @@ func (w *supervisor) look(t *testing.T) {
 	}
 }
 
-// run kills random nodes kills times, with a random pause of up to pause before each kill, and waits for the end. It
-// saves the last kill for a node that lingers after its last release, because otherwise all nodes may end before such a
-// kill.
+// run kills random nodes, with a random pause of at most the parameter pause before each kill, and waits for the end.
+// The parameter kills is the total number of kills. run saves the last kill for a node that lingers after its last
+// release, because otherwise all nodes may end before a kill hits such a node.
 func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time.Duration) {
 	t.Helper()
 	for !w.done() {
@@ -293,7 +293,7 @@ func (w *supervisor) run(t *testing.T, chance *rng.Stream, kills int, pause time
 		w.look(t)
 	}
 	for _, p := range w.nodes {
-		_ = p.cmd.Process.Kill() // the node was restarted to serve, and no neighbor is left that needs it
+		_ = p.cmd.Process.Kill() // the node was restarted to serve its last state, and no neighbor needs it any more
 		<-p.over
 	}
 }

@@ -15,7 +15,7 @@ import (
 // Tests see a line for each round; TestProgressLines tests what users see.
 func init() { cli.ProgressLines = math.MaxInt32 }
 
-// A sweep gives the same results as its runs do one by one, in the order of the flags.
+// A sweep gives the same results as separate simulations with the same seeds and epsilons, in the order of the flags.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	var s lab.Sweep

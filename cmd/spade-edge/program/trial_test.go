@@ -40,7 +40,7 @@ type trial struct {
 	dir  string
 	file *fleetfile.File
 
-	secrets map[string]*ecdh.PrivateKey // that the members made, as far as readSecrets found them
+	secrets map[string]*ecdh.PrivateKey // private keys that the members made, as far as readSecrets found them
 }
 
 // newTrial writes the files of a fleet. edges lists its edges as pairs of members, such as "ab bc". Each member has a

@@ -150,7 +150,7 @@ func guardedTrial(t *testing.T) *trial {
 	return newTrial(t, "ab", func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{Clip: 0.2, Sigma: 1, Delta: 1e-5} })
 }
 
-// hearing starts a and sends it frames in the name of b.
+// hearing starts the node a and sends frames to it in the name of b.
 func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	t.Helper()
 	key, err := fleetfile.ReadKey(tr.path("b.key"))
@@ -171,7 +171,7 @@ func (tr *trial) hearing(t *testing.T, frames ...string) (a *process) {
 	return a
 }
 
-// releaseOf returns a release in the name of member, signed with the key of by.
+// releaseOf returns a release in the name of member, signed with the key of the member in the parameter by.
 func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) []byte {
 	t.Helper()
 	key, _ := tr.signedBy(t, by)
@@ -180,8 +180,8 @@ func (tr *trial) releaseOf(t *testing.T, member, by string, r signed.Statement) 
 	return r.Append(nil)
 }
 
-// claim returns a probe message in which b claims to hold release held of a. proof is the signature to support the
-// claim.
+// claim returns a probe message in which b claims to hold a release of a. The parameter held is the number of that
+// release; proof is the signature that supports the claim.
 func (tr *trial) claim(t *testing.T, held int, proof []byte) string {
 	t.Helper()
 	return encoded(t, 6, admm.Message{Kind: admm.Probe, Held: held, Incarnation: 5, Signed: admm.Signed{Proof: proof}})
@@ -199,8 +199,8 @@ func told(t *testing.T, p *process, words ...string) (int, string) {
 	return goesOn, p.log.String()
 }
 
-// suspect returns a test of what a run reports at its end about a neighbor with the influence in. How a neighbor
-// becomes suspect is tested in tinytest and sdk/admm.
+// suspect returns a test of what a run reports at its end about a neighbor whose influence is the parameter in. How a
+// neighbor becomes suspect is tested in tinytest and sdk/admm.
 func suspect(in admm.Influence) func(*testing.T) (int, string) {
 	return func(*testing.T) (int, string) {
 		r := &node.RunResult{Outcome: device.Outcome{NonPrivate: true, Suspects: []string{`"b": ` + in.Suspicion()}}}
@@ -258,7 +258,7 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 	},
 	"shows two releases of round ... that this node's key has signed: another device makes releases in this node's name; ...": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
-		tr.give(t, "b", tr.double(t, "a", "a", 1)) // a does not have this release itself
+		tr.give(t, "b", tr.double(t, "a", "a", 1)) // node a has not made this release itself
 		start(t, "run", tr.path("b.json"))
 		return ended(start(t, "run", tr.path("a.json")))
 	},

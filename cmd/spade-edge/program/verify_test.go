@@ -63,7 +63,7 @@ func newNotary(t *testing.T, unit dpmech.Unit) *notary {
 func (n *notary) path(name string) string { return filepath.Join(n.dir, name) }
 
 // certify records b's run in the ledger and writes b's certificate after change has altered it. The certificate has the
-// signature of the last release, and countersignatures by the neighbors by.
+// signature of the last release, and countersignatures by the neighbors in the parameter by.
 func (n *notary) certify(t *testing.T, change func(c *dpmech.Certificate), by ...string) string {
 	t.Helper()
 	f, hash := n.file.Fleet, n.file.Fleet.Hash()
@@ -145,8 +145,8 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 			t.Errorf("%s: exit code %d, want 1 with %q\n%s%s", name, code, want, out, log)
 		}
 	}
-	// one replaces all releases of the run by a single release with noise sigma; with whole, it changes the lifetime,
-	// too.
+	// The function one returns a change that replaces all releases of the run by a single release with noise sigma. If
+	// whole is true, it changes the lifetime, too.
 	one := func(sigma float64, whole bool) func(c *dpmech.Certificate) {
 		return func(c *dpmech.Certificate) {
 			c.Spends, c.Rounds = []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: sigma}}, 1
@@ -156,8 +156,8 @@ func TestVerifyRefusesForgeries(t *testing.T) {
 			}
 		}
 	}
-	// Fifty releases are replaced by one with a hundred times the noise. The forgery is found without other files, with
-	// the ledger, and with the fleet file.
+	// Fifty releases are replaced by a single release with a hundred times the noise. The forgery is found without
+	// other files, with the ledger, and with the fleet file.
 	const renoised = "with clip 1 and sigma 800, want 50 rounds from 1 on with clip 1 and sigma 8 as in the ledger"
 	cert := n.certify(t, one(800, false), "a")
 	refused("one of more noise", cert, renoised)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// packagePrefix matches, in output for users, the names of this module's packages at the beginning of errors. They are
-// meant for programmers.
+// packagePrefix matches, in output for users, the names of this module's packages at the beginning of errors. These
+// names mean nothing to users.
 var packagePrefix = sync.OnceValue(func() *regexp.Regexp {
 	names := []string{"sdk", "zoest", "dpmech"}
 	for _, root := range []string{"sdk", "zoest", "transport"} {

@@ -38,9 +38,9 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 var entryLine = regexp.MustCompile(`(?m)^  (\S.*)  \[(\d+|-)\]$`)
 
 // trouble runs a command whose message "spade-edge help troubleshooting" explains: "trouble MESSAGE COMMAND ARG...".
-// Three dots in MESSAGE stand for text that varies. The expected exit code is that of the longest entry of the topic
-// that is part of MESSAGE. If it is "-", the node prints the message and continues; then trouble repeats the command,
-// such as "cat log", for up to a minute.
+// Three dots in MESSAGE stand for text that varies. The expected exit code is the exit code of the longest entry of the
+// topic that is part of MESSAGE. If the exit code there is "-", the node prints the message and continues; then trouble
+// repeats the command, such as "cat log", for up to a minute.
 func trouble(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: trouble MESSAGE COMMAND ARG...")
@@ -108,7 +108,7 @@ func field(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// is compares A with B, as numbers if both are numbers: "is A <|<=|==|!= B".
+// is (the command "is") compares A with B, as numbers if both are numbers: "is A <|<=|==|!= B".
 func is(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: is A <|<=|==|!= B")

@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"spade-edge": program.Websockets.Main, "fetch": fetch})
 }
 
-// Each file shows what a user types and sees. The variable SPADE_EDGE names a program to test instead of this one.
+// Each file shows what a user types and sees. If the environment variable SPADE_EDGE is set, the test runs the program
+// that it names instead of the program in this repository.
 func TestTranscripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
@@ -84,7 +85,8 @@ func wrong(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// packagePrefix matches the names of this module's packages at the beginning of errors. They are meant for programmers.
+// packagePrefix matches the names of this module's packages at the beginning of errors. These names mean nothing to
+// users.
 var packagePrefix = sync.OnceValue(func() *regexp.Regexp {
 	names := []string{"sdk", "zoest", "dpmech"}
 	for _, root := range []string{"sdk", "zoest", "transport"} {

@@ -33,7 +33,7 @@ func NewCmdline(p *Program, name string, args []string, out, log io.Writer) *Cmd
 	return c
 }
 
-// JSONFlag adds the flag -json. more extends its help text.
+// JSONFlag adds the flag -json. The parameter more is appended to the flag's help text.
 func (c *Cmdline) JSONFlag(more string) {
 	c.BoolVar(&c.JSON, "json", c.JSON, "print one JSON object to standard output"+more)
 }
@@ -55,7 +55,7 @@ func (c *Cmdline) ParseArgs() error {
 	return c.checkKinds()
 }
 
-// BeginWith lists the flags that "-h" shows for commands with many flags; "-h all" shows all.
+// BeginWith maps each command with many flags to the few flags that "-h" shows. "-h all" shows all flags.
 var BeginWith = map[string][]string{
 	"demo":     {"nodes", "graph", "unit", "epsilon", "non-private", "http", "json"},
 	"simulate": {"data", "label", "nodes", "graph", "epsilon", "seeds"},
@@ -64,7 +64,8 @@ var BeginWith = map[string][]string{
 	"init":     {"n", "members", "graph", "dim", "samples", "epsilon"},
 }
 
-// help returns the help text of a command with its flags: those in BeginWith, or all of them.
+// help returns the help text of a command with its flags. If the parameter all is true, or if BeginWith does not have
+// the command, these are all flags; otherwise they are those in BeginWith.
 func (c *Cmdline) help(all bool) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, c.Program.about(c.Name()))
@@ -88,7 +89,8 @@ func (c *Cmdline) help(all bool) string {
 	return b.String() + flags.String()
 }
 
-// ParseFile is ParseArgs for a command that takes one file, before or after its flags.
+// ParseFile is like ParseArgs, but for a command that takes one file, before or after its flags. It returns that file's
+// path.
 func (c *Cmdline) ParseFile() (file string, err error) {
 	if err := c.Parse(c.Argv); err == nil && c.NArg() > 0 {
 		file, c.Argv = c.Arg(0), c.Args()[1:]
@@ -117,10 +119,10 @@ func (c *Cmdline) Print(result any, text func(t Table)) error {
 // Faults collects the errors of a command line.
 type Faults []error
 
-// Add adds an error.
+// Add adds an error, formatted as by [fmt.Errorf].
 func (f *Faults) Add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
-// When adds an error if wrong is true.
+// When adds an error if the parameter wrong is true.
 func (f *Faults) When(wrong bool, format string, args ...any) {
 	if wrong {
 		f.Add(format, args...)
@@ -132,7 +134,8 @@ func (f Faults) Usage() error {
 	return AsUsageError(errors.Join(f...))
 }
 
-// Empty adds an error for each given flag whose value is empty or blank. named alternates flag names and their values.
+// Empty adds an error for each given flag whose value is empty or blank. The list named has the name of a flag, then
+// its value, and so on.
 func (f *Faults) Empty(given map[string]bool, named ...string) {
 	for pair := range slices.Chunk(named, 2) {
 		f.When(given[pair[0]] && strings.TrimSpace(pair[1]) == "", "-%s is empty", pair[0])

@@ -72,7 +72,7 @@ func kindOf(path string) string {
 }
 
 // checkKinds returns an error if a file on the command line is not of the kind that its flag or command takes. The
-// error names a file of that kind in the same folder, if there is one.
+// error also names a file of the right kind in the same folder, if there is one.
 func (c *Cmdline) checkKinds() error {
 	err := mistaken(c.Name(), c.file)
 	c.Visit(func(f *flag.Flag) {
@@ -86,7 +86,7 @@ func (c *Cmdline) checkKinds() error {
 				return
 			}
 		}
-		if err == nil && filepath.Ext(path) != ".jsonl" { // evidence
+		if err == nil && filepath.Ext(path) != ".jsonl" { // a .jsonl file has evidence, which has no kind
 			err = mistaken("-"+f.Name, path)
 		}
 	})

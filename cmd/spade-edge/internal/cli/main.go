@@ -29,8 +29,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Exit codes. None is 2: the Go runtime exits with 2 if it gets no memory or no thread. A restarted service may get
-// both, so a service manager must not take 2 for a permanent error.
+// Exit codes. None of them is 2: the Go runtime exits with 2 if it gets no memory or no thread. After a restart, memory
+// and threads may be available again, so a service manager must not take 2 for a permanent error.
 const (
 	ExitDone     = 0
 	ExitFailed   = 1
@@ -79,8 +79,8 @@ func Cured(err error) error {
 type Program struct {
 	Name string
 
-	// Accept returns nil if this program can run the node of a file, otherwise the reason why not. It opens no
-	// connection.
+	// Accept returns nil if this program can run the node that a node file describes, otherwise the reason why it
+	// cannot. Accept opens no connection.
 	Accept func(node *fleetfile.Node) error
 
 	// Open opens the transport of an accepted node. It uses the device's files, key and proxy.
@@ -184,7 +184,8 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// AsExit returns err, with exit code code, for a command that completed its work and found a problem.
+// AsExit gives err the exit code in the parameter code. It is for a command that completed its work and found a
+// problem.
 func AsExit(err error, code int) error { return exitError{err, code} }
 
 // ExitCode prints an error to log and returns the exit code.

@@ -17,11 +17,11 @@ var ProgressLines = 10
 type Progress struct {
 	mu      sync.Mutex
 	w       io.Writer
-	Name    string // the node's name and a separator, as several nodes may share a terminal; may be empty
+	Name    string // the node's name and a separator, because several nodes may share a terminal; may be empty
 	Method  sdk.Method
 	started time.Time
 
-	part int       // part of the run at the last line, in 1/ProgressLines of all rounds
+	part int       // part of the run that the last line showed, in 1/ProgressLines of all rounds
 	said time.Time // time of the last line
 }
 
@@ -40,7 +40,8 @@ func (p *Progress) Round(k int, note string) {
 		time.Since(p.started).Seconds())
 }
 
-// Runs reports that over of all runs are complete. share is the completed share of the rounds of all runs, in (0, 1].
+// Runs reports the progress of several runs: over is the number of complete runs, all is the number of all runs, and
+// share is the completed share of the rounds of all runs, in (0, 1].
 func (p *Progress) Runs(share float64, over, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -37,8 +37,8 @@ func OneLine(text string) string {
 	return transport.Printable(withoutPackages(strings.ReplaceAll(text, "\n", "; ")))
 }
 
-// packages matches the package names with which errors begin. Some are also sections of a file; the pattern matches
-// those only at the beginning.
+// packages matches the package names with which errors begin. Some packages have the same name as a section of a file;
+// the pattern matches these names only at the beginning of the text.
 var packages = regexp.MustCompile(`(^|[("]|: |; )((admm|audit|broker|builtin|device|dpmech|fleetfile|losses|mem|monitor|mqtt|nats|pair|` +
 	`plan|regular|rng|scorer|sdk|signed|sim|state|task|trust|vec|ws|zoest): )+|(^|[("])((graph|transport|wire): )+`)
 
@@ -53,9 +53,9 @@ func printable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// WriteCost prints the privacy cost of a run. The first line has the epsilon for each number of colluders (curve), what
-// the guarantee protects (each, as [sdk.Privacy.Each] words it) and then note. The second line has the epsilon against
-// the adversary of c in each accounting.
+// WriteCost prints the privacy cost of a run. The first line has curve, which is the epsilon for each number of
+// colluders, then what the guarantee protects (the parameter each, as [sdk.Privacy.Each] words it), then note. The
+// second line has the epsilon against the adversary of c by each accounting method.
 func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
 	protects := each
 	if each == dpmech.Client.Each() {
@@ -70,7 +70,8 @@ func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
 		EpsilonText(c.EpsilonGDP), EpsilonText(c.EpsilonZCDP), EpsilonText(c.EpsilonPaper), EpsilonText(c.EpsilonZeroOut), c.Rho)
 }
 
-// CurveText formats a curve, followed by what it protects (each) unless that is a whole client.
+// CurveText formats a curve. Unless the guarantee protects a whole client, what it protects (the parameter each)
+// follows.
 func CurveText(c dpmech.Curve, each string) string {
 	if each == dpmech.Client.Each() {
 		return c.Text()
@@ -119,7 +120,8 @@ func Duration(seconds float64) string {
 	return time.Duration(seconds * float64(time.Second)).Truncate(time.Second).String()
 }
 
-// Wrapped joins words with spaces into lines of a given width. All lines but the first begin with indent.
+// Wrapped joins words with spaces into lines of at most width bytes. The first line begins with the text first, and
+// every further line begins with indent.
 func Wrapped(first, indent string, words []string, width int) string {
 	var b strings.Builder
 	line := first

@@ -54,8 +54,8 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	return err
 }
 
-// lookup lists the topics and commands whose text has a word that begins with word, each with the first such line. It
-// returns "" if there are none.
+// lookup lists the topics and commands whose text has a word that begins with the parameter word, each with the first
+// line that has one. It returns "" if there is no such topic or command.
 func lookup(word string) (all string) {
 	begins := regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(word))
 	for _, folder := range []string{"topics", "usage"} {

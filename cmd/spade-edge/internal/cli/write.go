@@ -34,7 +34,8 @@ func (f *Faults) Taken(path string, force bool) {
 	}
 }
 
-// WriteAll writes files atomically; if the disk is full, it leaves none. Without force it fails if one of them exists.
+// WriteAll writes files atomically. If the disk is full, it writes none of them. Unless force is true, it fails if any
+// of the files exists.
 func WriteAll(files []Written, force bool) error {
 	var taken Faults
 	for _, f := range files {

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// readAdapter returns the description of an adapter from -adapter, without the base. of is the model's number of
-// parameters.
+// readAdapter returns the description of an adapter from -adapter, with its base unset. The parameter of is the number
+// of the model's parameters.
 func (o *initOptions) readAdapter(of int) (spec *adapter.Spec, err error) {
 	form, path, _ := strings.Cut(o.adapter, ":")
 	spec = &adapter.Spec{Form: form, Of: of}

@@ -51,7 +51,7 @@ type fleetEdit struct {
 	ran       string // run id before the change
 	nodes     []*nodeText
 	files     []planned
-	ended     []string // state folders of the nodes in the old run, which the change ends
+	ended     []string // old state folders of the nodes that get a new state folder
 
 	r FleetResult
 }
@@ -222,7 +222,8 @@ func (e *fleetEdit) note(format string, args ...any) {
 	e.r.Notes = append(e.r.Notes, fmt.Sprintf(format, args...))
 }
 
-// reload tells the user which members need the fleet file with the new keys or addresses of the member name.
+// reload tells the user which members need the fleet file with the new keys or addresses of the member in the parameter
+// name.
 func (e *fleetEdit) reload(name string) {
 	var all []string
 	for _, p := range e.file.Peers(name) {

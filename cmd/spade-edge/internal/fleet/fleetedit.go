@@ -97,8 +97,8 @@ func (e *fleetEdit) bringAll() string {
 		filepath.Base(e.path)
 }
 
-// connect adds the edges of -edges to the graph. A name without a colon stands for an edge between that member and
-// member.
+// connect adds the edges of -edges to the graph. In -edges, "a:b" is an edge between a and b, and "a" alone is an edge
+// between a and the given member.
 func (e *fleetEdit) connect(member string) error {
 	f := e.file.Fleet
 	var wrong cli.Faults
@@ -116,7 +116,8 @@ func (e *fleetEdit) connect(member string) error {
 	return wrong.Usage()
 }
 
-// pair parses an edge "a:b", or a neighbor of member. It tries every colon, because names may contain colons.
+// pair parses an edge "a:b", or the name of a neighbor of the given member. It tries every colon, because names may
+// contain colons.
 func (e *fleetEdit) pair(text, member string) (pair [2]string, ok bool) {
 	members := e.file.Fleet.Members
 	if member != "" && text != member && slices.Contains(members, text) {
@@ -176,7 +177,7 @@ func (e *fleetEdit) reshare() error {
 		return err
 	}
 	if n := g.N(); p.Partners > 0 {
-		if p.Partners == len(e.old.Fleet.Members)-1 || p.Partners >= n { // all others, or more than there are
+		if p.Partners == len(e.old.Fleet.Members)-1 || p.Partners >= n { // all other members, or too many
 			p.Partners = n - 1
 		}
 		p.Partners -= n * p.Partners % 2
@@ -332,7 +333,7 @@ func (e *fleetEdit) move() error {
 	return nil
 }
 
-// relisten changes a node's listen address to its new address, if the node listened at its old one.
+// relisten changes a node's listen address to its new address, if the node listened at its old address.
 func (e *fleetEdit) relisten(n *nodeText, old, addresses []string) error {
 	if len(addresses) == 0 || n.node.Transport != nil {
 		return nil

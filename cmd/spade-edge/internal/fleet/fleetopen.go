@@ -41,8 +41,8 @@ func (n *nodeText) field(key string) string {
 	return s
 }
 
-// open reads the fleet file at path and the node files of all members that have one here. With device, path is a node
-// file instead, and open reads it and its fleet file.
+// open reads the fleet file at path and the node files of all members that have one here. If device is true, path is a
+// node file, and open reads this node file and its fleet file.
 func (e *fleetEdit) open(path string, device bool) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, map[bool]string{false: "fleet.json", true: "node.json"}[device])
@@ -113,7 +113,7 @@ func readNodeText(path string) (*nodeText, error) {
 	return &nodeText{path: path, text: text, node: node}, err
 }
 
-// node returns a member's node file, or nil if it is not here.
+// node returns a member's node file, or nil if the file is not on this machine.
 func (e *fleetEdit) node(name string) *nodeText {
 	for _, n := range e.nodes {
 		if n.node.Name == name {
@@ -123,9 +123,9 @@ func (e *fleetEdit) node(name string) *nodeText {
 	return nil
 }
 
-// settle prepares for a change of the hash, which must not happen during a run: it fails if a node is running or,
-// unless -end is given, has not completed its run. It gives the next run the id of -run and, if that is a new id, each
-// node here a new state folder.
+// settle prepares for a change of the fleet's hash, which must not change during a run: it fails if a node is running
+// or, unless -end is given, has not completed its run. It gives the next run the id of -run. If that id is new, it
+// gives a new state folder to each node whose file is on this machine.
 func (e *fleetEdit) settle() error {
 	if e.run == "" {
 		return cli.Usage("-run is missing: the id of the next run. %w", errSettled)
@@ -215,7 +215,7 @@ type planned struct {
 	mode    fs.FileMode
 }
 
-// plan adds a file to write. It omits an unchanged file and keeps the mode of an existing one.
+// plan adds a file to write. It omits an unchanged file and keeps the mode of an existing file.
 func (e *fleetEdit) plan(path string, content []byte, mode fs.FileMode) error {
 	f := planned{path, content, mode}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -297,8 +297,8 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// LineChanges returns the lines that occur only in old (gone) and those that occur only in text (new), without trailing
-// commas. It ignores lines that have only brackets.
+// LineChanges compares two texts. The result gone has the lines that occur only in old, and the result new has the
+// lines that occur only in text, without trailing commas. LineChanges ignores lines that have only brackets.
 func LineChanges(old, text []byte) (gone, new []string) {
 	lines := func(text []byte) (all []string) {
 		for line := range strings.Lines(string(text)) {

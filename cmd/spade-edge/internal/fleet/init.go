@@ -155,7 +155,7 @@ func (o *initOptions) check() error {
 		o.Names = append(o.Names, m.Name)
 		f.When(!folderName(m.Name), "name %q of node %d: want a valid name for a folder", m.Name, i)
 	}
-	o.Nodes = max(1, len(o.Names)) // zero nodes is already reported
+	o.Nodes = max(1, len(o.Names)) // that there are no nodes is already reported
 	o.checkPlaces(&f)
 	if o.runID == "" {
 		if abs, err := filepath.Abs(o.dir); err == nil {
@@ -330,9 +330,9 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 		"records, each record would change all the others")
 }
 
-// weigh scales clip and noise to the changed mean number of records, by which the method divides the contribution of
-// each record. Each record's slope is then clipped as before the change, and epsilon stays the same or drops in the
-// last digit.
+// weigh rescales the clip and the noise after a change of the mean number of records, because the method divides the
+// contribution of each record by this mean. Each record's slope is then clipped at the same value as before the change,
+// and epsilon stays the same up to a decrease in the last digit.
 func (e *fleetEdit) weigh() {
 	p := &e.file.Fleet.Privacy
 	ratio := admm.NewRecords(e.old.Fleet.Records, 1).Mean / admm.NewRecords(e.file.Fleet.Records, 1).Mean

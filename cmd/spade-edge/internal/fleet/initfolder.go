@@ -28,7 +28,7 @@ type InitResult struct {
 	Dim       int            `json:"dim"`
 	Privacy   *setup.Privacy `json:"privacy"` // for the whole run; null if it is not private
 	Nodes     []initNode     `json:"nodes"`
-	Start     []string       `json:"start,omitempty"` // origin, with -x0
+	Start     []string       `json:"start,omitempty"` // where the start comes from; only with -x0
 	Chosen    map[string]any `json:"chosen"`
 	Forecast  *plan.Outlook  `json:"forecast"` // null without noise
 
@@ -41,7 +41,7 @@ type initNode struct {
 	Addresses []string `json:"addresses"`
 }
 
-// make writes the folder under a temporary name and renames it once everything reads back.
+// make writes the folder under a temporary name and renames it after it has read every file back without an error.
 func (o *initOptions) make(p *setup.Problem) (r *InitResult, err error) {
 	dir, err := filepath.Abs(o.dir)
 	if err != nil {

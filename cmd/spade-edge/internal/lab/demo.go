@@ -213,7 +213,7 @@ func (d *demo) round(round int, models [][]float32) {
 	})
 }
 
-// listen makes a key for each member and starts its listener. Each member dials those that already listen.
+// listen makes a key for each member and starts its listener. Each member dials the members that already listen.
 func (d *demo) listen() error {
 	d.file = &fleetfile.File{Fleet: d.Fleet}
 	for _, name := range d.Fleet.Members {
@@ -235,8 +235,9 @@ func (d *demo) listen() error {
 	return nil
 }
 
-// compare trains, without noise, each node alone on its own data, and one node on the data of all. It returns the score
-// of each node alone. It writes the mean of these scores, and the score on the data of all, to r.
+// compare trains without noise: first each node alone on its own data, then one node on the data of all nodes. It
+// returns the score of each node alone. It writes the mean of these scores, and the score of the node with all data, to
+// r.
 func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64, error) {
 	var models [][]float32
 	for _, oracle := range append(slices.Clip(p.Oracles), p.Opt.ModelSpec().New(p.Train)) {
@@ -253,8 +254,8 @@ func compare(p *setup.Problem, ctx context.Context, r *setup.Result) ([]float64,
 	return each[:n], nil
 }
 
-// writeTable prints the result of a demo. solo has the score of each node trained alone, each that of each node trained
-// together with the others.
+// writeTable prints the result of a demo. The parameter solo has the score of each node trained alone; the parameter
+// each has the score of each node trained together with the other nodes.
 func writeTable(p *setup.Problem, t cli.Table, r *setup.Result, solo, each []float64) {
 	row := func(name string, samples, share any, alone, together string) {
 		fmt.Fprintf(t, "%-10s %8v %12v %14s %16s\n", name, samples, share, alone, together)

@@ -158,7 +158,7 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	}
 	queries := int64(m.Tau) * int64(batch)
 	if cfg.Estimator.Kind != zoest.Tracking && !cfg.Estimator.Records {
-		queries += int64(o.samples) // once a round, to fill the table
+		queries += int64(o.samples) // each sample once per round, to fill the table
 	}
 	if err := r.Multiply(queries); err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	}
 	var f cli.Faults
 	f.When(o.Given["seed"] && seeds != nil, "-seed and -seeds cannot be combined")
-	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first is checked with the other flags
+	for _, epsilon := range epsilons[min(1, len(epsilons)):] { // the first epsilon is checked with the other flags
 		f.When(!(epsilon >= 1e-9 && epsilon <= 1e9), "-epsilon has %v, want 1e-9..1e9", epsilon)
 	}
 	if *path != "" { // fail before the run if the file cannot be written
@@ -59,7 +59,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 	if err := f.Usage(); err != nil {
 		return err
 	}
-	var runs []setup.Options // ordered by epsilon, and by seed for one epsilon
+	var runs []setup.Options // ordered by epsilon, then by seed
 	for _, epsilon := range epsilons {
 		for _, seed := range seeds {
 			run := o
@@ -99,7 +99,7 @@ func Simulate(ctx context.Context, c *cli.Cmdline) error {
 }
 
 // simulateNetwork runs the problem on all processors. It returns the result and the final models. After round k it
-// calls each with the models of that round, while round k+1 already runs.
+// calls the function each with the models of round k, while round k+1 already runs.
 func simulateNetwork(p *setup.Problem, ctx context.Context, each func(k int, models [][]float32)) (*setup.Result, [][]float32, error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})
@@ -238,7 +238,7 @@ func modelFile(p *setup.Problem, model []float32) (*builtin.Model, error) {
 	}, nil
 }
 
-// Sweep summarizes runs over seeds and epsilons; it is the result and its JSON.
+// Sweep summarizes runs over seeds and epsilons. It is the result of simulate with several runs, and its JSON.
 type Sweep struct {
 	Score   string          `json:"score"` // the score in Table: its key in each run's result
 	Table   []sweepGroup    `json:"table"`
@@ -252,8 +252,8 @@ type sweepGroup struct {
 	Runs    int      `json:"runs"`
 	Mean    float64  `json:"mean"`
 	SD      float64  `json:"sd"` // sample standard deviation; 0 for one run
-	// Worst is the lowest accuracy, or highest RMSE, of any run; WorstClient is the same over single clients of all
-	// runs.
+	// Worst is the lowest mean accuracy, or highest mean RMSE, of any run. WorstClient is the lowest accuracy, or
+	// highest RMSE, of any client in any run.
 	Worst       float64 `json:"worst"`
 	WorstClient float64 `json:"worst_client"`
 }

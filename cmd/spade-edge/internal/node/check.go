@@ -86,7 +86,8 @@ func (c *Checkup) add(item, level, format string, args ...any) {
 func (c *Checkup) ok(item, format string, args ...any)   { c.add(item, "ok", format, args...) }
 func (c *Checkup) warn(item, format string, args ...any) { c.add(item, "warn", format, args...) }
 
-// fail adds a failed item. The first failure decides the exit code of check, and code is what run would exit with.
+// fail adds a failed item. The parameter code is the exit code with which run would fail for this reason. check exits
+// with the code of the first failure.
 func (c *Checkup) fail(item string, code int, err error) {
 	if c.OK {
 		c.OK, c.Code = false, code
@@ -98,7 +99,7 @@ func (c *Checkup) fail(item string, code int, err error) {
 // codeOf returns the code with which run would exit after err.
 func codeOf(err error) int { return cli.ExitCode(err, "", io.Discard) }
 
-// everything runs the checks in order. It skips a check that depends on one that failed.
+// everything runs the checks in order. It skips a check that depends on a failed check.
 func (c *Checkup) everything(ctx context.Context, path string, offline, edges bool) {
 	node, err := readOwn(c.program, path)
 	if err != nil {
@@ -127,7 +128,7 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 		c.ok("key", "is %q's in the fleet file, and nobody else can read it", node.Name)
 	}
 	if _, _, together := node.Load(); err == nil && together != nil {
-		c.fail("ledger", cli.ExitUsage, together) // the ledger is missing or superfluous: all else is already checked
+		c.fail("ledger", cli.ExitUsage, together) // the ledger is missing or superfluous: every other problem is already reported
 	}
 	d := &device.Device{File: node, Fleet: file, Key: key}
 	var errProxy error
@@ -217,7 +218,8 @@ func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfi
 	return errOracle
 }
 
-// stateFolder inspects a state folder, which may be missing. used says that a running node uses it.
+// stateFolder inspects a state folder, which may be missing. The result used reports whether a running node uses the
+// folder.
 func stateFolder(path string) (used bool, remarks []string, err error) {
 	if used, err = state.InUse(path); err != nil {
 		return false, nil, err
@@ -321,7 +323,8 @@ func (c *Checkup) listen(node *fleetfile.Node, used bool) {
 	c.ok(item, "%s can be bound", node.Listen)
 }
 
-// neighbors connects to all peers of the node: at one address each or, with every, at all of them.
+// neighbors connects to all peers of the node: at one address of each peer or, if every is true, at all addresses of
+// each peer.
 func (c *Checkup) neighbors(ctx context.Context, d *device.Device, every bool) {
 	answers := c.program.Ask(ctx, d, c.timeout, every)
 	for _, a := range answers {

@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Evaluation holds a model's scores on some data; it is the result and its JSON.
+// Evaluation holds a model's scores on some data; it is the result of evaluate and its JSON.
 type Evaluation struct {
 	*Applied
 	Classification *task.ClassMetrics  `json:"classification,omitempty"`
@@ -124,8 +124,8 @@ func estimate(e *task.Estimate, format string, unit float64) string {
 	return fmt.Sprintf(format, unit*e.Value, unit*e.Low, unit*e.High)
 }
 
-// choose sets the decision threshold: the one in the model file or, if rule is given, one that rule chooses on the
-// samples.
+// choose sets the decision threshold to the threshold in the model file or, if rule is given, to the threshold that
+// rule selects on the samples.
 func (a *Applied) choose(rule, to string) error {
 	text, found := strings.CutPrefix(rule, "sensitivity:")
 	number, err := strconv.ParseFloat(text, 64)
@@ -151,9 +151,10 @@ func (a *Applied) choose(rule, to string) error {
 	return nil
 }
 
-// cut returns the decision threshold with the highest specificity among those with a sensitivity of at least least. If
-// least is 0, it returns the threshold with the largest sum of sensitivity and specificity (Youden 1950). The highest
-// threshold wins a tie. A threshold lies midway between the probabilities of two samples, or below all of them.
+// cut returns the decision threshold with the highest specificity among the thresholds whose sensitivity is not below
+// the parameter least. If least is 0, cut instead returns the threshold with the largest sum of sensitivity and
+// specificity (Youden 1950). The highest threshold wins a tie. A threshold lies midway between the probabilities of two
+// samples, or below all of them.
 func cut(is []int, probability []float64, least float64) (at float64, err error) {
 	order, count, above := make([]int, len(is)), [2]int{}, [2]int{}
 	for i, y := range is {

@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Exported describes the file that export wrote; it is the result and its JSON.
+// Exported describes the file that export wrote; it is the result of export and its JSON.
 type Exported struct {
 	Run         string `json:"run"`
 	Name        string `json:"name"`
@@ -33,11 +33,12 @@ type Exported struct {
 	Format      string `json:"format"`
 	File        string `json:"file"`
 	SHA256      string `json:"sha256"`       // of the file
-	Model       string `json:"model_sha256"` // of the trained parameters as little-endian float32; run prints the same
+	Model       string `json:"model_sha256"` // of the trained parameters as little-endian float32, as run prints it
 	Sum         string `json:"sha256_file"`
 	Certificate string `json:"certificate,omitempty"` // path of the copy; empty if no certificate covers the model
 	NonPrivate  bool   `json:"non_private"`
-	// Predicts reports whether this is a model file with the preprocessing, as predict and evaluate need.
+	// Predicts reports whether the written file is a model file with the preprocessing, which predict and evaluate
+	// need.
 	Predicts bool `json:"predicts"`
 	// Compared has the scores of the shared, the local and the personal model on this site's samples, with -personal.
 	Compared *setup.Personal `json:"compared,omitempty"`

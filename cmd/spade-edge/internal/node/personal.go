@@ -15,8 +15,8 @@ import (
 )
 
 // personalize fits the model m further on the node's own records, replaces m's weights by the result, and returns a
-// comparison of both models. judges is the file of the samples on which it compares them; if empty, it uses the samples
-// that the node holds back.
+// comparison of both models. judges is the file of the samples on which personalize compares the models. If judges is
+// empty, personalize uses the samples that the node holds back.
 func personalize(ctx context.Context, m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, judges string) (p *setup.Personal, err error) {
 	b := builtin.Of(node)
 	if b == nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// Applied describes a model file that predict or evaluate applies; its fields begin the JSON of both.
+// Applied describes a model file that predict or evaluate applies; its fields begin the JSON of both commands.
 type Applied struct {
 	Model      string `json:"model_sha256"`
 	Run        string `json:"run"`
@@ -38,7 +38,7 @@ type Applied struct {
 	// Far lists columns with values outside the range on which the preprocessing was fitted.
 	Far       []screen.Suspicion `json:"far,omitempty"`
 	Threshold *builtin.Threshold `json:"threshold,omitempty"` // from a site's copy
-	Personal  bool               `json:"personal,omitempty"`  // whether the model is
+	Personal  bool               `json:"personal,omitempty"`  // whether it is a personal model
 
 	file      *builtin.Model
 	predictor *task.Predictor
@@ -66,7 +66,7 @@ type predicted struct {
 	at   int // index of the predicted class
 }
 
-// apply parses the flags that predict and evaluate share, reads the model file and calls f. It returns an error of f as
+// apply parses the flags that predict and evaluate share, reads the model file and calls f. It reports an error of f as
 // an error in the data.
 func apply(c *cli.Cmdline, f func(a *Applied) error) (*Applied, error) {
 	a := &Applied{}
@@ -191,7 +191,8 @@ func (r *Predictions) csv(out io.Writer) error {
 	return w.Error()
 }
 
-// four formats a number with four significant digits, or as an integer if it has more before the point.
+// four formats a number with four significant digits, or as an integer if it has more than four digits before the
+// decimal point.
 func four(v float64) string {
 	if size := math.Abs(v); size >= 1e4 && size < 1e15 {
 		return strconv.FormatFloat(v, 'f', 0, 64)

@@ -79,7 +79,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 		d.Linger = func(o *device.Outcome) <-chan time.Time {
 			_ = report(o)
 			if out, ok := c.Out.(*bufio.Writer); ok { // flush to show the result at once
-				_ = out.Flush() // the last call returns this error too
+				_ = out.Flush() // the last Flush of the program returns the same error
 			}
 			if c.Given["linger"] {
 				d.Say(fmt.Sprintf("the page stays for %v, or until you interrupt (Ctrl-C)", *linger))

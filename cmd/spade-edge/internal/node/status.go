@@ -245,7 +245,7 @@ type Stopped struct {
 	Cooldown   int  `json:"cooldown"`
 }
 
-// StopAsked is a node's early-stop request; it is the result and its JSON.
+// StopAsked is a node's early-stop request. It is the result of stop if the user asks for an early stop, and its JSON.
 type StopAsked struct {
 	Asked int           `json:"asked"` // the last round with data
 	Stop  *monitor.Stop `json:"stop"`

@@ -107,7 +107,7 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	return f.Usage()
 }
 
-// Plan is the result of planning: rounds and noise with their cost. It is also the JSON.
+// Plan is the result of planning, and its JSON: rounds and noise with their cost.
 type Plan struct {
 	Rounds int      `json:"rounds"`
 	Clip   float64  `json:"clip"`
@@ -188,7 +188,7 @@ func (o *privacyOptions) showLedger() error {
 	return o.Print(LifetimeLeft{life, left}, func(t cli.Table) { Ledger(t, o.ledger, life, left) })
 }
 
-// LifetimeLeft is the JSON of a ledger.
+// LifetimeLeft is the JSON that the command privacy prints about a ledger.
 type LifetimeLeft struct {
 	*dpmech.Lifetime
 	Left *LedgerLeft `json:"left"`
@@ -239,7 +239,7 @@ type LedgerLeft struct {
 	Figures []FigureLeft `json:"figures,omitempty"`
 	Rounds  *int         `json:"rounds,omitempty"` // learning rounds left at a fleet's settings
 	Run     string       `json:"run,omitempty"`
-	Made    int          `json:"made,omitempty"` // rounds of that run that the ledger counts
+	Made    int          `json:"made,omitempty"` // learning rounds of Run that the ledger counts
 
 	Text string `json:"-"`
 }
@@ -260,7 +260,7 @@ func releases(r dpmech.RunSpend) (n int) {
 }
 
 // LeftOf returns the budget that a ledger with the contents life leaves. If f is not nil, the result also has the
-// number of rounds of f that fit into it.
+// number of rounds of f that fit into this budget.
 func LeftOf(life *dpmech.Lifetime, f *sdk.Fleet) *LedgerLeft {
 	l := &LedgerLeft{Text: "as much as you like: the ledger has no limit"}
 	left := life.Limit.Left(life.Total()) // infinite without a limit

@@ -177,7 +177,7 @@ func (o *privacyOptions) verifyEvidence(j *state.Journal) error {
 			e.Verify(file.Fleet.Run, file.Fleet.Hash(), file.SigningKeys(e.Member)))
 	}
 	for _, q := range j.Quarantine {
-		if len(q.Frames) == 1 && !q.Told { // equivocation is evidence too
+		if len(q.Frames) == 1 && !q.Told { // two frames are equivocation, which is in j.Evidence
 			add(Double{Member: q.Neighbor, Round: q.Release - 1, Meaning: q.Why},
 				file.Fleet.Proves(q.Neighbor, q.Frames[0].Start, file.SigningKeys(q.Neighbor)))
 		}

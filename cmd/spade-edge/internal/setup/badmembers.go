@@ -44,7 +44,7 @@ func BadMembers(f *sdk.Fleet) string {
 	return ""
 }
 
-// fewest returns the number of neighbors of the member that has the fewest.
+// fewest returns the smallest number of neighbors that any member has.
 func fewest(g *graph.Graph) int {
 	least := g.N()
 	for i := range g.N() {

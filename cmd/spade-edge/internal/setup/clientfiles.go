@@ -37,7 +37,7 @@ func (o *Options) clientFiles(f *cli.Faults) {
 		o.Nodes, len(files))
 	f.When(o.Given["partition"], "-partition cannot be combined with several -data files: each file is one client's")
 	if o.Nodes = len(files); !o.Given["graph"] {
-		o.Graph = "complete" // a random graph of so few may be disconnected
+		o.Graph = "complete" // a random graph of so few members may be disconnected
 	}
 }
 

@@ -147,8 +147,8 @@ func (p *Problem) shareNoise(known *plan.Known, members []string) error {
 	return nil
 }
 
-// widest returns the graph of the pairs that share noise. If neither -partners nor -sigma is given, that is a complete
-// graph, unless the fleet has too many members for one.
+// widest returns the graph of the pairs of members that share noise. If neither -partners nor -sigma is given, every
+// pair of members shares noise, unless the fleet has too many members for a complete graph.
 func (p *Problem) widest() (*graph.Graph, error) {
 	o, n := &p.Opt, p.Graph.N()
 	pr := o.Asked.Privacy

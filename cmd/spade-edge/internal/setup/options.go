@@ -22,17 +22,17 @@ import (
 // Options are the flags that commands share.
 type Options struct {
 	*cli.Cmdline
-	Collude, colludeOf int       // Collude of colludeOf members may collude; -1: as many as cost little; 0: see Asked
+	Collude, colludeOf int       // Collude of colludeOf members collude; -1: see plan.MostColluders; 0: see Asked
 	Asked              sdk.Fleet // requested method, privacy and wire; zero values are unset
-	Steps              int       // per client in all rounds, instead of rounds; 0 if not given
-	Queries            int64     // per client in all rounds, instead of rounds; 0 if not given
+	Steps              int       // local steps of one client in all rounds, to set the rounds; 0 if not given
+	Queries            int64     // queries of one client in all rounds, to set the rounds; 0 if not given
 	Table              string
 	Average            bool
 	Several            *[]float64 // where -epsilon stores its values, if the command takes several
-	// Adapter, if not nil, makes the fleet's adapter; of is the model's number of parameters.
+	// Adapter, if not nil, makes the fleet's adapter; its parameter is the number of the model's parameters.
 	Adapter func(of int) (*adapter.Spec, error)
 	// data
-	Spec      task.Spec // in fit, Whole with a test fraction of 0 holds nothing back
+	Spec      task.Spec // in fit, with Whole and a test fraction of 0, no samples are held back
 	Partition string
 	Model     task.ModelSpec
 	Recipe    *task.Recipe // from -task, in demo and simulate; nil for none
@@ -55,8 +55,9 @@ func NewOptions(c *cli.Cmdline) Options {
 // HiddenLayer reports whether the model has a hidden layer.
 func (o *Options) HiddenLayer() bool { return o.Model.Name == task.PerceptronModel }
 
-// linear reports whether the model is the linear model for a numeric target. Its query radius is half the radius for
-// classes: with a larger radius, predictions would reach the ends of the target's range.
+// linear reports whether the model is the linear model for a numeric target. The query radius of the linear model is
+// half the query radius of a model for classes: with a larger radius, predictions would reach the ends of the target's
+// range.
 func (o *Options) linear() bool { return o.ModelSpec().Name == task.LinearModel }
 
 // Known returns what plan.Suggest needs to know to suggest a method. samples has each client's number of samples.
@@ -83,7 +84,7 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 	return k
 }
 
-// SettingFlags adds the flags named in only, or the flags of all settings if only is empty.
+// SettingFlags adds the flags named in the parameter only or, if there are none, the flags of all settings.
 func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	for _, s := range settings.All() {
 		if s.Flag == "" || len(only) > 0 && !slices.Contains(only, s.Flag) {
@@ -143,8 +144,8 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	}
 }
 
-// readColluders parses a number of colluders or a share of all members. [Problem.MakeFleet] turns a share into a
-// number.
+// readColluders parses a number of colluders, a share of all members, half, or auto. [Problem.MakeFleet] turns a share
+// or auto into a number.
 func (o *Options) readColluders(text string) (err error) {
 	o.Collude = 0
 	switch over, under, isShare := strings.Cut(text, "/"); {
@@ -202,7 +203,7 @@ func (o *Options) RegisterSource(c *cli.Cmdline) {
 			return nil
 		})
 	}
-	answer := func(to **bool, name, usage string) { // *to stays nil unless given: the default is elsewhere
+	answer := func(to **bool, name, usage string) { // *to stays nil without the flag: the code that reads *to has the default
 		c.BoolFunc(name, usage, func(text string) error {
 			yes, err := strconv.ParseBool(text)
 			if err != nil {

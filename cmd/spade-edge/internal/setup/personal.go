@@ -43,7 +43,7 @@ type Judged struct {
 
 // Personalize compares the fleet's model shared with models that it trains on train, a site's own records. start is the
 // start of the fleet's run. test has samples that trained none of the models: Personalize chooses the start and the
-// number of rounds on one half of test and judges on the other half. lopsided says that columns are principal
+// number of rounds on one half of test and judges on the other half. lopsided reports whether the columns are principal
 // components or pixels. Everything runs locally, without noise, with seed 1, and nothing is sent.
 func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float32, lopsided bool, train, test *task.Data) (*Personal, error) {
 	if test.Len() < personalLeast {
@@ -79,8 +79,8 @@ func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float
 	return p, nil
 }
 
-// tune trains on all records once from each of starts. Among the models before the first round and after each round, it
-// keeps the one with the smallest mean loss on the samples of chooser.
+// tune trains on all records, once from each start in starts. Among all models (each start, and the model after each
+// round) it keeps the model with the smallest mean loss on the samples of chooser.
 func (j *Judged) tune(ctx context.Context, spec task.ModelSpec, lopsided bool, train *task.Data, chooser *task.Model, starts ...[]float32) error {
 	least := math.Inf(1)
 	for i, start := range starts {
@@ -128,7 +128,7 @@ func less(a, b []float64) bool {
 	return len(a) > 1 && mean > 1.96*math.Sqrt(square/(n-1)/n)
 }
 
-// learn trains on all records from start; each receives the model after each round.
+// learn trains on all records from start. It calls the function each with the model after each round.
 func learn(ctx context.Context, spec task.ModelSpec, lopsided bool, d *task.Data, start []float32, each func(round int, x []float32)) error {
 	oracle := spec.New(d)
 	fleet := &sdk.Fleet{Run: "local", Dim: oracle.Dim(), Members: []string{"own"}, X0: start}

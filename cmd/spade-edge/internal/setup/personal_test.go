@@ -37,8 +37,9 @@ func site(n int, seed uint64, sign float64) *task.Data {
 
 var softmax = task.ModelSpec{Name: task.SoftmaxModel}
 
-// At a site that differs from the others, the personal model is significantly the best. Where the fleet's model is
-// right and the site has few records, the fleet's model is the best. The same records give the same bits.
+// At a site that differs from the other sites, the personal model is significantly better than the other two models.
+// Where the fleet's model is right and the site has few records, the fleet's model is the best. The same records give
+// the same models, bit for bit.
 func TestPersonalize(t *testing.T) {
 	right, zeros := []float32{4, 0, 0, 0}, make([]float32, 4)
 	odd, err := Personalize(t.Context(), softmax, right, zeros, false, site(300, 1, -1), site(300, 2, -1))
@@ -82,8 +83,9 @@ func TestPersonalize(t *testing.T) {
 	}
 }
 
-// With random labels there is nothing to learn, and an untrained model has a loss of 0.25. The model chosen on one half
-// of the samples does no better than that on the other half, which judges; on the half that chose it, it would.
+// With random labels there is nothing to learn, and an untrained model has a loss of 0.25. Personalize chooses a model
+// on one half of the test samples and judges it on the other half. On the judging half, the model must not have a
+// smaller loss than an untrained model; on the choosing half it would.
 func TestHalvesJudgeOthers(t *testing.T) {
 	mean := 0.0
 	const times = 8
@@ -155,7 +157,9 @@ func TestPersonalFigures(t *testing.T) {
 	compare := func(name string, sites func(seed uint64) (train, test []*task.Data)) {
 		for suffix, privacy := range map[string]sdk.Privacy{"no noise": {NonPrivate: true},
 			"epsilon 1 for each patient": {Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5}} {
-			var right, loss, square [3]float64 // shared, own, personal: means; squared differences
+			// For the shared, the own and the personal model: the mean accuracy, the mean loss, and the sum of squared
+			// differences from the personal model's loss.
+			var right, loss, square [3]float64
 			best, n := map[string]int{}, 0.0
 			for seed := uint64(1); seed <= seeds; seed++ {
 				train, test := sites(seed)
@@ -173,7 +177,8 @@ func TestPersonalFigures(t *testing.T) {
 					}
 				}
 			}
-			// twice the standard error, over sites and seeds, of the mean difference of losses
+			// 1.96 standard errors, over sites and seeds, of the mean difference between the losses of the personal
+			// model and model k
 			wide := func(k int) float64 { return 1.96 * math.Sqrt(square[k]-n*math.Pow(loss[2]-loss[k], 2)) / n }
 			t.Logf("%s, %s: accuracy %.1f; loss %.4f; personal less own %+.4f ± %.4f, less shared %+.4f ± %.4f; best %v of %.0f", name, suffix,
 				right, loss, loss[2]-loss[1], wide(1), loss[2]-loss[0], wide(0), best, n)

@@ -35,7 +35,7 @@ type Problem struct {
 	Set     *task.Set
 	Train   *task.Data
 	Test    *task.Model
-	held    []*task.Data  // what each client holds back of its own file; nil if all share one file
+	held    []*task.Data  // what each client holds back of its own file; nil if all clients share one file
 	Oracles []*task.Model // one per client
 	Samples []int         // number of samples of each client, m_i
 	Labels  [][]int       // the classes of each client's samples
@@ -112,9 +112,9 @@ func (p *Problem) Recipe(fittedOn string) (*task.Recipe, error) {
 	return p.Set.Recipe(p.Opt.ModelSpec(), fittedOn)
 }
 
-// places returns the largest number of records of one person that count under person-level privacy. Unless it is
-// requested, this is the largest number that any person has, but at least 2. Without person-level privacy, places
-// returns 0.
+// places returns the largest number of records of one person that count under person-level privacy. Unless the user
+// requests a number, this is the number of records of the person with the most records, but at least 2. Without
+// person-level privacy, places returns 0.
 func (p *Problem) places() int {
 	o, s := &p.Opt, p.Set
 	private := &o.Asked.Privacy
@@ -129,8 +129,8 @@ func (p *Problem) places() int {
 	return private.Places
 }
 
-// Choose records values that the program chose. choices alternates flag names and values. Choose ignores a flag that
-// the user gave or that already has a recorded value.
+// Choose records values that the program chose. The list choices has the name of a flag, then its value, and so on.
+// Choose ignores a flag that the user gave or that already has a recorded value.
 func (p *Problem) Choose(choices ...any) {
 	for pair := range slices.Chunk(choices, 2) {
 		name := pair[0].(string)
@@ -220,7 +220,7 @@ func (p *Problem) Network(cfgs []admm.Config, oracles ...*task.Model) (*sim.Sim,
 	return sim.New(clients)
 }
 
-// Alone trains one client without the others and without noise, with the fleet's method and number of rounds.
+// Alone trains one client without neighbors and without noise, with the fleet's method and number of rounds.
 func (p *Problem) Alone(ctx context.Context, oracle *task.Model) ([]float32, error) {
 	single := *p.Fleet
 	single.Members, single.Edges, single.Records = single.Members[:1], nil, nil
@@ -297,7 +297,7 @@ func (p *Problem) Worth(x []float32, digits int) string {
 	return fmt.Sprintf("RMSE %.4g", p.Scores(x)[0])
 }
 
-// Each calls do in parallel for each i < n and waits for all calls.
+// Each calls do(0), ..., do(n-1) in parallel and waits for all calls.
 func Each(n int, do func(i int)) {
 	var wg sync.WaitGroup
 	var next atomic.Int64

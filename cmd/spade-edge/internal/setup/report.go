@@ -61,7 +61,7 @@ type Report struct {
 	Frames     frames      `json:"frame_bytes"`
 	BytesSent  int64       `json:"bytes_sent"`  // by all nodes
 	BytesRound int64       `json:"bytes_round"` // by one node, to all its neighbors, in a learning round
-	BytesNode  int64       `json:"bytes_node"`  // by one node in the whole run; it receives as many
+	BytesNode  int64       `json:"bytes_node"`  // by one node in the whole run; it receives the same number
 	// upper bound on the bytes of key messages on one edge in one direction before the first release; 0 unless members
 	// share noise with members other than neighbors
 	BytesKeys int64 `json:"bytes_keys,omitempty"`
@@ -77,8 +77,8 @@ type Report struct {
 }
 
 // KeyBytes returns an upper bound on the bytes sent over an edge in one direction until both ends hold the key offers
-// of all members, if no frame is lost. At most one frame is sent for each offer, and one answers it. Every frame lists
-// the offers that its sender holds.
+// of all members, if no frame is lost. For each offer, at most one frame carries the offer and at most one frame
+// answers it. Every frame lists the offers that its sender holds.
 func KeyBytes(members int) int64 {
 	const head = 24
 	return int64(members) * int64(signed.RelayedSize+2*(members/4+head))
@@ -158,7 +158,7 @@ func (p *Problem) Forecast() *plan.Outlook {
 		sum += n
 	}
 	r, err := plan.Forecast(p.Fleet, sum/len(p.Samples))
-	if err != nil { // the run is not private: nothing else is wrong with a validated fleet
+	if err != nil { // the run is not private: a validated fleet gives no other error
 		return nil
 	}
 	return r
@@ -219,13 +219,13 @@ type frames struct {
 	Done     int64 `json:"done"` // the completion message
 }
 
-// sampled is how many coordinates of a longer frame are encoded to extrapolate the frame's size.
+// sampled is the number of coordinates that are encoded to extrapolate the size of a frame with more coordinates.
 const sampled = 100_000
 
 var blank [signed.MaxDigests]byte
 
-// besides returns blank bytes as long as the parts of a frame that do not depend on the dimension: own has the length
-// of the signed fields, digests that of the digests of other members' releases.
+// besides returns blank bytes in place of the parts of a frame that do not depend on the dimension. The result own is
+// as long as the signed fields; the result digests is as long as the digests of other members' releases.
 func besides(kind admm.Kind, members int) (own, digests []byte) {
 	if kind == admm.Release {
 		digests = blank[:int(math.Ceil(trust.Digests(members)))*trust.DigestSize]
@@ -234,8 +234,8 @@ func besides(kind admm.Kind, members int) (own, digests []byte) {
 }
 
 // Meter returns a function that encodes a message of dim coordinates and returns its frame size in bytes. The signed
-// fields are blank, but as long as for a node with a key in a fleet of so many members. The function is not safe for
-// concurrent use.
+// fields are blank, but have the same length as in a fleet of the given number of members whose nodes have keys. The
+// function is not safe for concurrent use.
 func Meter(dim, members int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte
@@ -254,8 +254,9 @@ func Meter(dim, members int) func(*admm.Message) (int, error) {
 	}
 }
 
-// NewFrames encodes frames like those of the run and returns their sizes. The numbers in them are normally distributed,
-// like the noise. calm has the standard deviations, in units of the noise, of releases on the grid.
+// NewFrames encodes frames like those of the run and returns their sizes. The numbers in the encoded frames are
+// normally distributed, like the noise. calm has the standard deviations, in units of the noise, of releases on the
+// grid.
 func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err error) {
 	d := min(f.Dim, sampled)
 	meter := Meter(d, len(f.Members))

@@ -50,9 +50,9 @@ type Accuracies struct {
 	Worst    float64  `json:"accuracy_min"`
 	Network  float64  `json:"accuracy_network_mean"`       // of the average model, which no client has
 	Averaged *float64 `json:"accuracy_averaged,omitempty"` // with each client's running mean of its releases
-	Alone    *float64 `json:"accuracy_alone,omitempty"`    // each trained alone
+	Alone    *float64 `json:"accuracy_alone,omitempty"`    // of models that each client trained alone
 	Pooled   *float64 `json:"accuracy_pooled,omitempty"`   // of one client with all data
-	Constant float64  `json:"accuracy_majority"`           // of the most frequent class
+	Constant float64  `json:"accuracy_majority"`           // of always predicting the most frequent class
 }
 
 // regression has the same scores as [Accuracies] for a numeric target: RMSE in the unit of the target.
@@ -80,7 +80,7 @@ type clientFile struct {
 type Privacy struct {
 	dpmech.Cost
 	Unit   dpmech.Unit `json:"unit,omitzero"`    // omitted for client-level privacy
-	Places int         `json:"places,omitempty"` // of a person, for person-level privacy
+	Places int         `json:"places,omitempty"` // limit of records of a person; for person-level privacy
 	Sigma  float64     `json:"sigma"`
 	// of pairwise noise, see [sdk.Privacy]
 	PairSigma      float64  `json:"pair_sigma,omitempty"`
@@ -121,7 +121,8 @@ func (p *Problem) Privacy(conditional []string) *Privacy {
 	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, levels, conditional)
 }
 
-// NewPrivacy returns the cost of releases that spend the total spent. levels are those of [sdk.Fleet.Levels].
+// NewPrivacy returns the cost of releases whose total privacy loss is spent. levels is the result of
+// [sdk.Fleet.Levels].
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, conditional []string) *Privacy {
 	out := &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,
 		PairSigma: p.PairSigma, EffectiveSigma: p.EffectiveSigma, Colluders: p.Colluders, Partners: p.Partners, Clip: p.Clip,
@@ -198,8 +199,8 @@ func (r *Result) Words() (score, worst, constant string) {
 	return "accuracy", "lowest", "the most frequent class"
 }
 
-// ScoreText formats a score: an accuracy in percent with so many digits after the point, an RMSE with four significant
-// digits.
+// ScoreText formats a score: an accuracy in percent with the given number of digits after the point, or an RMSE with
+// four significant digits.
 func (r *Result) ScoreText(score float64, digits int) string {
 	if r.Regression != nil {
 		return fmt.Sprintf("%.4g", score)

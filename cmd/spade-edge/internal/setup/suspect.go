@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// Cure returns text that says how to fix the cause of a suspicion. na is a format for the flag or field that takes a
-// mark of missing values.
+// Cure returns text that says how to fix the cause of a suspicion. na is a format, such as "-na %s", of the flag or
+// field that declares a value to mean a missing value.
 func Cure(s screen.Suspicion, na string) string {
 	missing := fmt.Sprintf("if that stands for a missing value, "+na+" reads it as one", s.Example)
 	return map[string]string{
@@ -26,8 +26,8 @@ func Cure(s screen.Suspicion, na string) string {
 	}[s.Kind]
 }
 
-// Look reads a table, does not prepare it, and inspects it. own says that the recipe was fitted on this same table. The
-// report and the data are nil for images.
+// Look reads a table and inspects it as it is, without preparing it. own reports whether the recipe was fitted on this
+// same table. The report and the data are nil for images.
 func Look(r *task.Recipe, s task.Spec, own bool) (*screen.Report, *task.Data, error) {
 	if r.Columns == nil {
 		return nil, nil, nil
@@ -40,8 +40,9 @@ func Look(r *task.Recipe, s task.Spec, own bool) (*screen.Report, *task.Data, er
 	return screen.Table(r, d, own, unknown), d, nil
 }
 
-// Suspect prints what is suspicious in each CSV file. It judges by the recipe; with own, it compares the files with
-// each other. It reads the files again. If one cannot be read, it prints nothing.
+// Suspect prints what is suspicious in each CSV file. It judges the values by the recipe and, if own is true, also
+// compares the files with each other. Suspect reads all files itself. If it cannot read one of the files, it prints
+// nothing.
 func Suspect(w io.Writer, r *task.Recipe, s task.Spec, files []string, own bool) {
 	if r.Source != "csv" {
 		return
