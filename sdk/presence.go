@@ -12,9 +12,9 @@ import (
 )
 
 // With [Config].Patience a node gives up a neighbor whose frames stop arriving, as if Config.Without named it. Every
-// node sends heartbeats, which neither an oracle nor a third node can delay. The time of silence starts at the
-// neighbor's last frame, or with Run. The decision is queued among the neighbor's frames, so the node uses the same
-// releases whether it was working or waiting.
+// node sends heartbeats, which neither an oracle nor a third node can delay. The time of silence counts from the
+// neighbor's last frame or, if none has arrived, from the start of Run. The decision is queued among the neighbor's
+// frames, so the node uses the same releases whether it was working or waiting.
 
 const (
 	beat        = 30 * time.Second // the interval between heartbeats; the same for all nodes, so it reveals nothing
@@ -49,8 +49,9 @@ func (p *presence) hear(name string, now time.Time) {
 	}
 }
 
-// overdue returns the neighbors that were silent for longer than patience, each at most once per patience. Time in
-// which the node hears no neighbor does not count, because this node may be disconnected or asleep.
+// overdue returns the neighbors that were silent for longer than patience. It returns each neighbor at most once in
+// that time. Time during which the node hears no neighbor does not count, because this node may be disconnected or
+// asleep.
 func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
