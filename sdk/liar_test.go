@@ -32,7 +32,7 @@ func jump(release int, by int32) lie {
 	}
 }
 
-// contradict sends a release twice, the second time with another first coordinate.
+// contradict sends a release twice, the second time with a different first coordinate.
 func contradict(release int) lie {
 	jumped := jump(release, 1)
 	return func(to string, m admm.Message) []admm.Message {
@@ -45,9 +45,9 @@ func contradict(release int) lie {
 	}
 }
 
-// lying returns the transport of a malicious member: tell alters everything that the member sends. With key, the
-// altered releases are signed again, as a chain without a gap for each neighbor; key is nil in a fleet without keys.
-// Closing the transport closes inner.
+// lying returns the transport of a malicious member: tell alters everything that the member sends. If key is not nil,
+// the transport signs altered releases again with key, and each neighbor sees an unbroken chain of signed releases. key
+// is nil in a fleet without keys. Closing the transport closes inner.
 func lying(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, tell lie) (transport.Transport,
 	error) {
 	codec, err := wire.NewCodec(f.Dim)

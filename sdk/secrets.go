@@ -133,7 +133,7 @@ func (n *Node) attach(m *admm.Message) {
 
 // offered returns a neighbor's checked offer, or nil if the message has no new offer that counts.
 func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
-	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // Epoch is the sender's, but in a ProbeReply this node's
+	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // Epoch: the sender's; in a ProbeReply, this node's
 	switch {
 	case r.secrets == nil || r.secrets.Kept == nil || r.secrets.Kept.Private == nil || !trust.Offers(m.Kind) || peer == nil:
 		return nil, nil

@@ -61,7 +61,7 @@ func TestSettingsCoverTheFleet(t *testing.T) {
 	}
 }
 
-// Every name of a choice can be parsed, and no other name. An error for a value out of range names the field.
+// The names of a choice can be parsed, and no other name can. An error for a value out of range names the field.
 func TestSettingsCheck(t *testing.T) {
 	for _, s := range settings.All() {
 		f := privateRing()

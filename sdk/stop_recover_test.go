@@ -13,9 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// In a run that ends early, a device is lost with its disk, at every release with SPADE_LONG, otherwise at every other
-// release. It is the device of the member that asks for the stop, or of another member. The replacement device learns
-// of the end from its neighbors, and all members end with the same round.
+// In a run that ends early, a device is lost with its disk. With SPADE_LONG the test plays a loss at every release,
+// otherwise at every second release. The lost device is that of the member that asks for the stop, or of a different
+// member. The replacement device learns of the end from its neighbors, and all members end with the same round.
 func TestStopReachesRecoveredDevices(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 1)

@@ -36,7 +36,8 @@ func fleetOn(t *testing.T, spec string, n int) *sdk.Fleet {
 	return f
 }
 
-// away returns how many edges apart two members are if a third is removed, or -1 if they are not connected.
+// away returns the distance in edges between members a and b in the graph without the member named without, or -1 if
+// they are not connected there.
 func away(f *sdk.Fleet, a, b, without string) int {
 	hops := map[string]int{a: 0}
 	for queue := []string{a}; len(queue) > 0; queue = queue[1:] {
@@ -97,12 +98,12 @@ func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *s
 	return all, errors.Join(errs...)
 }
 
-// A member makes two signed releases of each round from round q on, each with its own chain: one for some neighbors,
-// one for the rest. Every honest member gets evidence, the member's neighbors continue without it, and nobody else is
-// accused. Let dist be the distance, on paths that avoid the member, of two neighbors with different releases. When
-// release q+ceil(dist/2)+1 begins, a member between the two detects the difference. A question or an answer then
-// crosses each edge no later than the next release. If digests were not compared, no honest member would receive both
-// releases.
+// A member makes two signed releases of each round from round q on, each with its own chain: one release for some
+// neighbors, one for the rest. Every honest member gets evidence, the member's neighbors continue without it, and
+// nobody else is accused. Let dist be the distance, on paths that avoid the member, between two neighbors with
+// different releases. When release q+ceil(dist/2)+1 begins, a member between the two neighbors detects the difference.
+// A question or an answer then crosses each edge no later than the next release. If digests were not compared, no
+// honest member would receive both releases.
 func TestTwoStories(t *testing.T) {
 	for _, c := range []struct {
 		graph string

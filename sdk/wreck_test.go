@@ -42,7 +42,7 @@ type wreck struct {
 
 	mu    sync.Mutex
 	seen  map[releaseKey][]receipt // the releases that arrived
-	told  map[int]int              // by member that heard of a replacement device: its incarnation at that time
+	told  map[int]int              // by member: its incarnation when it heard of a replacement device
 	story []string
 }
 
@@ -62,7 +62,7 @@ type host struct {
 	node        *sdk.Node
 	tr          transport.Transport
 	alter       func(c *sdk.Config) // may be nil
-	side        *side               // nil if it is the only device of its name
+	side        *side               // nil if no other device has the same name
 	stop        context.CancelFunc
 	over        chan struct{}
 	err         error
