@@ -270,10 +270,10 @@ func (w *wreck) finish(l *line, others ...*host) {
 	}
 }
 
-// One neighbor does not learn that a silent device was replaced. It then receives a release of the silent device and
-// continues from that release. The silent device ends when another neighbor shows it what the replacement device
-// signed. The first neighbor has passed the replacement's starting point, so the two drop the edge between them. The
-// run continues.
+// One neighbor does not learn that a silent device was replaced. This neighbor then receives a release of the silent
+// device and continues from that release. The silent device ends when another neighbor shows it what the replacement
+// device signed. The first neighbor has passed the replacement's starting point, so it and the replacement drop the
+// edge between them. The run continues.
 func TestLostDeviceIsHeardByOneNeighbor(t *testing.T) {
 	for name, private := range map[string]bool{"private": true, "not private": false} {
 		t.Run(name, func(t *testing.T) {

@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// resumed is a member's noise source. It starts at the release that the member's node makes next, and spends 32 bytes
-// on each release.
+// resumed is the noise source of a member whose node restarts. It starts with the noise of the release that the node
+// makes next. Each release takes 32 bytes.
 type resumed struct {
 	client int
 	node   *sdk.Node

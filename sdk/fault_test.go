@@ -119,7 +119,7 @@ func TestRepeatsAreNoProgress(t *testing.T) {
 	wg.Wait()
 }
 
-// When the observer learns of a release, all other outputs already show this release, and the node has not yet sent it.
+// When the observer learns of a release, the node's methods already show this release. The node has not yet sent it.
 func TestReleasedIsKnown(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil

@@ -124,7 +124,7 @@ func (f *Fleet) Graph() (*graph.Graph, error) {
 	return p.graph, nil
 }
 
-// Params returns the number of the model's parameters: Adapter.Of or Dim.
+// Params counts the model's parameters: Adapter.Of with an Adapter, else Dim.
 func (f *Fleet) Params() int {
 	if f.Adapter != nil {
 		return f.Adapter.Of

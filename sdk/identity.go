@@ -87,7 +87,7 @@ func ModelHash(x []float32) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// MaxFrame returns an upper bound on a frame between members, in bytes.
+// MaxFrame returns an upper bound on the bytes of a frame between members.
 func (f *Fleet) MaxFrame() int { return wire.MaxFrame(f.Dim) }
 
 // Hello returns a function that makes the first message of self to a peer.

@@ -77,8 +77,8 @@ type deceiver struct {
 	truth map[int]signed.Statement            // by round: what the member released
 }
 
-// Recv hides from the malicious member's node the lies that others show it, because the node would end. It replaces
-// each lie by the release that the node has made.
+// Recv hides the lies that other members show the malicious member's own node, because this evidence would end the
+// node. It replaces each lie by the release that the node has made.
 func (l *deceiver) Recv(ctx context.Context) (string, []byte, error) {
 	for {
 		from, frame, err := l.Transport.Recv(ctx)

@@ -21,7 +21,7 @@ const (
 	minPatience = 4 * beat         // tolerates a few lost heartbeats
 )
 
-// silence marks, among the frames of a neighbor, where the node lost patience with it.
+// silence marks, among the frames of a neighbor, where the node lost patience with the neighbor.
 var silence = []byte{0}
 
 // presence records when each neighbor was last heard. Its methods are safe for concurrent use.
@@ -49,9 +49,9 @@ func (p *presence) hear(name string, now time.Time) {
 	}
 }
 
-// overdue returns the neighbors that were silent for longer than patience. It returns each neighbor at most once in
-// that time. Time during which the node hears no neighbor does not count, because this node may be disconnected or
-// asleep.
+// overdue returns the neighbors that were silent for longer than patience. It returns a neighbor at most once in any
+// period of length patience. Time during which the node hears no neighbor does not count, because this node may be
+// disconnected or asleep.
 func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

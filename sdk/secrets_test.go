@@ -27,7 +27,8 @@ func sharedRing() *sdk.Fleet {
 	return f
 }
 
-// simulatedSecret gives a node the secrets that a simulation gives its machine, or nil without pairwise noise.
+// simulatedSecret returns the Config.Secret that gives node i the secrets of machine i of a simulation, or nil without
+// pairwise noise.
 func simulatedSecret(f *sdk.Fleet, i int) func(neighbor string) pair.Secret {
 	if f.Privacy.PairSigma == 0 {
 		return nil

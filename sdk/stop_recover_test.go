@@ -55,8 +55,8 @@ func TestStopReachesRecoveredDevices(t *testing.T) {
 	}
 }
 
-// playLoss runs a fleet in which one device is lost right after it stores a release. The first member asks for the
-// stop.
+// playLoss runs a fleet in which the device of member victim is lost right after it stores the given release. The first
+// member asks for the stop.
 func playLoss(t *testing.T, f *sdk.Fleet, victim, release int, ask func(n *sdk.Node, made int)) (all []*sdk.Node, took int) {
 	t.Helper()
 	trs := inMemory(t, f)

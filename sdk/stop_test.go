@@ -127,9 +127,9 @@ var graphs = map[string]struct {
 	"complete": {[][2]string{{"a", "b"}, {"a", "c"}, {"a", "d"}, {"a", "e"}, {"b", "c"}, {"b", "d"}, {"b", "e"}, {"c", "d"}, {"c", "e"}, {"d", "e"}}, 1},
 }
 
-// One member asks at some time during the run, whichever member and whatever time it is. All members end with the
-// earliest round for which the request can reach all of them in time. The models have the bits of a run that was
-// planned with this end, and only releases that were made are charged.
+// One member asks before the run or after any of its releases. All members end with the earliest round for which the
+// request can reach all of them in time. The models have the bits of a run that was planned with this end, and only
+// releases that were made are charged.
 func TestStopIsAgreedOn(t *testing.T) {
 	t.Parallel()
 	for name, g := range graphs {

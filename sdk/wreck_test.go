@@ -68,7 +68,7 @@ type host struct {
 	err         error
 	log         *journal
 	rounds      []int // rounds passed to Observer.Released in this incarnation
-	kept        bool  // at its start, its store had a statement of the lost device's replacement
+	kept        bool  // when this incarnation started, its store had a statement of the replacement
 	looked      int   // the first round in which this device used the data, or 0
 }
 
