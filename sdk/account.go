@@ -101,8 +101,8 @@ func (a *account) reserve(round int) error {
 		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
 	}
 	if a.ledger != nil {
-		// The ledger charges each round only once. If another node of this name has charged this round since
-		// newAccount, this node's release would cost nothing, so reserve refuses it.
+		// The ledger charges each round only once. If a different node of this name has charged this round since newAccount
+		// ran, this node's release would cost nothing, so reserve refuses it.
 		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
 			return fmt.Errorf("sdk: release %d is not made: another node of this name has already charged it to the ledger: %w",
 				round, state.ErrRollback)

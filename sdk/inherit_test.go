@@ -92,8 +92,8 @@ func TestInheritedCountsInTheLimit(t *testing.T) {
 	}
 }
 
-// A ledger of other data inherits nothing, whether the operator declares that the data are new, or the ledger was in
-// use before a neighbor showed another ledger. The certificate names the other ledger.
+// A ledger of other data inherits nothing: either the operator declares that the data are new, or the ledger was in use
+// before a neighbor showed a different ledger. The certificate names that different ledger.
 func TestOtherDataIsNotInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	aside := t.TempDir()

@@ -91,7 +91,7 @@ func (l *deceiver) Recv(ctx context.Context) (string, []byte, error) {
 	}
 }
 
-// spared returns the part of a frame that the member may receive, or nil for none.
+// spared returns the part of a frame that the malicious member's node may receive, or nil if it may receive nothing.
 func (l *deceiver) spared(frame []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -253,8 +253,8 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	<-over
 }
 
-// A replacement device may still have the ledger, with any number of the run's releases. It is charged for the other
-// releases, and can restart in any round.
+// A replacement device may still have the lost device's ledger, which may have charged any number of the run's
+// releases. The takeover charges the remaining releases. The replacement device can restart in any round.
 func TestReplacedDeviceStartsAgain(t *testing.T) {
 	path := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {

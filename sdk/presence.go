@@ -29,7 +29,7 @@ type presence struct {
 	mu      sync.Mutex
 	heard   map[string]time.Time // the time of each neighbor's last frame, or of the last report of its silence
 	last    time.Time            // the time of the last frame of any neighbor
-	arrived map[string]*outbox   // by neighbor: frames for the loop, none of which waits behind those of another neighbor
+	arrived map[string]*outbox   // by neighbor: its frames for the loop, so that no neighbor delays another
 }
 
 func newPresence(now time.Time, neighbors []string) *presence {

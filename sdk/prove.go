@@ -144,7 +144,8 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	if err := shown.VerifyHeld(r.claims.Scope, r.claims.Keys(peer.Name), m.Signed.Countersign); err != nil {
 		return err
 	}
-	// A neighbor that has not learned of a takeover countersigns the lost device's release.
+	// A neighbor that has not learned of a takeover countersigns the lost device's release. Such a countersignature is not
+	// kept.
 	if own := r.claims.Own.Last(); own != nil && own.ID(r.claims.Scope) == shown.ID(r.claims.Scope) {
 		r.mu.Lock()
 		defer r.mu.Unlock()

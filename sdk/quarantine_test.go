@@ -33,7 +33,7 @@ func five(f *sdk.Fleet) *sdk.Fleet {
 	return f
 }
 
-// withLiar runs a fleet with one lying member until the honest members are done.
+// withLiar runs a fleet with one malicious member, whose frames tell alters, until the honest members are done.
 func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, tell lie,
 	change func(i int, c *sdk.Config)) (all []*sdk.Node, errs []error) {
 	t.Helper()
@@ -238,7 +238,7 @@ func TestDrawnApart(t *testing.T) {
 	}
 }
 
-// notice is a member's message to a neighbor that it continues without the neighbor.
+// notice returns a member's message that tells a neighbor that the member continues without it.
 func notice(f *sdk.Fleet, from, to, signer string) admm.Message {
 	n := signed.Statement{Kind: signed.Notice, Round: 4, Value: signed.NewScope(f.Run, f.Hash(), to)}
 	n.Sign(memberKey(signer), signed.NewScope(f.Run, f.Hash(), from))
@@ -266,7 +266,7 @@ func TestFalseAccusation(t *testing.T) {
 }
 
 // A node that is stopped before or after any release continues without the quarantined neighbor. The evidence is on the
-// disk, within its size limit.
+// node's disk, within its size limit.
 func TestQuarantineIsKept(t *testing.T) {
 	for _, fleet := range []*sdk.Fleet{onGrid(), sharing()} {
 		dir := t.TempDir()
@@ -428,7 +428,7 @@ func TestRecoveryWithoutQuarantined(t *testing.T) {
 			}
 			trs[bad] = lying
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-				c.Linger = time.Minute // the malicious member answers, and the others wait for the new device
+				c.Linger = time.Minute // the malicious member answers, and the honest members wait for the new device
 				spare = map[bool]sdk.Config{true: *c, false: spare}[i == 0]
 				stores(c, c.Name)
 				if i == 0 {

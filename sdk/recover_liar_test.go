@@ -45,8 +45,8 @@ func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
 	return errors.Join(err, v.Transport.Send(ctx, to, frame))
 }
 
-// triangle runs a private fleet of three neighbors until the first member's device is lost with its disk. left returns
-// a configuration for the replacement device, and stop ends the others.
+// triangle runs a private fleet of three neighbors until the first member's device is lost with its disk. The returned
+// function left makes a configuration for the replacement device. The returned function stop ends the other two nodes.
 func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (
 	left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
 	f := privateRing()

@@ -56,7 +56,7 @@ type outcome struct {
 	recovered int  // the release after which the device was replaced
 	late      int  // how often a neighbor was killed shortly before or during the takeover
 	back      bool // the lost device returned and was stopped
-	forgotten bool // a neighbor received a release, forgot it, and received another release of the round
+	forgotten bool // a neighbor received a release, forgot it, and received a different release of that round
 }
 
 func (w *wreck) play() (out outcome) {

@@ -56,8 +56,8 @@ func away(f *sdk.Fleet, a, b, without string) int {
 	return -1
 }
 
-// withBad runs a fleet in which tell alters one member's frames. It returns all nodes, and the errors of the other
-// members.
+// withBad runs a fleet in which tell alters the frames of member liar. It returns all nodes, and the joined errors of
+// the members other than liar.
 func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *sdk.Config)) (all map[string]*sdk.Node, err error) {
 	t.Helper()
 	all = map[string]*sdk.Node{}
@@ -194,8 +194,8 @@ func TestLyingDigests(t *testing.T) {
 	}
 }
 
-// A member stores evidence against a member that is not its neighbor, and relays it to that member's neighbors. The
-// evidence ends the guilty member.
+// A member stores evidence against a member that is not its neighbor, and relays the evidence to the neighbors of the
+// guilty member. The evidence ends the guilty member.
 func TestEvidenceTravels(t *testing.T) {
 	t.Parallel()
 	f := fleetOn(t, "ring", 6)

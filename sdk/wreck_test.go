@@ -25,8 +25,8 @@ import (
 )
 
 // wreck is a small fleet in virtual time, drawn from a seed. One of its devices is lost with its disk at a random
-// moment, and another replaces it. Meanwhile neighbors may be killed and restarted, and frames may be lost, duplicated
-// and reordered.
+// moment, and a new device replaces it. Meanwhile neighbors may be killed and restarted, and frames may be lost,
+// duplicated and reordered.
 type wreck struct {
 	t      *testing.T
 	seed   uint64
