@@ -17,7 +17,7 @@ type account struct {
 	member string
 	cost   dpmech.Gaussian // the clip and noise of each release with data, which determine its cost
 	rounds int             // planned rounds with data
-	whole  bool            // true once all rounds are charged, because this device replaced a lost one
+	whole  bool            // true once all rounds are charged, because this device replaced a lost device
 
 	reserved, marked int // the last rounds of this run that the ledger had reserved and marked when newAccount ran
 
@@ -52,8 +52,8 @@ func (a *account) inLedger() (reserved, marked int) {
 	return a.ledger.Last(a.run, a.fleet, a.member), a.ledger.Marked(a.run, a.fleet, a.member)
 }
 
-// load restores a stored filter. head is the ledger's position when the filter was stored, or empty if the node then
-// had no ledger. In that case load charges all releases of the filter to the present ledger.
+// load restores a stored filter. head is the ledger's position at the time the filter was stored, or empty if the node
+// had no ledger then. If head is empty, load charges all releases of the filter to the present ledger.
 func (a *account) load(filter []byte, head string) (err error) {
 	if a.filter, err = dpmech.LoadFilter(filter); err != nil {
 		return err
@@ -73,8 +73,9 @@ const advice = "restore the newest state and ledger, let this device replace a l
 	"under a new run id"
 
 // check returns an error if the ledger has a release that the node's stored state lacks; see [dpmech.CheckResume].
-// stored is true if the node has a Store, and round is the last release of the state in it, 0 for none. Without a
-// Store, check fails if a release of this run is marked in the ledger, because that release may have been sent.
+// stored is true if the node has a Store. round is the last round with data in the stored state, or 0 if no state is
+// stored. Without a Store, check fails if a release of this run is marked in the ledger, because that release may have
+// been sent.
 func (a *account) check(stored bool, round int) error {
 	switch {
 	case a == nil || a.whole:
@@ -90,8 +91,8 @@ func (a *account) check(stored bool, round int) error {
 	return nil
 }
 
-// reserve charges a release to the ledger and to the filter. Call it before the noise is drawn. If it returns an error,
-// nothing is charged. A charge to the ledger survives a crash.
+// reserve charges a release to the ledger and to the filter. Call reserve before drawing the noise. If reserve returns
+// an error, nothing is charged. A charge to the ledger survives a crash.
 func (a *account) reserve(round int) error {
 	if a == nil || a.whole {
 		return nil
@@ -100,8 +101,8 @@ func (a *account) reserve(round int) error {
 		return fmt.Errorf("sdk: release %d is not made: %w", round, err)
 	}
 	if a.ledger != nil {
-		// The ledger charges each round only once. If another node of this name has charged this round since
-		// newAccount, this node's release would cost nothing, so reserve refuses it.
+		// The ledger charges each round only once. If a different node of this name has charged this round since newAccount
+		// ran, this node's release would cost nothing, so reserve refuses it.
 		if last, marked := a.inLedger(); round <= last && round > a.reserved || round <= marked && round > a.marked {
 			return fmt.Errorf("sdk: release %d is not made: another node of this name has already charged it to the ledger: %w",
 				round, state.ErrRollback)

@@ -119,7 +119,7 @@ func declared(files *token.FileSet, decl ast.Decl) []string {
 		if d.Tok == token.IMPORT {
 			break
 		}
-		if d.Tok == token.CONST && d.Lparen.IsValid() { // a constant without a value repeats the one before
+		if d.Tok == token.CONST && d.Lparen.IsValid() { // a constant without a value repeats the previous value
 			put(d)
 			break
 		}

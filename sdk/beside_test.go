@@ -185,8 +185,8 @@ type notified struct {
 
 func (n notified) Opened() <-chan string { return n.opened }
 
-// beside starts a device with the lost device's name on a side of the line. The device is suspended between making and
-// sending release asleep; 0 means never.
+// beside starts a device with the lost device's name on a side of the line. The device makes the release numbered
+// asleep and is suspended before it sends that release. With asleep 0 it is never suspended.
 func (w *wreck) beside(h *host, l *line, asleep int) {
 	h.side = l.newSide()
 	w.hosts[w.lost] = h
@@ -241,7 +241,7 @@ func (h *host) going() bool {
 	return !h.node.Status().Done || h.ended() && h.err != nil && !errors.Is(h.err, context.Canceled)
 }
 
-// until waits for a condition, and fails the test if the condition stays false.
+// until waits until come returns true, and fails the test if come never does.
 func (w *wreck) until(what string, come func() bool) {
 	w.t.Helper()
 	for range 100_000 {
@@ -270,10 +270,10 @@ func (w *wreck) finish(l *line, others ...*host) {
 	}
 }
 
-// One neighbor does not learn that a silent device was replaced, then receives a release of the silent device and
-// continues from it. The silent device ends when another neighbor shows it what the replacement device signed. The
-// first neighbor has passed the replacement's starting point, so it and the replacement device drop their edge. The run
-// continues.
+// One neighbor does not learn that a silent device was replaced. This neighbor then receives a release of the silent
+// device and continues from that release. The silent device ends when another neighbor shows it what the replacement
+// device signed. The first neighbor has passed the replacement's starting point, so it and the replacement drop the
+// edge between them. The run continues.
 func TestLostDeviceIsHeardByOneNeighbor(t *testing.T) {
 	for name, private := range map[string]bool{"private": true, "not private": false} {
 		t.Run(name, func(t *testing.T) {
@@ -343,11 +343,11 @@ func (w *wreck) heardByOne(asleep, last int) {
 	}
 }
 
-// A device falls silent at a random moment, another replaces it, and the silent device wakes up before or after the
-// takeover. Sometimes the two take connections from each other. Every device ends: the lost device because it learns of
-// its replacement, or after it continued among neighbors that do not know the replacement. A neighbor that passed the
-// replacement's starting point drops its edge to the replacement. In a private run the replacement device reads no
-// data. Seeds work as in TestRecoveries.
+// A device falls silent at a random moment, another device replaces it, and the silent device wakes up before or after
+// the takeover. Sometimes each of the two devices takes a connection from the other. Both devices end. The lost device
+// ends when it learns of its replacement; if its neighbors do not know of the replacement, it continues until the run
+// ends. A neighbor that passed the replacement's starting point drops its edge to the replacement. In a private run the
+// replacement device reads no data. Seeds work as in TestRecoveries.
 func TestTwoDevicesAtWork(t *testing.T) {
 	count, first := recoveries(t, 60)
 	var replaced, back, dropped int

@@ -75,7 +75,7 @@ func (n *Node) certified() error {
 	return nil
 }
 
-// inheritance returns the conditions under which life counts the cost of all runs on the node's data, one sentence
+// inheritance returns the conditions under which life covers the cost of all runs on the node's data, one sentence
 // each.
 func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
 	seen := map[string]bool{}

@@ -18,7 +18,7 @@ type Check struct {
 }
 
 // Check applies the rules of [New] without making a node. Only Fleet and Name are required. It changes nothing and does
-// not query the oracle. read returns what the Store holds, or an fs.ErrNotExist.
+// not query the oracle. read returns the state in the Store, or fs.ErrNotExist.
 func (c Config) Check(read func() (*state.Snapshot, error)) *Check {
 	r := new(Check)
 	if _, r.Config = c.validate(false); c.Fleet == nil {

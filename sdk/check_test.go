@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// Check reports every error that New or Run would end with, in the right field and in no other. It never queries the
-// oracle.
+// Check reports every error with which New or Run would end. It reports the error in the right field of its result and
+// in no other field. It never queries the oracle.
 func TestCheck(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	own, err := state.CreateLedger(path, "data", nil)

@@ -39,7 +39,7 @@ const (
 // Wire selects what members send each other.
 type Wire struct {
 	Payload  Payload `json:"payload"`
-	GridBits int     `json:"grid_bits"` // W, 2 to 8: private releases on a grid of step sigma/2^W; 0: no grid, or W = 4 with PayloadAuto
+	GridBits int     `json:"grid_bits"` // W, 2 to 8: private releases on a grid of step sigma/2^W; 0: 4 with PayloadAuto, else no grid
 }
 
 func (f *Fleet) wire() Wire {

@@ -52,7 +52,7 @@ func (v *liar) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// forge returns a release of a member in a fleet, signed with the key of by.
+// forge returns a release in the name of member, signed with the key of the member that by names.
 func forge(f *sdk.Fleet, member, by string, round int) []byte {
 	r := signed.Statement{Kind: signed.Release, Round: round, Value: [32]byte{1, 2, 3}}
 	r.Sign(memberKey(by), signed.NewScope(f.Run, f.Hash(), member))

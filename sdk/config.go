@@ -32,12 +32,12 @@ type Config struct {
 	Samples   int                 // m, the number of the oracle's samples, at least 1
 
 	// State that survives the process. A restarted node without a Store fails once its Ledger or a neighbor shows
-	// releases that it made before.
+	// earlier releases of this node.
 
 	Store  state.Store   // a restarted node continues from it, bit for bit
 	Ledger *state.Ledger // counts the releases of all runs on the same data; nil: only this run's releases count
 	Heads  *state.Heads  // the signed ledger checkpoints of neighbors from all runs; nil: only those of this run
-	// Recover makes this device replace a lost one if Store is empty (if private, without data). It needs PayloadRelease.
+	// Recover makes this device replace a lost device if Store is empty; if private, without data. Needs PayloadRelease.
 	Recover bool
 
 	// Trust. Either all members have Key and Keys, or none. Without keys, certificates are unsigned, and a neighbor can
@@ -87,7 +87,7 @@ func Window(dim int) int { return max(1, min(16, 1<<13/max(1, dim))) }
 type Observer struct {
 	// Released is called after every release, 1 to Method.Last, before it is sent. x is valid only during the call.
 	Released func(round int, x []float32)
-	// Waiting is called at most once per round, after ResendAfter without progress, with members that the node waits for.
+	// Waiting is called at most once per round, after ResendAfter without progress, with the members waited for.
 	// During a takeover, round is 0. If Waiting is nil, the Logger reports silent neighbors after 5 s, then more rarely.
 	Waiting func(round int, neighbors []string)
 }

@@ -26,7 +26,7 @@ func (s refusing) Save(saved state.Record) error {
 }
 
 // A release that could not be stored is drawn again later, so nobody may see the first draw. A certificate shows only a
-// release that is stored and marked: here the release before the one that could not be stored.
+// release that is stored and marked. Here this is the release before the one that could not be stored.
 func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil

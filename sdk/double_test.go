@@ -23,8 +23,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// both connects a member to two networks: it sends to both and receives from both. It holds back releases until it has
-// received one from each network.
+// both is the transport of a member of two networks: it sends every frame to both networks and receives from both. It
+// holds back a release until it has received a release from each network.
 type both struct {
 	one, other transport.Transport
 	dim        int

@@ -121,8 +121,9 @@ func checkOwn(want [32]byte, name string, fleet [32]byte, member, arithmetic str
 	return errors.Join(errs...)
 }
 
-// record stores the state of the new release and then marks the release in the ledger. Only after both may the node
-// show or send the release. After an error the node cannot continue, because the disk may or may not have the release.
+// record stores the state of the new release and then marks the release in the ledger. Only after both steps may the
+// node show or send the release. After an error the node cannot continue, because the disk may or may not have the
+// release.
 func (n *Node) record() error {
 	s := n.machine.State()
 	if n.claims.Signing() {
@@ -151,7 +152,7 @@ func (n *Node) save(s *admm.State) error {
 	log := struct {
 		Model string  `json:"model_sha256"`
 		Rho   float64 `json:"rho,omitempty"`     // zCDP spent so far in this run
-		All   float64 `json:"rho_all,omitempty"` // zCDP spent against all other members together, if not Rho
+		All   float64 `json:"rho_all,omitempty"` // zCDP spent against all other members together, if it differs from Rho
 	}{Model: ModelHash(s.X)}
 	if n.account != nil {
 		spent := n.account.total()

@@ -18,13 +18,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// resumed is a member's noise source. It starts at the release that the member's node makes next, and spends 32 bytes
-// on each release.
+// resumed is the noise source of a member whose node restarts. It starts with the noise of the release that the node
+// makes next. Each release takes 32 bytes.
 type resumed struct {
 	client int
 	node   *sdk.Node
 	random io.Reader
-	made   func(releases int) int // how many releases up to this one have noise: Method.Data
+	made   func(releases int) int // how many of the first releases have noise: Method.Data
 }
 
 func (r *resumed) Read(p []byte) (int, error) {
@@ -182,7 +182,7 @@ func TestStoresAreChecked(t *testing.T) {
 		sign(&c)
 		return c
 	}
-	// Both run until the third release of b.
+	// Nodes a and b run until b makes its third release.
 	ctx, stop := context.WithCancel(t.Context())
 	cfg := config(1)
 	cfg.Observer.Released = func(round int, _ []float32) {
@@ -217,7 +217,7 @@ func TestStoresAreChecked(t *testing.T) {
 		t.Errorf("state without a mean: %v", err)
 	}
 
-	// The ledger has three releases, or two after an early crash, and the empty folder has none.
+	// The ledger has three releases, or two after an early crash. The new, empty folder has none.
 	moved := filepath.Join(t.TempDir(), "b.ledger")
 	for _, name := range []string{"b.ledger", "b.ledger.mark"} {
 		data, err := os.ReadFile(filepath.Join(dir, name))
@@ -232,8 +232,8 @@ func TestStoresAreChecked(t *testing.T) {
 		t.Errorf("an empty state folder beside a ledger: %v", err)
 	}
 
-	// Without a ledger the empty folder looks like a new device, but a neighbor holds its releases. The node believes the
-	// neighbor, and counts these releases as spent.
+	// Without a ledger the empty folder looks like that of a new device, but a neighbor holds releases of b. b believes
+	// the neighbor, and counts these releases as spent.
 	if a, releaseA, err = kept(t, dir, config(0)); err != nil {
 		t.Fatal(err)
 	}

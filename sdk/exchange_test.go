@@ -217,8 +217,9 @@ func (z *fuzzer) chatter(ctx context.Context) {
 
 // A member with a valid key sends messages of every kind and content to a node that works, recovers, and restarts. In
 // half of the worlds (seeds 3 to 5, 9 to 11, and so on) the members use pairwise noise. Nothing panics, no run ends
-// because of these messages, every stored state starts again, only releases are charged, and the log does not grow with
-// the number of frames. The test plays 6 worlds, or SPADE_EXCHANGES; SPADE_EXCHANGE_SEED plays a single world.
+// because of these messages, a node can start from every stored state, only releases are charged, and the log does not
+// grow with the number of frames. The test plays 6 worlds, or the number in SPADE_EXCHANGES. With SPADE_EXCHANGE_SEED
+// it plays only the world of that seed.
 func TestFuzzedExchanges(t *testing.T) {
 	t.Parallel()
 	count, first := 6, 0
@@ -248,7 +249,8 @@ func TestFuzzedExchanges(t *testing.T) {
 	}
 }
 
-// exchange plays one world. It returns whether the node was recovered, and how many releases it had made before.
+// exchange plays one world. recovered is 1 if the node was recovered, otherwise 0. made is the number of releases that
+// the node made before its recovery.
 func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}
@@ -342,16 +344,16 @@ func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int
 		recovered = 1
 		live(second, ledgers[1], true, 2*time.Second)
 	}
-	live(first, ledgers[0], false, 0) // the last stored state also starts again
+	live(first, ledgers[0], false, 0) // a node also starts again from the last stored state
 	live(second, ledgers[1], true, 0)
-	// A hundred lines of each possible kind, then at most a kilobyte per second.
+	// The log may have a hundred lines of each possible kind, and after those at most a kilobyte per second.
 	if n, most := len(said.String()), 100*8*600+int(1000*time.Since(began).Seconds()); n > most {
 		t.Errorf("seed %d: %d bytes of log in %v, want at most %d", seed, n, time.Since(began), most)
 	}
 	return recovered, made
 }
 
-// A hello with any byte changed is either refused or still of this fleet, and the error is printable text.
+// A hello with any byte changed is either refused or still belongs to this fleet, and the error is printable text.
 func TestFuzzedHello(t *testing.T) {
 	f := privateRing()
 	hello, check := f.Hello("b")("a"), f.CheckHello("a")

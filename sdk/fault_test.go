@@ -40,14 +40,14 @@ func (l *lossy) Send(ctx context.Context, to string, frame []byte) error {
 	return l.Transport.Send(ctx, to, frame)
 }
 
-// If a transport drops frames, nodes resend them, and the result has the same bits.
+// If a transport drops frames, nodes resend them, and the models have the bits of a run without losses.
 func TestLostFrames(t *testing.T) {
 	t.Parallel()
 	f := privateRing()
 	lostFrames(t, f, func() [][]float32 { return simulated(t, f) })
 }
 
-// The result is also the same if neighbors agree on secrets over a transport that drops frames.
+// The models also have these bits if neighbors agree on secrets over a transport that drops frames.
 func TestLostFramesOfAnAgreement(t *testing.T) {
 	onlyLong(t)
 	f, book := sharedRing(), newKeyBook()
@@ -62,7 +62,7 @@ func lostFrames(t *testing.T, f *sdk.Fleet, want func() [][]float32) {
 		trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
 	}
 	all := nodes(t, f, trs, func(_ int, c *sdk.Config) {
-		c.ResendAfter, c.Linger = 2*time.Millisecond, 2*time.Second // the wait for a Done that was lost
+		c.ResendAfter, c.Linger = 2*time.Millisecond, 2*time.Second // Linger limits the wait for a Done that was lost
 	})
 	mustRun(t, all)
 	sameModels(t, all, want())
@@ -119,7 +119,7 @@ func TestRepeatsAreNoProgress(t *testing.T) {
 	wg.Wait()
 }
 
-// When the observer learns of a release, all other outputs already show this release, and the node has not yet sent it.
+// When the observer learns of a release, the node's methods already show this release. The node has not yet sent it.
 func TestReleasedIsKnown(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil
@@ -141,7 +141,7 @@ func TestReleasedIsKnown(t *testing.T) {
 	}
 }
 
-// If a neighbor is missing, the others wait for it, report it, and continue once it starts.
+// If a node is missing, its neighbors wait for it, report it, and continue once it starts.
 func TestMissingNeighbor(t *testing.T) {
 	f := ring()
 	missing := make(chan []string, 1)
@@ -253,7 +253,7 @@ func TestForeignFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A well-formed frame from a member that is no neighbor of d.
+	// Member a, which is no neighbor of d, sends d a well-formed frame.
 	tap := &tap{Transport: trs[0]}
 	trs[0] = tap
 	all := nodes(t, f, trs, nil)

@@ -104,7 +104,7 @@ func validName(s string) bool {
 // unbounded is the cost of releases without noise.
 var unbounded = dpmech.Total{Rho: math.Inf(1), All: math.Inf(1)}
 
-// Total returns the zCDP cost of a number of rounds, infinite if not private.
+// Total returns the zCDP cost of a number of rounds; +Inf if not private.
 func (f *Fleet) Total(rounds int) dpmech.Total {
 	if f.Privacy.NonPrivate {
 		return unbounded
@@ -124,7 +124,7 @@ func (f *Fleet) Graph() (*graph.Graph, error) {
 	return p.graph, nil
 }
 
-// Params returns the number of the model's parameters: Adapter.Of, else Dim.
+// Params counts the model's parameters: Adapter.Of with an Adapter, else Dim.
 func (f *Fleet) Params() int {
 	if f.Adapter != nil {
 		return f.Adapter.Of
@@ -140,7 +140,7 @@ func (f *Fleet) Validate() error {
 
 type faults []error
 
-// refuse adds a [FieldError] if wrong is true.
+// refuse adds a [FieldError] for the named field if the argument wrong is true.
 func (f *faults) refuse(wrong bool, field string, found any, want string, args ...any) {
 	if !wrong {
 		return
@@ -158,7 +158,7 @@ func (f *faults) add(err error) {
 	}
 }
 
-// plan checks the fleet and derives its plan.
+// plan checks the fleet and computes the values in type plan.
 func (f *Fleet) plan() (*plan, error) {
 	var errs faults
 	errs.refuse(!validName(f.Run), "run", f.Run, "1..%d bytes of printable UTF-8", wire.MaxName)
@@ -203,7 +203,7 @@ func (f *Fleet) plan() (*plan, error) {
 	if p.noise, err = f.Privacy.NoiseGraph(p.graph, f.Method.Seed); err != nil {
 		return nil, err
 	}
-	// The configuration of one member's machine checks the remaining settings.
+	// Validating the configuration of one member's machine checks the remaining settings.
 	var noise io.Reader
 	if !f.Privacy.NonPrivate {
 		noise = bytes.NewReader(nil)

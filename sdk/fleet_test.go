@@ -85,7 +85,8 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
-// The fleet has the requested gain: a*rho*lambda_N = gain*8/3. With schedules this holds at the largest eta*mu.
+// The fleet has the requested gain: with a = tau*beta*eta*mu, a*rho*lambda_N is Gain times the stability limit, 8/3.
+// With schedules this holds at the largest eta*mu.
 func TestFleetGain(t *testing.T) {
 	for _, m := range []sdk.Method{
 		{Eta: []float64{0.5}, Mu: []float64{0.3}},

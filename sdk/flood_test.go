@@ -26,7 +26,7 @@ func TestGiantFramesOverTLS(t *testing.T) {
 	var log syncBuffer
 	trs := pathOverTLS(t, f, giant, slog.New(slog.NewTextHandler(&log, nil)))
 	big := make([]byte, giant)
-	lengths := map[int]int{2: wire.MaxFrame(6) + 1, 5: giant} // by the round in which a frame of this length is sent once
+	lengths := map[int]int{2: wire.MaxFrame(6) + 1, 5: giant} // maps a round to the length of a frame sent in it
 	var sys uint64
 	evil := newVillain(t, trs[2], f.Dim, func(ctx context.Context, v *villain, _ []byte, f *admm.Message) {
 		if n := lengths[f.Round]; n > 0 && f.Kind == admm.EdgeMessage {
@@ -135,7 +135,7 @@ func TestFlood(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// A node that waits and is flooded with frames leaves the processor to others, because it pauses after each frame.
+// A node that waits and is flooded with frames leaves the processor to other work, because it pauses after each frame.
 func TestFloodOfWaitingNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const junk = 5000

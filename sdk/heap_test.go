@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// After a thousand rounds the heap is as large as after a few.
+// After 1,020 rounds the heap is about as large as after 20.
 func TestRoundsLeaveNothing(t *testing.T) {
 	few, many := heldAfter(t, 20), heldAfter(t, 1020)
 	t.Logf("two nodes hold %d bytes after 20 rounds, and %d after 1,020", few, many)

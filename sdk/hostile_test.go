@@ -25,7 +25,7 @@ import (
 // The tests in this file have three members: "victim" in the middle of a path, "honest", and "villain", a member with a
 // valid key that also sends invalid frames.
 
-// path returns the fleet. It is private with releases on a grid, or not private with edge messages.
+// path returns the fleet of these tests. It is private with releases on a grid, or not private with edge messages.
 func path(private bool) *sdk.Fleet {
 	f := ring()
 	if private {
@@ -41,8 +41,8 @@ type villain struct {
 	t     *testing.T
 	codec *wire.Codec
 
-	// after is called after each frame that the villain sends as an honest member would, once it has answered the
-	// victim's initial probe. ctx is the context of Send.
+	// after is called after each frame that the villain sends as an honest member would, but not before the villain has
+	// answered the victim's initial probe. ctx is the context of Send.
 	after func(ctx context.Context, v *villain, frame []byte, f *admm.Message)
 	mu    sync.Mutex // held by Send, so that all frames leave in one order
 	open  bool
@@ -404,8 +404,8 @@ func (r *taped) Recv(ctx context.Context) (string, []byte, error) {
 	return from, frame, err
 }
 
-// One of two oracles fails in various ways. The other node receives the same bytes as from an oracle that always
-// returns the public constant.
+// One of two oracles fails in various ways. The other node receives the same bytes as if the failing oracle always
+// returned the public constant.
 func TestFailedOracleLooksLikeAny(t *testing.T) {
 	const fallback = 0
 	for _, change := range []func(f *sdk.Fleet){

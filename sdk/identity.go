@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// sections are the keys of the canonical form. A hello uses them to show where two fleets differ. Their order never
-// changes. The last four are optional.
+// sections lists the keys of the canonical form. A hello uses them to show where two fleets differ. The order of the
+// list never changes. Its last four keys are optional.
 var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records", "adapter"}
 
 // Hash returns the SHA-256 of the fleet's canonical form, sorted JSON.
@@ -72,7 +72,7 @@ func checkTask(text []byte) error {
 	return nil
 }
 
-// sorted returns the fields of a struct in JSON, by their JSON keys.
+// sorted maps the JSON key of each field of struct v to the JSON of the field's value.
 func sorted(v any) map[string]json.RawMessage {
 	form := make(map[string]json.RawMessage)
 	plain, _ := json.Marshal(v)
@@ -87,7 +87,7 @@ func ModelHash(x []float32) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// MaxFrame returns an upper bound, in bytes, on a frame between members.
+// MaxFrame returns an upper bound on the bytes of a frame between members.
 func (f *Fleet) MaxFrame() int { return wire.MaxFrame(f.Dim) }
 
 // Hello returns a function that makes the first message of self to a peer.

@@ -107,8 +107,8 @@ const (
 	pause = time.Millisecond
 )
 
-// take delivers a frame. Evidence that this node's own key signed ends the run. A frame with any other error is
-// refused, and may put its sender in quarantine.
+// take delivers a frame. Evidence that is signed with this node's own key ends the run. A frame that fails with any
+// other error is refused, and may put its sender in quarantine.
 func (r *run) take(in received) error {
 	if in.err != nil {
 		if r.ctx.Err() != nil {

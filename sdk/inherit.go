@@ -51,8 +51,8 @@ func (r *run) learnCheckpoint(peer *trust.Peer, b []byte) {
 	}
 }
 
-// checkLedgers checks what a Stand message m of neighbor by proves about this member's ledgers. The message has a
-// release, in which the lost device signed the state of its ledger, and may have a checkpoint.
+// checkLedgers checks what m, a Stand message sent by the neighbor with the name in by, proves about this member's
+// ledgers. m has a release, in which the lost device signed the state of its ledger, and may have a checkpoint.
 func (r *run) checkLedgers(by string, m *admm.Message) error {
 	if shown, err := signed.Parse(m.Signed.Proof, signed.Release); err == nil { // its signature is already checked
 		if err := r.compareLedger(by, shown.Ledger); err != nil {
@@ -65,8 +65,8 @@ func (r *run) checkLedgers(by string, m *admm.Message) error {
 	return r.checkEarlier(by, m.Signed.Other)
 }
 
-// checkEarlier checks a statement b about this member's ledgers, possibly from another run, that a neighbor has stored.
-// It ignores a statement that the member's keys did not sign.
+// checkEarlier checks b, a statement about this member's ledgers, possibly from another run. The neighbor with the name
+// in by has stored b. checkEarlier ignores b if none of the member's keys signed it.
 func (r *run) checkEarlier(by string, b []byte) error {
 	e, err := signed.ParseEarlier(b)
 	if err == nil {
@@ -86,8 +86,8 @@ func (r *run) checkEarlier(by string, b []byte) error {
 	return nil
 }
 
-// inherit charges the ledger with the totals of the lost ledgers that neighbors have shown. Call it once every neighbor
-// in use has shown what it stores.
+// inherit charges the ledger with the totals of the lost ledgers that neighbors have shown. Call inherit once every
+// neighbor that the node works with has shown what it stores.
 func (r *run) inherit() error {
 	l, shown := r.cfg.Ledger, r.claims.Lost
 	if l == nil || len(shown) == 0 {
@@ -96,7 +96,7 @@ func (r *run) inherit() error {
 	r.claims.Lost = map[string]*trust.Lost{}
 	var list []*trust.Lost
 	for _, id := range slices.Sorted(maps.Keys(shown)) {
-		if lost := shown[id]; l.Inherits(id) { // check all before counting any
+		if lost := shown[id]; l.Inherits(id) { // check all lost ledgers before charging any of them
 			list = append(list, lost)
 		} else {
 			r.beside(id, lost.By)
@@ -137,8 +137,8 @@ func (r *run) inherit() error {
 	return nil
 }
 
-// beside records, for certificates, that this ledger does not count another ledger of this member, of which neighbor by
-// holds a checkpoint.
+// beside records a condition for certificates: this ledger does not count ledger id, which is another ledger of this
+// member. by is the name of the neighbor that holds a checkpoint of ledger id.
 func (r *run) beside(id, by string) {
 	why := "may count the same data and is not counted here: this ledger was in use before a neighbor reported the other one"
 	if r.cfg.Ledger.NeverUsed() {

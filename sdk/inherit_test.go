@@ -44,8 +44,8 @@ func lifetimeOf(t *testing.T, n *sdk.Node) (*dpmech.Lifetime, string) {
 	return c.Lifetime, strings.Join(c.ConditionalOn, "; ")
 }
 
-// A member loses its ledger between two runs and makes a new one, which starts from the total that the neighbor proves.
-// The certificate states the cost as "at least". The total is counted once, even if the new ledger is lost too.
+// A member loses its ledger between two runs and makes a new ledger, which starts from the total that the neighbor
+// proves. The certificate states the cost as "at least". The total is counted once, even if the new ledger is lost too.
 func TestLostLedgerIsInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	run := func(name string) (*dpmech.Lifetime, string) {
@@ -92,8 +92,8 @@ func TestInheritedCountsInTheLimit(t *testing.T) {
 	}
 }
 
-// A ledger of other data inherits nothing, whether the operator declares that the data are new, or the ledger was in
-// use before a neighbor showed another ledger. The certificate names the other ledger.
+// A ledger of other data inherits nothing: either the operator declares that the data are new, or the ledger was in use
+// before a neighbor showed a different ledger. The certificate names that different ledger.
 func TestOtherDataIsNotInherited(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	aside := t.TempDir()
@@ -150,8 +150,8 @@ func TestTakeoverInheritsTheLedger(t *testing.T) {
 	}
 }
 
-// lostIn plays a run of two members in which b's device is lost at release 3. It returns the node of a replacement
-// device with a new store and the ledger that replace leaves.
+// lostIn plays a run of two members in which b's device is lost at release 3. It then calls replace, which may change
+// b's ledger, and returns the node of a replacement device with a new store and b's ledger.
 func lostIn(t *testing.T, dir, name string, replace func()) (*sdk.Node, error) {
 	t.Helper()
 	cfgs := configsOfTwo(t, dir, name, true)

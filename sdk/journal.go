@@ -59,8 +59,8 @@ func (n *Node) writeJournal(j *state.Journal) error {
 	return err
 }
 
-// note changes the journal and stores it, at once or, after an error, at a later tick. what names the change in the
-// log.
+// note changes the journal and stores it, at once or, after an error, at a later tick. The parameter what names the
+// change in the log.
 func (n *Node) note(what string, change func(j *state.Journal)) {
 	n.mu.Lock()
 	change(&n.journal)
@@ -69,7 +69,8 @@ func (n *Node) note(what string, change func(j *state.Journal)) {
 	n.keepNotes(what)
 }
 
-// keepNotes stores what [Node.note] could not store, and reports whether everything is stored.
+// keepNotes stores the changes that [Node.note] could not store, and reports whether all changes are stored now. The
+// parameter what names the change in the log.
 func (n *Node) keepNotes(what string) bool {
 	n.mu.Lock()
 	var err error

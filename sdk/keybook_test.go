@@ -71,8 +71,8 @@ func (w *wreck) checkKeys(out outcome) {
 		for _, e := range w.pairs() {
 			a, ok := w.shared.last[keyUse{member: e[0], neighbor: e[1], release: release}]
 			b, both := w.shared.last[keyUse{member: e[1], neighbor: e[0], release: release}]
-			// The neighbors use the lost device's key for a while, if they ever received it. Partners that are no
-			// neighbors may receive the new key later.
+			// After a takeover the neighbors go on with the lost device's key for a while, if they ever received it. Partners
+			// that are no neighbors may receive the new device's key later than the neighbors do.
 			far := !slices.Contains(w.fleet.Edges, e) && slices.Contains(e[:], w.fleet.Members[w.lost]) && !early(release, out)
 			if !early(release, out) && (!ok || !both) || ok && both && a != b && !far {
 				w.t.Errorf("seed %d: release %d, edge %q: %v %x and %v %x, after a takeover after release %d", w.seed, release, e,

@@ -13,7 +13,7 @@ import (
 
 const module = "github.com/spade-dfl/spade-edge"
 
-// mostLines bounds the size of a package without its tests.
+// mostLines is the largest number of lines that a package may have, without its tests.
 const mostLines = 4500
 
 // mayImport lists what each package may import from this module. mayUse lists what each may import from other modules.

@@ -12,7 +12,7 @@ import (
 // because computing this case would take seconds.
 const slowLevels = 512
 
-// Levels returns lower bounds on the effective sigma by number of colluders; nil without pairwise noise.
+// Levels returns lower bounds on the effective sigma, one for each number of colluders; nil without pairwise noise.
 func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	p, err := f.plan()
 	if err != nil {
@@ -21,8 +21,8 @@ func (f *Fleet) Levels() ([]dpmech.Level, error) {
 	return f.Privacy.levels(p.noise)
 }
 
-// levels is [Fleet.Levels] on the graph g of pairwise noise. It covers these numbers of colluders: none, one, a few (or
-// Colluders, if above 1), half of the other members, all other members, and the least number that may include all
+// levels is [Fleet.Levels] on the graph g of pairwise noise. It covers these numbers of colluders: 0, 1, a small number
+// (Colluders, if above 1), half of the other members, all other members, and the least number that may include all
 // partners of one member.
 func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	if p.PairSigma == 0 {
@@ -39,7 +39,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 	if others/2 < bare {
 		some[4] = 0
 	}
-	if p.Colluders > 1 { // Colluders replaces the default number of a few
+	if p.Colluders > 1 { // Colluders replaces the default for the small number
 		some[2] = 0
 	}
 	slices.Sort(some)
@@ -58,7 +58,7 @@ func (p Privacy) levels(g *graph.Graph) ([]dpmech.Level, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c > p.Colluders { // more colluders cannot leave more noise (Rayleigh's law), but computed bounds may
+		if c > p.Colluders { // more colluders cannot leave more noise (Rayleigh's law), but computed bounds may rise
 			left = min(left, p.EffectiveSigma)
 		}
 		levels = append(levels, dpmech.Level{Colluders: c, Effective: left})

@@ -84,8 +84,8 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// left returns the least noise that remains on a graph against any set of that many colluders: 1/(Sigma^-1)_ii, by
-// elimination.
+// left returns the standard deviation of the least noise that remains on a graph if any set of members of size gone
+// colludes. It is the square root of the least 1/(Sigma^-1)_ii, computed by elimination.
 func left(g *graph.Graph, p sdk.Privacy, gone int) float64 {
 	n, least := g.N(), math.Inf(1)
 	for set := range 1 << min(n, 12) {

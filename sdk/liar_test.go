@@ -32,7 +32,7 @@ func jump(release int, by int32) lie {
 	}
 }
 
-// contradict sends a release twice, the second time with another first coordinate.
+// contradict sends a release twice, the second time with a different first coordinate.
 func contradict(release int) lie {
 	jumped := jump(release, 1)
 	return func(to string, m admm.Message) []admm.Message {
@@ -45,9 +45,9 @@ func contradict(release int) lie {
 	}
 }
 
-// lying returns the transport of a malicious member: tell alters everything that the member sends. With key, the
-// altered releases are signed again, as a chain without a gap for each neighbor; key is nil in a fleet without keys.
-// Closing the transport closes inner.
+// lying returns the transport of a malicious member: tell alters everything that the member sends. If key is not nil,
+// the transport signs altered releases again with key, and each neighbor sees an unbroken chain of signed releases. key
+// is nil in a fleet without keys. Closing the transport closes inner.
 func lying(inner transport.Transport, f *sdk.Fleet, member string, key ed25519.PrivateKey, tell lie) (transport.Transport,
 	error) {
 	codec, err := wire.NewCodec(f.Dim)
@@ -77,8 +77,8 @@ type deceiver struct {
 	truth map[int]signed.Statement            // by round: what the member released
 }
 
-// Recv hides from the malicious member's node the lies that others show it, because the node would end. It replaces
-// each lie by the release that the node has made.
+// Recv hides the lies that other members show the malicious member's own node, because this evidence would end the
+// node. It replaces each lie by the release that the node has made.
 func (l *deceiver) Recv(ctx context.Context) (string, []byte, error) {
 	for {
 		from, frame, err := l.Transport.Recv(ctx)
@@ -91,7 +91,7 @@ func (l *deceiver) Recv(ctx context.Context) (string, []byte, error) {
 	}
 }
 
-// spared returns the part of a frame that the member may receive, or nil for none.
+// spared returns the part of a frame that the malicious member's node may receive, or nil if it may receive nothing.
 func (l *deceiver) spared(frame []byte) []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// long enables all cases of the tests. The full check, .ci/run, sets it.
+// long is true if SPADE_LONG is set, as it is in the full check, .ci/run. The tests then run all their cases.
 var long = os.Getenv("SPADE_LONG") != ""
 
 // onlyLong skips a slow test outside the full check. A faster test covers its main case.

@@ -21,9 +21,9 @@ func pairOf(shared bool) *sdk.Fleet {
 	return f
 }
 
-// A device that lost state and ledger during a run starts with new ones. Its neighbor shows it the releases that it
-// made. The device ends with an error that states what to do, and the proven releases are charged. This also holds with
-// pairwise noise.
+// A device that lost its state and its ledger during a run starts with new ones. Its neighbor shows it the releases
+// that it made. The device ends with an error that states what to do, and the proven releases are charged. The same
+// holds with pairwise noise.
 func TestNewDeviceInOldRun(t *testing.T) {
 	for _, shared := range []bool{true, false} {
 		for _, signing := range []bool{true, false} {

@@ -42,7 +42,7 @@ type Node struct {
 	end       int                       // the last round with data if the run ends early, otherwise 0
 	log       *slog.Logger
 	curve     losses.Curve  // losses of the node's queries; belongs to Run
-	trend     *losses.Trend // of curve; belongs to Run
+	trend     *losses.Trend // trend of curve; belongs to Run
 
 	running sync.Mutex // held by Run, and guards failed
 	failed  error      // why the machine must not be called again
@@ -69,12 +69,12 @@ type Status struct {
 	Evidence      []signed.Evidence // against members that signed two releases of one round
 	Recovered     int               // the release after which this device replaced a lost one, or 0
 
-	Stops []Wish // early-stop requests that count, sorted by round; at most Stop.Members
+	Stops []Wish // the earliest early-stop requests, sorted by round; at most Stop.Members
 	End   int    // the last round with data if the run ends early, or 0
 	Last  int    // the number of the last release
 
 	ConsensusError float64       // mean of |x_i - x_j|^2 over the neighbors j, after release Compared
-	Compared       int           // release of ConsensusError; 0 before the first round ends, and with PayloadMessage
+	Compared       int           // the release of ConsensusError; 0 before the first round ends, and with PayloadMessage
 	Trend          *losses.Trend // of the node's own losses; private; nil until this process has made 24 rounds
 }
 

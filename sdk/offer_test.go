@@ -17,7 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// offering returns a member's offer in a run, signed with the key of by.
+// offering returns an offer of b for the run named run, altered by change and signed with the key of the member that by
+// names.
 func offering(f *sdk.Fleet, run, by string, change func(o *signed.Statement)) []byte {
 	private, err := pair.NewPrivate()
 	if err != nil {

@@ -106,13 +106,13 @@ func TestCrashBetweenDuties(t *testing.T) {
 			ResendAfter: 5 * time.Millisecond}
 	}
 
-	// A crash after the ledger entry.
+	// The process crashes after the ledger entry.
 	if err := ledger.Reserve(f.Run, f.Hash(), "b", 1, g); err != nil {
 		t.Fatal(err)
 	}
 	reopen()
 	check("a line", 1, 0)
-	// A crash after the state is stored: the mark cannot be written.
+	// The process crashes after the state is stored: the mark cannot be written.
 	store, err := open()
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestCrashBetweenDuties(t *testing.T) {
 	if got := n.Model(); n.Status().Round != 1 || got[0] != snap.State.X[0] {
 		t.Errorf("it goes on with %v in round %d, and %v was kept", got, n.Status().Round, snap.State.X)
 	}
-	// The same crash, and then a new disk without the state.
+	// After the same crash, the node starts on a new disk without the state.
 	lost := cfg
 	if lost.Store, err = tinytest.MemStore()(); err != nil {
 		t.Fatal(err)
@@ -253,15 +253,15 @@ func TestLostReleasesAreMarked(t *testing.T) {
 	<-over
 }
 
-// A replacement device may still have the ledger, with any number of the run's releases. It is charged for the other
-// releases, and can restart in any round.
+// A replacement device may still have the lost device's ledger, which may have charged any number of the run's
+// releases. The takeover charges the remaining releases. The replacement device can restart in any round.
 func TestReplacedDeviceStartsAgain(t *testing.T) {
 	path := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {
 		left, _, stop := triangle(t, 3, true, func(*admm.Message) {})
 		defer stop()
 		open := tinytest.MemStore()
-		cfg := left(tinytest.CrashAt(open, 1), path) // after it stores its starting point
+		cfg := left(tinytest.CrashAt(open, 1), path) // the process crashes after it stores its starting point
 		run, hash, rounds := cfg.Fleet.Run, cfg.Fleet.Hash(), cfg.Fleet.Method.Rounds
 		for round := 1; round <= 6; round++ {
 			if err := cfg.Ledger.Reserve(run, hash, "a", round,

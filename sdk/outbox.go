@@ -133,7 +133,7 @@ func (r *run) reached(name string) {
 		}
 		r.show(j, peer)
 	}
-	for _, e := range r.status.Evidence { // against other members
+	for _, e := range r.status.Evidence { // evidence against other members
 		if e.Member != name && r.cases[j] == nil {
 			r.postEvidence(j, &e)
 		}

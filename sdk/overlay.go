@@ -10,19 +10,19 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Offers of partners. If members share pairwise noise with partners ([Privacy].Partners), each needs every member's
-// offer, which neighbors relay. A member signs its offer for one fleet, so a relay can withhold the offer but cannot
-// alter it or use it elsewhere.
+// Offers of partners. If members share pairwise noise with partners ([Privacy].Partners), each member needs the offers
+// of all members, which neighbors relay. A member signs its offer for one fleet, so a relay can withhold the offer but
+// cannot alter it or use it elsewhere.
 //
 // A node reports to a neighbor which offers it holds, and sends up to [signed.MaxOffers] offers that the neighbor
-// lacks. It does so when the neighbor starts, when the node learns an offer, in answer to offers, when the neighbor
-// holds other offers than the node, and at a tick. It sends no offer twice between two ticks.
+// lacks. The node does both when the neighbor starts, when the node learns an offer, in answer to offers, when the two
+// hold different offers, and at a tick. It sends no offer twice between two ticks.
 //
 // Before its first noise, a node waits for the offers of all its partners. Only [Config].Without gives up a partner
-// that is no neighbor. [Config].Patience does not: members between the two might withhold the partner's offer, so its
-// silence proves nothing. Once the node has drawn noise, it shares noise with each partner in all releases, even if the
-// partner is gone. Noise that no partner subtracts protects the node equally well: see PROOF.md in dpmech, part 3,
-// section 4.
+// that is no neighbor. [Config].Patience does not: members on the path between the node and the partner might withhold
+// the partner's offer, so the partner's silence proves nothing. Once the node has drawn noise, it shares noise with
+// each partner in all releases, even if the partner is gone. Noise that no partner subtracts protects the node equally
+// well: see PROOF.md in dpmech, part 3, section 4.
 
 // relays records which offers each neighbor holds. It belongs to the goroutine of Run.
 type relays struct {
@@ -107,8 +107,8 @@ func (r *run) relay(to int, answer bool) {
 	_ = r.post(to, m) // always within limits
 }
 
-// relayTo sends offers to a neighbor whose message m shows that it started or answered. If the message had a new offer
-// of the neighbor (fresh), relayTo also sends it to the other neighbors.
+// relayTo sends offers to a neighbor whose message m shows that the neighbor has started or has answered this node. If
+// fresh is true, m had a new offer of the neighbor, and relayTo also sends this offer to the other neighbors.
 func (r *run) relayTo(m *admm.Message, fresh bool) {
 	switch m.Kind {
 	case admm.Probe:
@@ -157,7 +157,7 @@ func (r *run) takeRelay(m *admm.Message) error {
 			fresh, wrong = r.secrets.Relayed(r.claims, members[o.Member], o.Statement, r.cfg.Fleet.Method.Last())
 			learned = learned || fresh
 		}
-		if errors.As(wrong, new(trust.Fork)) { // the sender is not to blame
+		if errors.As(wrong, new(trust.Fork)) { // the member that made two offers is to blame, not the sender
 			if !r.relays.doubles[o.Member] {
 				r.relays.doubles[o.Member] = true
 				r.log.Error("one device offered two keys", "member", members[o.Member], "err", wrong)

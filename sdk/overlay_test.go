@@ -20,7 +20,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// partnered is a private fleet on a ring of up to 12 members. Each shares noise with the given number of partners.
+// partnered is a private fleet on a ring of up to 12 members. Each member shares noise with that number of partners.
 func partnered(t *testing.T, members, partners, colluders int) *sdk.Fleet {
 	t.Helper()
 	f := privateRing()
@@ -54,7 +54,7 @@ func effective(t *testing.T, f *sdk.Fleet) *graph.Graph {
 }
 
 // agree checks that, in every release with noise, the two ends of each edge of a graph of partners, and nobody else,
-// use the same key. It ignores the edges of the member named by apart.
+// use the same key. It does not check the edges of the member whose name is apart.
 func (b *keyBook) agree(t *testing.T, f *sdk.Fleet, noise *graph.Graph, apart string) {
 	t.Helper()
 	b.mu.Lock()

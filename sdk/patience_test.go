@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// dumb counts the frames that a node sends. It drops all frames for a while, and then every fifth one.
+// dumb counts the frames that a node sends. It drops all frames while lose is true, and otherwise every fifth frame.
 type dumb struct {
 	transport.Transport
 	frames atomic.Int64
@@ -34,7 +34,7 @@ func (d *dumb) Send(ctx context.Context, to string, frame []byte) error {
 // Once they make progress again, they react to a lost frame as fast as before.
 func TestRepeatsGetRarer(t *testing.T) {
 	const resend, hour = 2 * time.Second, time.Hour
-	const low, high = 220, 250 // frames per neighbor in an hour: 3600/32 repeats, as many answers, and a few before the rate has fallen
+	const low, high = 220, 250 // frames per neighbor in an hour: 3600/32 repeats, as many answers, and a few more while the rate falls
 	synctest.Test(t, func(t *testing.T) {
 		f := ring()
 		f.Members, f.Edges = []string{"a", "b"}, [][2]string{{"a", "b"}}
@@ -55,8 +55,8 @@ func TestRepeatsGetRarer(t *testing.T) {
 		if err := errors.Join(runAll(t.Context(), all)...); err != nil {
 			t.Fatal(err)
 		}
-		// It takes up to half a minute until a node retries, as long again if that frame is lost, and then two ticks
-		// per lost frame.
+		// A node retries within half a minute. If that frame is lost, it retries within another half a minute. Each later
+		// lost frame costs two ticks.
 		if took := time.Since(began); took < hour || took > hour+(16+16+2*8)*resend {
 			t.Errorf("the run took %v", took)
 		}

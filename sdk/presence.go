@@ -12,16 +12,16 @@ import (
 )
 
 // With [Config].Patience a node gives up a neighbor whose frames stop arriving, as if Config.Without named it. Every
-// node sends heartbeats, which neither an oracle nor a third node can delay. The time of silence starts at the
-// neighbor's last frame, or with Run. The decision is queued among the neighbor's frames, so the node uses the same
-// releases whether it was working or waiting.
+// node sends heartbeats, which neither an oracle nor a third node can delay. The time of silence counts from the
+// neighbor's last frame or, if none has arrived, from the start of Run. The decision is queued among the neighbor's
+// frames, so the node uses the same releases whether it was working or waiting.
 
 const (
 	beat        = 30 * time.Second // the interval between heartbeats; the same for all nodes, so it reveals nothing
 	minPatience = 4 * beat         // tolerates a few lost heartbeats
 )
 
-// silence marks, among the frames of a neighbor, where the node lost patience with it.
+// silence marks, among the frames of a neighbor, where the node lost patience with the neighbor.
 var silence = []byte{0}
 
 // presence records when each neighbor was last heard. Its methods are safe for concurrent use.
@@ -29,7 +29,7 @@ type presence struct {
 	mu      sync.Mutex
 	heard   map[string]time.Time // the time of each neighbor's last frame, or of the last report of its silence
 	last    time.Time            // the time of the last frame of any neighbor
-	arrived map[string]*outbox   // by neighbor: frames for the loop, none of which waits behind those of another neighbor
+	arrived map[string]*outbox   // by neighbor: its frames for the loop, so that no neighbor delays another
 }
 
 func newPresence(now time.Time, neighbors []string) *presence {
@@ -49,8 +49,9 @@ func (p *presence) hear(name string, now time.Time) {
 	}
 }
 
-// overdue returns the neighbors that were silent for longer than patience, each at most once per patience. Time in
-// which the node hears no neighbor does not count, because this node may be disconnected or asleep.
+// overdue returns the neighbors that were silent for longer than patience. It returns a neighbor at most once in any
+// period of length patience. Time during which the node hears no neighbor does not count, because this node may be
+// disconnected or asleep.
 func (p *presence) overdue(now time.Time, patience time.Duration) (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

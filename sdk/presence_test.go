@@ -88,8 +88,8 @@ func given(all []*sdk.Node) (up []string) {
 	return up
 }
 
-// leave runs nodes. The nodes in who leave permanently once they have made release after. It returns the errors of all
-// nodes.
+// leave runs nodes. The nodes with the indices in who stop for good once they have made the release numbered after.
+// leave returns the errors of all nodes.
 func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error {
 	errs := make([]error, len(all))
 	var wg sync.WaitGroup
@@ -110,8 +110,8 @@ func leave(ctx context.Context, all []*sdk.Node, after int, who ...int) []error 
 	return errs
 }
 
-// In a chain a, b, c, d the last member dies. Only c gives up a neighbor, even if c has twice the patience of the
-// others. Without c's heartbeats, b gives up c.
+// In a chain a, b, c, d the last member dies. Only c gives up a neighbor, even if c has twice the patience of the other
+// members. If c sent no heartbeats, b would give up c.
 func TestOnlyTheNeighborsOfTheDeadGiveUp(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		for _, beats := range []bool{true, false} {
@@ -195,7 +195,7 @@ func TestWorkIsNotSilence(t *testing.T) {
 	}
 }
 
-// A member that was given up returns while the others still run. It learns that it was given up, and ends.
+// A member that was given up returns while the other members still run. It learns that it was given up, and ends.
 func TestWhoWasGivenUpComesBack(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"not private": ring(), "private": privateRing()} {
 		t.Run(name, func(t *testing.T) {
@@ -257,9 +257,9 @@ func absentRing(absent int) func() *sdk.Fleet {
 	}
 }
 
-// Two of ten members vanish. The run ends without an operator, and the models are as good as those of a run without the
-// two. With pairwise noise the fleet must be planned for absent members; otherwise the noise that neighbors of the two
-// shared with others stays in the models.
+// Two of ten members vanish. The run ends without an operator, and the models are as good as those of a run of only the
+// other eight members. With pairwise noise the fleet must be planned for absent members. Otherwise the noise that
+// neighbors of the vanished members shared with other members stays in the models.
 func TestTwoOfTenVanish(t *testing.T) {
 	const members = "abcdefghij"
 	loss := func(all []*sdk.Node, who []int) float64 { // the mean over the models and the data of the remaining eight

@@ -30,7 +30,7 @@ type Privacy struct {
 	// edge, or every pair of Partners, share this noise, and it cancels in the mean of all members. EffectiveSigma is the
 	// noise that remains against an adversary that sees all releases and knows what any Colluders members know; see
 	// [dpmech.Shared]. EpsilonLimit holds against this adversary, and LimitAll, if not 0, against all other members
-	// together. While at most Absent members vanish, the noise of the others still cancels; this takes as much noise as
+	// together. While at most Absent members vanish, the noise of the rest still cancels; this takes as much noise as
 	// Absent additional Colluders. A member that loses more than Absent neighbors adds only local noise, and the noise
 	// that those neighbors shared with it stays in the mean.
 	PairSigma      float64 `json:"pair_sigma,omitempty"`
@@ -44,7 +44,7 @@ type Privacy struct {
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance returns [graph.Graph.Conductance] after Colluders+Absent members are removed, for noise of variance 1 and
+// Conductance returns [graph.Graph.Conductance] after Colluders+Absent members are removed. Variances: local noise 1,
 // pairwise ratio^2 <= 4096^2.
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()

@@ -83,8 +83,9 @@ func (r *run) checkHeld(peer *trust.Peer, m *admm.Message) error {
 	return nil
 }
 
-// verifyHeld compares a release signed by this node's key, which neighbor from, named by, has shown, with the node's
-// own state. If the release proves that this node must not continue, verifyHeld returns an [ending].
+// verifyHeld compares shown, a release signed with this node's key, with the node's own state. from and by are the
+// number and the name of the neighbor that showed the release. If the release proves that this node must not continue,
+// verifyHeld returns an [ending].
 func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 	if shown.Epoch > r.claims.Epoch {
 		if shown.Verify(r.claims.Scope, r.claims.Present()) == nil { // see convict
@@ -98,8 +99,8 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	// Releases of the lost device are charged already, by the takeover. A release of this device that is later than its
-	// state was sent, so it is charged now.
+	// The takeover has already charged the releases of the lost device. A release of this device that its state lacks was
+	// sent all the same, so it is charged now.
 	err := r.compareLedger(by, shown.Ledger)
 	if at := r.machine.Status().Round; shown.Epoch == r.claims.Epoch && shown.Round > at {
 		err = errors.Join(r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at}), err)
@@ -143,7 +144,8 @@ func (r *run) checkDone(peer *trust.Peer, m *admm.Message) error {
 	if err := shown.VerifyHeld(r.claims.Scope, r.claims.Keys(peer.Name), m.Signed.Countersign); err != nil {
 		return err
 	}
-	// A neighbor that has not learned of a takeover countersigns the lost device's release.
+	// A neighbor that has not learned of a takeover countersigns the lost device's release. Such a countersignature is not
+	// kept.
 	if own := r.claims.Own.Last(); own != nil && own.ID(r.claims.Scope) == shown.ID(r.claims.Scope) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -183,7 +185,7 @@ func (r *run) exposed(e signed.Evidence, by string) error {
 func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
 	if !r.convicted(e) {
 		peer.Evidence = &e
-		r.keepEvidence(e) // before logging: a reader of the log may look for it in the status
+		r.keepEvidence(e) // before logging: a reader of the log may look for the evidence in the status
 		r.log.Error("evidence of equivocation", "neighbor", peer.Name, "round", e.Round)
 		r.spread(e)
 	}
@@ -204,8 +206,8 @@ func (r *run) postEvidence(to int, e *signed.Evidence) {
 }
 
 // correct makes an outdated device end: it sends a device that was replaced, or that has a copy, the statements of the
-// other device. A device that was only silent does not probe; without correct it would release data beside its
-// replacement.
+// other device. A device that was only silent does not probe; without correct it would go on to release data at the
+// same time as its replacement.
 //
 // A node calls correct when a connection to a neighbor with several epochs opens, and when the neighbor sends a fork or
 // anything signed by a replaced device. correct sends a probe, which does not disturb a replacement device, at most
@@ -221,7 +223,8 @@ func (r *run) correct(to int, peer *trust.Peer) {
 	r.probe(to, held)
 }
 
-// probe tells a neighbor which of its releases this node holds, with the signature, and asks for the same in return.
+// probe tells a neighbor which of the neighbor's releases this node holds, with the neighbor's signature, and asks
+// which of this node's releases the neighbor holds.
 func (r *run) probe(to, held int) {
 	m := r.machine.Probe(to, held)
 	r.attach(&m)

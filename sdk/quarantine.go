@@ -18,10 +18,10 @@ import (
 // ErrQuarantine ends a node if all its edges are in quarantine.
 var ErrQuarantine = errors.New("every edge of this node is in quarantine")
 
-// Quarantine. A node stops working with a neighbor that sent something that no honest member sends, whatever it has
-// received: an impossible release ([admm.Config.Impossible]), or two signed releases of one round. Other invalid frames
-// are only refused and counted. Without keys, an impossible release counts only if the node would otherwise use it.
-// Every decision is a function of the received frames and their order, see [admm.Machine.Quarantine].
+// Quarantine. A node stops working with a neighbor that sent a message that no honest member sends, whatever frames
+// that member has received: an impossible release ([admm.Config.Impossible]), or two signed releases of one round.
+// Other invalid frames are only refused and counted. Without keys, an impossible release counts only if the node would
+// otherwise use it. Every decision is a function of the received frames and their order, see [admm.Machine.Quarantine].
 
 const dropped = "the edge is in quarantine, and the run goes on without it"
 
@@ -51,7 +51,7 @@ func (r *run) quarantine(j int, q state.Quarantine) {
 	q.Neighbor = r.cfg.Fleet.Members[j]
 	q.Round, q.Release = r.machine.Status().Round, r.machine.Quarantine(j)
 	r.cases[j] = &q
-	r.mu.Lock() // before logging: a reader of the log may look for it in the status
+	r.mu.Lock() // before logging: a reader of the log may look for the quarantine in the status
 	r.status.Neighbors[slices.Index(r.neighbors, j)].Quarantine = q
 	r.mu.Unlock()
 	r.note("quarantine of "+q.Neighbor, func(j *state.Journal) { j.Quarantine = append(slices.Clone(j.Quarantine), q) })
@@ -68,7 +68,8 @@ func (r *run) sendNotice(j int) {
 	}
 }
 
-// takeNotice drops the edge to a neighbor whose notice says that it has dropped the edge to this node.
+// takeNotice handles a notice, in which a neighbor states that it has dropped the edge to this node. This node then
+// drops the edge, too.
 func (r *run) takeNotice(m *admm.Message, frame []byte) error {
 	peer := r.claims.Peers[m.From]
 	if peer == nil {
@@ -199,8 +200,8 @@ func (r *run) spread(e signed.Evidence) {
 	}
 }
 
-// Proves returns nil if a stored frame has a release of the member, signed by one of keys, that no honest member makes:
-// see [admm.Config.Impossible].
+// Proves returns nil if a stored frame has a release of the member, signed with one of keys, that no honest member
+// makes: see [admm.Config.Impossible].
 func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) error {
 	p, err := f.plan()
 	if err != nil {

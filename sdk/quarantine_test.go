@@ -33,7 +33,7 @@ func five(f *sdk.Fleet) *sdk.Fleet {
 	return f
 }
 
-// withLiar runs a fleet with one lying member until the honest members are done.
+// withLiar runs a fleet with one malicious member, whose frames tell alters, until the honest members are done.
 func withLiar(t *testing.T, f *sdk.Fleet, trs []transport.Transport, keys bool, tell lie,
 	change func(i int, c *sdk.Config)) (all []*sdk.Node, errs []error) {
 	t.Helper()
@@ -92,8 +92,8 @@ func agree(t *testing.T, f *sdk.Fleet, all []*sdk.Node, errs []error, why string
 		}
 		for _, of := range st.Neighbors {
 			want := of.Name == f.Members[bad] && slices.Contains(victims, i)
-			// A neighbor that missed the lie receives the next release, whose signature names another predecessor:
-			// equivocation.
+			// A neighbor that missed the lie receives the next release. The signature of that release names a different
+			// predecessor, which is equivocation.
 			if got := of.Quarantine; (got.Release > 0) != want ||
 				want && !strings.Contains(got.Why, why) && !strings.Contains(got.Why, "was copied or rolled back") {
 				t.Errorf("node %d has %+v of %q", i, got, of.Name)
@@ -118,9 +118,9 @@ func sharing() *sdk.Fleet {
 	return f
 }
 
-// One of five members makes a release that jumps, or makes a release twice, in memory and over TLS, with and without
-// keys. The other four continue without that member and agree. Without keys a contradiction proves nothing, and the
-// first release counts.
+// One of five members makes a release that jumps, or two releases of one round, in memory and over TLS, with and
+// without keys. The other four continue without that member and agree. Without keys a contradiction proves nothing, and
+// the first release counts.
 func TestQuarantine(t *testing.T) {
 	const far = 1 << 28
 	robust := onGrid()
@@ -170,7 +170,7 @@ func TestQuarantine(t *testing.T) {
 				}
 			}
 			all, errs := withLiar(t, c.f, trs(t, c.f), c.keys, c.lie, nil)
-			if c.name == "to some only" { // neighbors that detect the lie show the others what the liar signed
+			if c.name == "to some only" { // a neighbor that detects the lie shows the other neighbors what the liar signed
 				for i, n := range all {
 					st := n.Status()
 					at := slices.IndexFunc(st.Neighbors, func(of sdk.Neighbor) bool { return of.Name == c.f.Members[bad] })
@@ -185,9 +185,9 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// One of five members moves away, farther with each release, beyond the public bound, but never jumps. The others treat
-// it as if it were at the bound: they put nobody in quarantine, and nobody ends. With Robust their models do not follow
-// that member.
+// One of five members moves away, farther with each release, beyond the public bound, but never jumps. The other
+// members treat it as if it were at the bound: they put nobody in quarantine, and nobody ends. With Robust their models
+// do not follow that member.
 func TestTowedAway(t *testing.T) {
 	for _, robust := range []float64{0, 2} {
 		f := onGrid()
@@ -216,8 +216,8 @@ func TestTowedAway(t *testing.T) {
 	}
 }
 
-// One of five members pulls the others apart: it is far to one side for half of them, far to the other side for the
-// rest, and never jumps. Nobody drops an edge to an honest member or ends.
+// One of five members pulls the other members apart: it sends half of them releases far to one side and the rest
+// releases far to the other side, and never jumps. Nobody drops an edge to an honest member or ends.
 func TestDrawnApart(t *testing.T) {
 	for name, consensus := range map[string]sdk.Consensus{"admm": sdk.ConsensusADMM, "chebyshev": sdk.ConsensusChebyshev} {
 		t.Run(name, func(t *testing.T) {
@@ -238,14 +238,14 @@ func TestDrawnApart(t *testing.T) {
 	}
 }
 
-// notice is a member's message to a neighbor that it continues without the neighbor.
+// notice returns a member's message that tells a neighbor that the member continues without it.
 func notice(f *sdk.Fleet, from, to, signer string) admm.Message {
 	n := signed.Statement{Kind: signed.Notice, Round: 4, Value: signed.NewScope(f.Run, f.Hash(), to)}
 	n.Sign(memberKey(signer), signed.NewScope(f.Run, f.Hash(), from))
 	return admm.Message{Kind: admm.Conflict, Round: 4, Signed: admm.Signed{Proof: n.Append(nil), Other: []byte("a \x1b lie")}}
 }
 
-// A member that accuses others loses only its own edges. A notice that another member signed has no effect.
+// A member that accuses its neighbors loses only its own edges. A notice has no effect if a different member signed it.
 func TestFalseAccusation(t *testing.T) {
 	f := onGrid()
 	for name, signer := range map[string]string{"own": "c", "of somebody else": "a"} {
@@ -266,7 +266,7 @@ func TestFalseAccusation(t *testing.T) {
 }
 
 // A node that is stopped before or after any release continues without the quarantined neighbor. The evidence is on the
-// disk, within its size limit.
+// node's disk, within its size limit.
 func TestQuarantineIsKept(t *testing.T) {
 	for _, fleet := range []*sdk.Fleet{onGrid(), sharing()} {
 		dir := t.TempDir()
@@ -325,7 +325,7 @@ func TestQuarantineIsKept(t *testing.T) {
 			}
 		}
 		wide := *fleet
-		wide.Privacy.Clip *= 1 << 30 // another fleet: the signature is of another scope
+		wide.Privacy.Clip *= 1 << 30 // a different fleet: the signature is for the scope of the first fleet
 		if wide.Proves("c", shown, keys) == nil {
 			t.Error("it proves something in another fleet")
 		}
@@ -387,7 +387,7 @@ func TestQuarantineSurvivesStops(t *testing.T) {
 	agree(t, f, all, errs, "of release 3 moves by", 1, others...)
 }
 
-// A node whose only neighbor is in quarantine ends once its next release is due. It does not make that release.
+// A node whose only neighbor is in quarantine ends when its next release is due, and does not make that release.
 func TestAloneEnds(t *testing.T) {
 	t.Parallel()
 	f := onGrid()
@@ -403,7 +403,8 @@ func TestAloneEnds(t *testing.T) {
 }
 
 // A lost device whose neighbor was in quarantine is replaced without that neighbor. Either the neighbor reports that it
-// stopped working with the member, or the replacement device has the journal and does not ask.
+// stopped working with the lost device's member, or the replacement device has the journal and does not ask the
+// neighbor.
 func TestRecoveryWithoutQuarantined(t *testing.T) {
 	for name, kept := range map[string]bool{"told": false, "known": true} {
 		t.Run(name, func(t *testing.T) {
@@ -427,7 +428,7 @@ func TestRecoveryWithoutQuarantined(t *testing.T) {
 			}
 			trs[bad] = lying
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-				c.Linger = time.Minute // the malicious member answers, and the others wait for the new device
+				c.Linger = time.Minute // the malicious member answers, and the honest members wait for the new device
 				spare = map[bool]sdk.Config{true: *c, false: spare}[i == 0]
 				stores(c, c.Name)
 				if i == 0 {

@@ -24,7 +24,7 @@ func recordRing() *sdk.Fleet {
 	return f
 }
 
-// brittle is an oracle that answers a whole batch or nothing, and fails at one record.
+// brittle is an oracle that has no loss for one record. A batch with that record gets no losses at all.
 type brittle struct {
 	sdk.OracleFunc
 	bad int

@@ -17,10 +17,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// The lost device returns while its replacement is away, and no neighbor remembers the replacement: all neighbors were
+// The lost device returns while its replacement is away. No neighbor remembers the replacement: all neighbors were
 // killed between the replacement's first message and their own next release. So the lost device continues. When the
-// replacement device returns, it drops its edges to neighbors that continued, and ends if no edge is left. Otherwise
-// both ends of every edge have the same bits. Seeds work as in TestRecoveries.
+// replacement device returns, it drops its edges to the neighbors that continued with the lost device, and ends if no
+// edge is left. Otherwise both ends of every edge have the same bits. Seeds work as in TestRecoveries.
 func TestForgottenSuccessor(t *testing.T) {
 	count, first := recoveries(t, 20)
 	late, fits := 0, 0
@@ -211,7 +211,8 @@ func (p *puppet) await(kind admm.Kind) (m admm.Message) {
 	return m
 }
 
-// release signs a release that follows before, and returns it with its message.
+// release makes a release of round that follows the release before (nil if there is none), and signs it. It returns the
+// signed statement and the message that carries it.
 func (p *puppet) release(epoch uint16, before *signed.Statement, round int) (*signed.Statement, *admm.Message) {
 	m := &admm.Message{Kind: admm.Release, Round: round, Vector: make([]float32, p.f.Dim)}
 	m.Vector[0], m.Vector[1] = float32(epoch), float32(round)
@@ -225,8 +226,8 @@ func (p *puppet) release(epoch uint16, before *signed.Statement, round int) (*si
 }
 
 // Two devices use the same key: a device and its copy, or two replacements of one lost device. A node has a release of
-// the first device, and then receives only the next release of the second device. The node shows the sender the release
-// that it has, which reveals the other device.
+// the first device, and then receives the next release, but only that of the second device. The node answers the sender
+// with the release that it has, which reveals the first device to the second.
 func TestDevicesBesideEachOther(t *testing.T) {
 	for _, epoch := range []uint16{0, 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -249,8 +250,9 @@ func TestDevicesBesideEachOther(t *testing.T) {
 	}
 }
 
-// A neighbor shows a replacement device a release of the lost device that is later than the one it showed before. The
-// replacement charges nothing and does not end: the whole run is charged already, and no release has data.
+// A neighbor first shows a replacement device one release of the lost device, and afterwards a later one. The
+// replacement charges nothing and does not end: the whole run is charged already, and no release of the replacement has
+// data.
 func TestReplacementIsNotEndedByAWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, n := newPuppet(t, func(c *sdk.Config) { c.Recover = true })

@@ -45,8 +45,8 @@ func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
 	return errors.Join(err, v.Transport.Send(ctx, to, frame))
 }
 
-// triangle runs a private fleet of three neighbors until the first member's device is lost with its disk. left returns
-// a configuration for the replacement device, and stop ends the others.
+// triangle runs a private fleet of three neighbors until the first member's device is lost with its disk. The returned
+// function left makes a configuration for the replacement device. The returned function stop ends the other two nodes.
 func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (
 	left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
 	f := privateRing()
@@ -85,7 +85,7 @@ func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (
 		}
 		if i == 0 {
 			cfg.Oracle = sdk.OracleFunc(func(ctx context.Context, x []float32, sample int) (float64, error) {
-				if lostNode.Status().Round == 3 { // the others make their fourth release meanwhile
+				if lostNode.Status().Round == 3 { // the other nodes make their fourth release in this time
 					<-ctx.Done()
 				}
 				return oracle(0)(ctx, x, sample)
@@ -143,9 +143,9 @@ func spareLedger(t *testing.T) string {
 }
 
 // A neighbor makes unproven claims about itself or the lost device, or claims an impossible position. The replacement
-// device waits for this neighbor by name, and stores and charges nothing. It believes a claim about something that only
-// the neighbor can know. Such a claim decides only when the device enters the run, because the whole run is charged and
-// no release has data.
+// device waits for this neighbor by name, and stores and charges nothing. It believes a claim that only the neighbor
+// can check. Such a claim affects only the release after which the device enters the run, because the whole run is
+// charged and no release of the device has data.
 func TestTakeoverFromLiars(t *testing.T) {
 	t.Parallel()
 	const works = "it works"

@@ -54,9 +54,9 @@ func (j *journal) endsAt(t *testing.T, want string) context.Context {
 
 type outcome struct {
 	recovered int  // the release after which the device was replaced
-	late      int  // how often a neighbor was killed around the takeover
+	late      int  // how often a neighbor was killed shortly before or during the takeover
 	back      bool // the lost device returned and was stopped
-	forgotten bool // a neighbor received a release, forgot it, and received another release of the round
+	forgotten bool // a neighbor received a release, forgot it, and received a different release of that round
 }
 
 func (w *wreck) play() (out outcome) {
@@ -243,8 +243,8 @@ func (w *wreck) end() {
 	}
 }
 
-// checkEdges checks that both ends of every edge stored the same two z with their last release, to the bit, and that
-// the method's invariant holds to float32 precision.
+// checkEdges checks that both ends of every edge stored the same two vectors z, to the bit, with their last release,
+// and that the method's invariant holds to float32 precision.
 func (w *wreck) checkEdges() {
 	for _, wrong := range w.differences() {
 		w.t.Errorf("seed %d: %s", w.seed, wrong)
@@ -337,20 +337,21 @@ func (w *wreck) checkCertificate(out outcome) {
 	}
 }
 
-// A device is lost with its disk in any round, and another replaces it. The run finishes, no member receives two
+// A device is lost with its disk in any round, and another device replaces it. The run finishes, no member receives two
 // releases of one round, both ends of every edge have the same bits, and the lost device ends when it returns. In a
-// private run the replacement device makes no release with data and charges the whole run. The test plays 15 seeds, 60
-// with SPADE_LONG, or SPADE_RECOVERIES. SPADE_RECOVERY_SEED plays that seed, or SPADE_RECOVERIES seeds from there on.
+// private run the replacement device makes no release with data and charges the whole run. The test plays 15 seeds,
+// with SPADE_LONG 60, or the number in SPADE_RECOVERIES. With SPADE_RECOVERY_SEED it plays that seed alone or, with
+// SPADE_RECOVERIES too, that number of seeds from SPADE_RECOVERY_SEED on.
 func TestRecoveries(t *testing.T) {
 	t.Parallel()
 	testRecoveries(t, false)
 }
 
-// Like TestRecoveries, with pairwise noise and mixing rounds: no key is used for two releases or devices, and after the
-// takeover both ends of every edge use the same keys again.
+// This test adds pairwise noise and mixing rounds to TestRecoveries. No key is used for two releases or devices, and
+// after the takeover both ends of every edge use the same keys again.
 func TestRecoveriesWithSharedNoise(t *testing.T) { testRecoveries(t, true) }
 
-// Like TestRecoveries, but every pair of members shares noise, neighbors or not.
+// This test is TestRecoveries with noise that every pair of members shares, neighbors or not.
 func TestRecoveriesWithPartners(t *testing.T) { testRecoveries(t, true, true) }
 
 func recoveries(t *testing.T, usually int) (count, first int) {

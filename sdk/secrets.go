@@ -66,7 +66,8 @@ func (n *Node) loadSecrets() error {
 		"from this device: restore the secrets, or start with an empty state folder as the replacement of a lost device", release)
 }
 
-// newSecrets makes a key pair for the releases starting with from, and stores it before it is sent.
+// newSecrets makes a key pair for release number from and all later releases. It stores the key pair before the node
+// sends the public key.
 func (n *Node) newSecrets(from int) error {
 	if n.secrets == nil {
 		return nil
@@ -132,7 +133,7 @@ func (n *Node) attach(m *admm.Message) {
 
 // offered returns a neighbor's checked offer, or nil if the message has no new offer that counts.
 func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
-	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // Epoch in a ProbeReply is this node's, else the sender's
+	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // Epoch: the sender's; in a ProbeReply, this node's
 	switch {
 	case r.secrets == nil || r.secrets.Kept == nil || r.secrets.Kept.Private == nil || !trust.Offers(m.Kind) || peer == nil:
 		return nil, nil

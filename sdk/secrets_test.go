@@ -27,7 +27,8 @@ func sharedRing() *sdk.Fleet {
 	return f
 }
 
-// simulatedSecret gives a node the secrets that a simulation gives its machine, or nil without pairwise noise.
+// simulatedSecret returns the Config.Secret that gives node i the secrets of machine i of a simulation, or nil without
+// pairwise noise.
 func simulatedSecret(f *sdk.Fleet, i int) func(neighbor string) pair.Secret {
 	if f.Privacy.PairSigma == 0 {
 		return nil
@@ -105,8 +106,8 @@ func (a *agreement) models(t *testing.T, f *sdk.Fleet) [][]float32 {
 	return network.Models()
 }
 
-// Two and five devices agree on secrets, with and without keys, and compute the bits of a simulation with these
-// secrets. In the end no secret is left on their disks, and a restarted device still gets answers.
+// Fleets of two and of five devices agree on secrets, with and without keys, and compute the bits of a simulation with
+// these secrets. In the end no secret is left on the devices' disks, and a restarted device still gets answers.
 func TestNodesAgreeOnSecrets(t *testing.T) {
 	for name, c := range map[string]struct {
 		members int
@@ -118,7 +119,7 @@ func TestNodesAgreeOnSecrets(t *testing.T) {
 			f := sharedRing()
 			if c.members == 2 {
 				f.Members, f.Edges = f.Members[:2], f.Edges[:1]
-				f.Privacy.Colluders = 0 // with one colluder of two, noise would be shared with nobody
+				f.Privacy.Colluders = 0 // with one colluder among two members, no noise would be shared
 			}
 			trs := inMemory(t, f)
 			if c.tls {
@@ -157,8 +158,8 @@ func TestNodesAgreeOnSecrets(t *testing.T) {
 	}
 }
 
-// All nodes restart at every release and replace their signing keys. Their pairwise noise is that of an uninterrupted
-// run, and no key is used for two releases.
+// All nodes restart at every release and replace their signing keys. Their pairwise noise has the bits of an
+// uninterrupted run, and no key is used for two releases.
 func TestSharedNoiseSurvivesRestarts(t *testing.T) {
 	for name, f := range map[string]*sdk.Fleet{"neighbors": sharedRing(), "partners": partnered(t, 6, 5, 2)} {
 		t.Run(name, func(t *testing.T) { survivesRestarts(t, f) })
@@ -195,7 +196,7 @@ func survivesRestarts(t *testing.T, f *sdk.Fleet) {
 				ResendAfter: 5 * time.Millisecond,
 				Observer: sdk.Observer{Released: func(int, []float32) {
 					a.look(t, name, filepath.Join(dir, name))
-					if i == incarnation%len(trs) { // before its next release is sent
+					if i == incarnation%len(trs) { // before the node sends its next release
 						stop()
 					}
 				}},

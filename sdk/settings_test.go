@@ -61,7 +61,7 @@ func TestSettingsCoverTheFleet(t *testing.T) {
 	}
 }
 
-// Every name of a choice can be parsed, and no other name. An error for a value out of range names the field.
+// The names of a choice can be parsed, and no other name can. An error for a value out of range names the field.
 func TestSettingsCheck(t *testing.T) {
 	for _, s := range settings.All() {
 		f := privateRing()
@@ -109,8 +109,8 @@ func TestSettingsDefaults(t *testing.T) {
 	}
 }
 
-// A bound on the influence of neighbors needs releases that are the same for all neighbors. Robust selects this payload
-// unless the fleet names another one.
+// A bound on the influence of neighbors (Robust) needs releases that are the same for all neighbors. Robust selects the
+// payload of such releases unless the fleet names a payload.
 func TestRobustNeedsReleases(t *testing.T) {
 	f := five(privateRing())
 	f.Privacy, f.Method.Robust = sdk.Privacy{NonPrivate: true}, 2

@@ -129,8 +129,8 @@ func (r *reopened) Send(ctx context.Context, to string, frame []byte) error {
 	return r.Transport.Send(ctx, to, frame)
 }
 
-// A neighbor that returns while a node works on the next round gets the node's last release again at once, not only
-// after the work.
+// A neighbor that returns while a node works on the next round gets the node's last release again at once, before the
+// node's work ends.
 func TestReachedAtWork(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]

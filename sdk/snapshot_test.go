@@ -104,7 +104,7 @@ func TestReadSnapshot(t *testing.T) {
 		t.Errorf("found %+v, error %v", report.Newest, err)
 	}
 
-	// First one slot is damaged, then both; then there is no state.
+	// First one slot is damaged, then both slots are, and then no state can be read.
 	for i, name := range []string{"slot-0", "slot-1"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {

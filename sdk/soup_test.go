@@ -86,7 +86,8 @@ func (c *tally) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// junkWanted is the number of malformed frames that a test sends: usual, or SPADE_JUNK (for example 1000000).
+// junkWanted returns the number of malformed frames that a test sends: the number in SPADE_JUNK or, without that
+// variable, usual with SPADE_LONG, a quarter of usual without SPADE_LONG, and a tenth with -short.
 func junkWanted(t *testing.T, usual int) int {
 	t.Helper()
 	switch {
@@ -161,8 +162,8 @@ func simmer(t *testing.T, f *sdk.Fleet, trs []transport.Transport, junk int) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// A node receives 100,000 malformed frames with SPADE_LONG, otherwise a quarter of that, or SPADE_JUNK. The node counts
-// them, stores nothing, and is not affected.
+// A node receives 100,000 malformed frames, or fewer: see junkWanted. The node counts them, stores nothing, and is not
+// affected.
 func TestByteSoup(t *testing.T) {
 	for name, private := range map[string]bool{"messages": false, "releases on a grid": true} {
 		t.Run(name, func(t *testing.T) {
@@ -174,7 +175,7 @@ func TestByteSoup(t *testing.T) {
 	}
 }
 
-// Like TestByteSoup, over TLS websockets.
+// This test is TestByteSoup over TLS websockets.
 func TestByteSoupOverTLS(t *testing.T) {
 	f := path(true)
 	simmer(t, f, pathOverTLS(t, f, 0, nil), junkWanted(t, 5_000))

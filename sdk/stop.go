@@ -18,7 +18,7 @@ type Stop struct {
 	Members int `json:"members"` // number that must ask, 1 to 8; the run ends with the earliest round that this many members have asked for
 }
 
-// EndedAt returns m with Rounds limited to last, if last is not 0.
+// EndedAt returns m with Rounds at most last, or unchanged if last is 0.
 func (m Method) EndedAt(last int) Method {
 	if last > 0 {
 		m.Rounds = min(m.Rounds, last)
@@ -36,10 +36,10 @@ type Wish struct {
 // relays it.
 //
 // All members end with the same round. A member that has made r releases asks for a round whose last release is at
-// least r + its largest distance from a member + 1. Every message from its release r+1 on carries the stop. To make
-// release s+1, a node needs release s of each neighbor. So a member h edges away knows of the stop before it makes
-// release r+1+h, and thus before any later round begins. If the [Stop.Members] members asked for different rounds, the
-// latest of these rounds is the last.
+// least r + 1 + the largest distance, in edges, from this member to another. From release r+1 on, every message of this
+// member carries the stop. To make release s+1, a node needs release s of each neighbor. So a member h edges away knows
+// of the stop before it makes release r+1+h, and thus before any later round begins. If the [Stop.Members] members
+// asked for different rounds, the run ends with the latest of these rounds.
 type stops struct {
 	trust.Stops
 	fresh bool // the machine does not know the new stop yet
@@ -81,9 +81,9 @@ func (n *Node) showStops() {
 	}
 }
 
-// Stop requests that the run's last round with data be last or earlier; 0 means the earliest that can reach every member
-// in time. It returns the requested round. The request is final, and takes effect once [Stop.Members] members have
-// asked. The guarantee does not cover an end that depends on private data.
+// Stop requests that the run's last round with data be last or earlier; 0 means the earliest round for which the
+// request can reach every member in time. Stop returns the requested round. The request is final, and takes effect once
+// [Stop.Members] members have asked. The privacy guarantee does not cover an end that depends on private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {
@@ -121,7 +121,7 @@ func (n *Node) Stop(last int) (int, error) {
 	return last, n.keepStops(s)
 }
 
-// eccentricity returns the largest distance, in edges, from a member to any other.
+// eccentricity returns the largest distance, in edges, from the given member to another member.
 func eccentricity(g *graph.Graph, from int) (most int) {
 	away := make([]int, g.N())
 	away[from] = 1

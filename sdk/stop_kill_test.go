@@ -23,7 +23,7 @@ func mustOpen(t *testing.T) state.Store {
 	return store
 }
 
-// mortal is the folder of a node whose process dies before or after the nth write of a kind.
+// mortal is the folder of a node. The node's process dies before or after the nth write of a kind.
 type mortal struct {
 	*state.Dir
 	nth    *int // writes left

@@ -17,10 +17,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Two members collude on a path e, a, b, c, d: d signs a late stop, which c relays to b while a is in the local work of
-// its next round. So b ends three releases earlier than a would, and a ends when it learns that b has ended. a is
-// killed after it reports its end, and restarts after its neighbors have exited. After the restart a still ends,
-// because it stored its last release before the report.
+// Two members, c and d, collude on a path e, a, b, c, d: d signs a late stop, which c relays to b while a is in the
+// local work of its next round. So b ends three releases earlier than a would, and a ends when it learns that b has
+// ended. Node a is killed after it reports its end, and restarts after its neighbors have exited. After the restart a
+// still ends, because it stored its last release before the report.
 func TestLateStopSurvivesKills(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){
@@ -97,7 +97,7 @@ func playLateStop(t *testing.T, f *sdk.Fleet, pause time.Duration) []*sdk.Node {
 			err := life(i, tr)
 			if i == 0 && errors.Is(err, context.Canceled) {
 				away, back := context.WithTimeout(ctx, pause)
-				for away.Err() == nil { // drop the frames that arrive for a meanwhile
+				for away.Err() == nil { // drop the frames that arrive while a is away
 					_, _, _ = trs[i].Recv(away)
 				}
 				back()

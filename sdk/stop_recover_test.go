@@ -13,9 +13,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// In a run that ends early, a device is lost with its disk, at every release with SPADE_LONG, otherwise at every other
-// release. It is the device of the member that asks for the stop, or of another member. The replacement device learns
-// of the end from its neighbors, and all members end with the same round.
+// In a run that ends early, a device is lost with its disk. With SPADE_LONG the test plays a loss at every release,
+// otherwise at every second release. The lost device is that of the member that asks for the stop, or of a different
+// member. The replacement device learns of the end from its neighbors, and all members end with the same round.
 func TestStopReachesRecoveredDevices(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 1)
@@ -55,8 +55,8 @@ func TestStopReachesRecoveredDevices(t *testing.T) {
 	}
 }
 
-// playLoss runs a fleet in which one device is lost right after it stores a release. The first member asks for the
-// stop.
+// playLoss runs a fleet in which the device of member victim is lost right after it stores the given release. The first
+// member asks for the stop.
 func playLoss(t *testing.T, f *sdk.Fleet, victim, release int, ask func(n *sdk.Node, made int)) (all []*sdk.Node, took int) {
 	t.Helper()
 	trs := inMemory(t, f)

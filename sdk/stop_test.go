@@ -42,8 +42,8 @@ func endedAt(t *testing.T, f *sdk.Fleet, last int) [][]float32 {
 	return network.Models()
 }
 
-// Early-stop requests by member. A member asks after its release with number release, or before the run if release is
-// 0.
+// wishes holds early-stop requests by member. A member makes its request after release number release, or before the
+// run if release is 0.
 type wishes map[int]struct{ release, last int }
 
 func (w wishes) ask(t *testing.T, n *sdk.Node, i, release int) {
@@ -103,7 +103,7 @@ func mustEnd(t *testing.T, f *sdk.Fleet, all []*sdk.Node, last int) {
 	sameModels(t, all, endedAt(t, f, end))
 }
 
-// mustAudit checks that a node's certificate counts as many releases with data as last says, and passes an audit.
+// mustAudit checks that a node's certificate passes an audit and counts last releases with data.
 func mustAudit(t *testing.T, f *sdk.Fleet, n *sdk.Node, last int) {
 	t.Helper()
 	c, err := n.Certificate()
@@ -127,8 +127,9 @@ var graphs = map[string]struct {
 	"complete": {[][2]string{{"a", "b"}, {"a", "c"}, {"a", "d"}, {"a", "e"}, {"b", "c"}, {"b", "d"}, {"b", "e"}, {"c", "d"}, {"c", "e"}, {"d", "e"}}, 1},
 }
 
-// Whichever member asks, and at whatever time: all members end with the earliest round that all of them can learn of in
-// time. The models have the bits of a run that was planned with this end, and only releases that were made are charged.
+// One member asks before the run or after any of its releases. All members end with the earliest round for which the
+// request can reach all of them in time. The models have the bits of a run that was planned with this end, and only
+// releases that were made are charged.
 func TestStopIsAgreedOn(t *testing.T) {
 	t.Parallel()
 	for name, g := range graphs {
@@ -204,7 +205,7 @@ func TestStopOfEveryKindOfRun(t *testing.T) {
 					}
 				}
 				mustEnd(t, f, stopped(t, f, trs, wishes{1: {release: c.at}}, func(i int, cfg *sdk.Config) {
-					cfg.ResendAfter, cfg.Linger = 5*time.Millisecond, 5*time.Second // the wait for a Done that was lost
+					cfg.ResendAfter, cfg.Linger = 5*time.Millisecond, 5*time.Second // Linger limits the wait for a lost Done
 					cfg.Secret = simulatedSecret(f, i)
 				}), c.last)
 			}

@@ -15,8 +15,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// A stop that comes too late, that asks for a round too near, or that the fleet does not allow is refused with an error
-// and has no effect.
+// A stop is refused with an error and has no effect if it comes too late, names a round that is too early, or is not
+// allowed by the fleet.
 func TestStopIsRefused(t *testing.T) {
 	one := func(f *sdk.Fleet, change func(i int, c *sdk.Config)) *sdk.Node {
 		return nodes(t, f, inMemory(t, f), change)[0]
@@ -98,7 +98,7 @@ func newMail(t *testing.T, f *sdk.Fleet, tr transport.Transport, alter func(to s
 	return &mail{Transport: tr, codec: codec, alter: alter}
 }
 
-// wish returns a stop in a member's name, signed with the key of by.
+// wish returns a stop in a member's name, signed with the key of the member that by names.
 func wish(f *sdk.Fleet, member, last int, by string) []byte {
 	s := signed.Relayed{Member: member, Statement: signed.Statement{Kind: signed.Stop, Round: last}}
 	name := "nobody"
@@ -153,10 +153,10 @@ func TestWrongStopsAreRefused(t *testing.T) {
 	}
 }
 
-// Two members collude: one signs a stop for a round that others have passed, and one relays it. Every member ends with
-// its current round, so that the last releases of neighbors are at most two apart. No node waits indefinitely, and each
-// is charged for exactly its releases. Each kind of run covers all three rounds, spread over its four graphs or, with
-// SPADE_LONG, on each graph.
+// Two members collude: one signs a stop for a round that other members have passed, and one relays it. Every member
+// ends with its current round, so that the last releases of neighbors are at most two apart. No node waits
+// indefinitely, and each node is charged for exactly its releases. The test asks for three rounds. For each kind of run
+// it tries one of these rounds on each of the four graphs or, with SPADE_LONG, all three on each graph.
 func TestStopsThatComeTooLate(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){

@@ -8,12 +8,12 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// Consistency. Every member makes one release for all neighbors. Neighbors compare what they received, see
-// [trust.Gossip].
+// Consistency. In each round every member makes one release for all neighbors. Neighbors compare what they received,
+// see [trust.Gossip].
 
-// compare starts, once for each release that the node works on, the comparison of the neighbors' releases that this
-// work uses. Frames that arrive later count only for the next release, because whether they arrive before the work ends
-// depends on data.
+// compare starts the comparison of the neighbors' releases that the node's present work uses, once for each release
+// that the node works on. Frames that arrive during the work are compared only with the next release: whether a frame
+// arrives before the work ends depends on the node's data.
 func (r *run) compare() {
 	g, release := r.claims.Gossip, r.machine.Begun()
 	if g == nil || release <= g.Begun() {
@@ -61,7 +61,7 @@ func (r *run) confront(member int, st *signed.Statement) {
 		q := trust.Question{Slot: trust.Slot{Member: member, Epoch: st.Epoch, Round: st.Round}, Statement: st}
 		m := q.Message()
 		m.From = member
-		_ = r.question(m) // checked before
+		_ = r.question(m) // the statement is already checked
 	}
 }
 

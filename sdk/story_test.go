@@ -36,7 +36,8 @@ func fleetOn(t *testing.T, spec string, n int) *sdk.Fleet {
 	return f
 }
 
-// away returns how many edges apart two members are if a third is removed, or -1 if they are not connected.
+// away returns the distance in edges between members a and b in the graph without the member named without, or -1 if
+// they are not connected there.
 func away(f *sdk.Fleet, a, b, without string) int {
 	hops := map[string]int{a: 0}
 	for queue := []string{a}; len(queue) > 0; queue = queue[1:] {
@@ -55,8 +56,8 @@ func away(f *sdk.Fleet, a, b, without string) int {
 	return -1
 }
 
-// withBad runs a fleet in which tell alters one member's frames. It returns all nodes, and the errors of the other
-// members.
+// withBad runs a fleet in which tell alters the frames of member liar. It returns all nodes, and the joined errors of
+// the members other than liar.
 func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *sdk.Config)) (all map[string]*sdk.Node, err error) {
 	t.Helper()
 	all = map[string]*sdk.Node{}
@@ -97,12 +98,12 @@ func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *s
 	return all, errors.Join(errs...)
 }
 
-// A member makes two signed releases of each round from round q on, each with its own chain: one for some neighbors,
-// one for the rest. Every honest member gets evidence, the member's neighbors continue without it, and nobody else is
-// accused. Let dist be the distance, on paths that avoid the member, of two neighbors with different releases. When
-// release q+ceil(dist/2)+1 begins, a member between the two detects the difference. A question or an answer then
-// crosses each edge no later than the next release. If digests were not compared, no honest member would receive both
-// releases.
+// A member makes two signed releases of each round from round q on, each with its own chain: one release for some
+// neighbors, one for the rest. Every honest member gets evidence, the member's neighbors continue without it, and
+// nobody else is accused. Let dist be the distance, on paths that avoid the member, between two neighbors with
+// different releases. When release q+ceil(dist/2)+1 begins, a member between the two neighbors detects the difference.
+// A question or an answer then crosses each edge no later than the next release. If digests were not compared, no
+// honest member would receive both releases.
 func TestTwoStories(t *testing.T) {
 	for _, c := range []struct {
 		graph string
@@ -193,8 +194,8 @@ func TestLyingDigests(t *testing.T) {
 	}
 }
 
-// A member stores evidence against a member that is not its neighbor, and relays it to that member's neighbors. The
-// evidence ends the guilty member.
+// A member stores evidence against a member that is not its neighbor, and relays the evidence to the neighbors of the
+// guilty member. The evidence ends the guilty member.
 func TestEvidenceTravels(t *testing.T) {
 	t.Parallel()
 	f := fleetOn(t, "ring", 6)

@@ -25,8 +25,8 @@ import (
 )
 
 // wreck is a small fleet in virtual time, drawn from a seed. One of its devices is lost with its disk at a random
-// moment, and another replaces it. Meanwhile neighbors may be killed and restarted, and frames may be lost, duplicated
-// and reordered.
+// moment, and a new device replaces it. Meanwhile neighbors may be killed and restarted, and frames may be lost,
+// duplicated and reordered.
 type wreck struct {
 	t      *testing.T
 	seed   uint64
@@ -42,7 +42,7 @@ type wreck struct {
 
 	mu    sync.Mutex
 	seen  map[releaseKey][]receipt // the releases that arrived
-	told  map[int]int              // by member that heard of a replacement device: its incarnation at that time
+	told  map[int]int              // by member: its incarnation when it heard of a replacement device
 	story []string
 }
 
@@ -62,13 +62,13 @@ type host struct {
 	node        *sdk.Node
 	tr          transport.Transport
 	alter       func(c *sdk.Config) // may be nil
-	side        *side               // nil if it is the only device of its name
+	side        *side               // nil if no other device has the same name
 	stop        context.CancelFunc
 	over        chan struct{}
 	err         error
 	log         *journal
 	rounds      []int // rounds passed to Observer.Released in this incarnation
-	kept        bool  // at its start, its store had a statement of the lost device's replacement
+	kept        bool  // when this incarnation started, its store had a statement of the replacement
 	looked      int   // the first round in which this device used the data, or 0
 }
 
