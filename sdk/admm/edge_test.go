@@ -14,9 +14,9 @@ import (
 )
 
 // A neighbor can choose the public centre of a client's release. If the client ended whenever a release left the grid
-// or the range of numbers, its end would reveal something about the sum of update and noise. After each restart the
-// round is already charged and the noise is fresh, so the neighbor could repeat this arbitrarily often for the price of
-// one release.
+// or the range of numbers, its end would reveal information about the sum of update and noise. After each restart the
+// round is already charged and the noise is fresh, so the neighbor could repeat the attack arbitrarily often for the
+// price of one release.
 
 // victim is a client with one sample in one dimension and one neighbor, 0. Here tau*eta*mu*beta = rho = 1, so the
 // centre of the second release is z.
@@ -37,7 +37,7 @@ type sighting struct {
 }
 
 // farOut is the largest centre, in grid steps, around which no release leaves the grid, whatever its noise. So a
-// release there shows all of its noise.
+// release around this center shows all of its noise.
 const farOut = gridLimit - 1 - (0.5+14)*256
 
 // attempt makes two releases. The first uses no data. For the second, the neighbor puts the centre half a sigma from
@@ -206,8 +206,8 @@ func TestCrashOracle(t *testing.T) {
 	t.Logf("a client that dies at the edge is refuted at %d points, such as %v", len(faults), faults[0])
 }
 
-// A neighbor's message that moves the centre out of range ends nothing. The run finishes within the bound, and reports
-// which release was clipped.
+// A neighbor's message that moves the center out of range does not end the machine. The run finishes with its models
+// within the bound, and the machine reports which release was clipped.
 func TestNothingReceivedEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *Config)

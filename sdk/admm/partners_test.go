@@ -42,7 +42,8 @@ func overlay(t *testing.T, n, k, absent int, missing map[[2]int]bool) *network {
 }
 
 // Noise between partners cancels exactly: in every round, for each edge of the graph of partners, both ends draw the
-// same vector, and one end adds it and the other subtracts it, whether or not their edges to neighbors are in use.
+// same vector, and one end adds it and the other end subtracts it, whether or not the edges between neighbors are in
+// use.
 func TestPartnersCancel(t *testing.T) {
 	net := overlay(t, 10, 4, 0, nil)
 	for round := range 3 {

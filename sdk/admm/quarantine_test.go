@@ -70,7 +70,7 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 }
 
 // A member sends an impossible jump to some neighbors. Only these neighbors detect it, before they use it. A client
-// that dropped an edge, and a machine restored from its state, continue with the same bits.
+// that dropped an edge, and a machine restored from the client's state, continue with the same bits.
 func TestJudge(t *testing.T) {
 	const bad, at = 2, 3
 	cfgs := configs(4, everyEdge(4), func(i int, c *Config) {

@@ -10,7 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// perRecord makes a private fleet with record-level privacy, whose members have 4, 5 and 6 records.
+// perRecord returns a change that makes a fleet private, with record-level privacy. Its members have 4, 5 and 6
+// records.
 func perRecord(g dpmech.Gaussian, change func(i int, c *Config)) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		g.Unit = dpmech.Record

@@ -224,7 +224,7 @@ func TestRobustQuiet(t *testing.T) {
 		honest    int     // earlier releases with full noise
 		effective float64 // required standard deviation with pairwise noise, in units of sigma; 0: no pairwise noise
 		jump      int     // the release with a far jump, or 0
-		want      int     // the last release that may detect it; 0: never
+		want      int     // the member must be detected by this release; 0: never detected
 	}{
 		{1, 0, 0, 0, 0}, {0.6, 0, 0, 0, 60}, {0.5, 0, 0, 0, 30}, {0.5, 200, 0, 0, 240}, {0.5, 0, 0, 10, 50}, {0.5, 0, 0, 40, 30},
 		{2, 0, 2, 0, 0}, {1, 0, 2, 0, 30}, {1, 0, 1, 0, 0},

@@ -238,7 +238,7 @@ const gridLimit = 1 << 30
 // quantize returns the index of the grid point nearest to x.
 func (m *Machine) quantize(x float32) float64 { return math.RoundToEven(float64(x) / m.cfg.GridStep) }
 
-// clamp limits numbers to -limit..limit. Both ends of an edge do this to the same numbers.
+// clamp limits numbers to -limit..limit. Both ends of an edge clamp the same numbers.
 func clamp(x []float32) {
 	if small(x) {
 		return

@@ -37,20 +37,20 @@ type siege struct {
 	cfg     Config
 	devices []*device
 	budget  int // releases with data that may be charged
-	risk    int // a process dies at one of this many duties; 0: never
+	risk    int // a process dies at one in this many duties; 0: never
 	keys    int // how many of 8 keys are missing
 
 	sent []Message           // the messages that left the member, or a sample if there are many
 	left map[place]content   // by release with data
 	data [siegeReleases]bool // which releases with data have left
 	ends map[string]int      // event counts
-	fail string              // the failure
+	fail string              // description of the first failure
 	wish int                 // the round with which members agreed to end, or 0
 }
 
 const (
 	maxSiegeDevices = 4
-	siegeReleases   = 16 // more than any run has
+	siegeReleases   = 16 // more releases than any run has
 )
 
 // place identifies the part of a release that a frame shows: the payload for all or for one neighbor, or the model

@@ -85,9 +85,9 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	return took.Epoch < peer.Held.Last().Epoch, nil
 }
 
-// Proof parses and checks the proof in m that the sender holds a release of this node: this node's signature of it. The
-// parameter held is the release that the sender claims to hold. Proof returns nil if m has no proof and held is 0. The
-// caller compares the round of the proof with held.
+// Proof parses and checks the proof in m that the sender holds a release of this node: the release with this node's
+// signature. The parameter held is the release that the sender claims to hold. Proof returns nil if m has no proof and
+// held is 0. The caller compares the round of the proof with held.
 func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	if len(m.Signed.Proof) == 0 {
 		if held == 0 {

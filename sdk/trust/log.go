@@ -46,7 +46,7 @@ type Peer struct {
 	Countersign  []byte           // the neighbor's signature that it holds this node's last release
 	Evidence     *signed.Evidence // against the neighbor
 	said         Once             // messages sent to the neighbor since the last tick
-	Ahead, Times int              // this node's next release when AskHeld was last sent, and how often AskHeld was sent for that release
+	Ahead, Times int              // next release when AskHeld was last sent; number of times since
 	Request      uint64           // last takeover in which a device of the neighbor's name asked for this node's state
 
 	taken [2]Used // the neighbor's last two releases, by number mod 2; only if releases are compared
