@@ -68,7 +68,7 @@ func TestOneFileLost(t *testing.T) {
 	}
 }
 
-// A neighbor moves the centre of the next release to the edge of the grid, or as far toward it as a message can. No
+// A neighbor moves the center of the next release to the edge of the grid, or as far toward it as a message can. No
 // node ends because of this, and no node uses a round's data twice.
 func TestCentreAtTheEdge(t *testing.T) {
 	sum := crash(t, hostile, 0.3, 300_000)

@@ -139,7 +139,7 @@ func newWorld(seed uint64, p plant) *world {
 	flip := func() bool { return c.IntN(2) == 0 }
 	n, d := 2+c.IntN(worldNodes-1), 2+c.IntN(worldDim-1)
 	if w.hostile() && flip() {
-		n = 2 // no other node influences the centre
+		n = 2 // no other node influences the center
 	}
 	var edges [][2]int
 	for i := 1; i < n; i++ {

@@ -4,8 +4,8 @@ import "fmt"
 
 // RollbackError ends a machine if a neighbor holds a later release than the machine knows. The machine's state was
 // rolled back by a disk that lost confirmed writes, by a restored backup, or by a second device of the same name. A
-// machine that continued would release a round a second time, and use its data again. All releases up to Held count as
-// spent.
+// machine that continued would release a round a second time, and use the data of that round again. All releases up to
+// Held count as spent.
 type RollbackError struct {
 	Client, Peer int // client numbers of this client and the neighbor
 	Held         int // the release that the neighbor holds

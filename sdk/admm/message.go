@@ -57,14 +57,14 @@ type Message struct {
 // Signed holds data that drivers sign and check, see package signed. The machine ignores it.
 type Signed struct {
 	Own         []byte // a signed release of the sender: that of Round, or the sender's last one
-	Proof       []byte // a signed release of the receiver, to prove a claim; in a Question: a signed release of the member in question
+	Proof       []byte // to prove a claim: a signed release of the receiver or, in a Question, of the member in question
 	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
 	Countersign []byte // in a Done: the sender's countersignature of the receiver's last release
 	Offer       []byte // in a Probe, a ProbeReply and a Start: the sender's signed offer, in a run with pairwise noise
 	Stops       []byte // the early-stop requests that the sender knows; not in Join, Conflict, Question and Relay
 	Digests     []byte // see trust.Gossip; in a Question and a Conflict: the member that the message is about
 	Relayed     []byte // in a Relay: the offers
-	Known       []byte // in a Relay, two bits per member: the number, from 1, of its latest device whose offer the sender holds
+	Known       []byte // in a Relay, two bits per member: the sender holds an offer of this device, counted from 1
 }
 
 // Payload returns the message's vectors without copying them.

@@ -28,7 +28,7 @@ type recordGame struct {
 	crash                bool // member 0 is restored from its state after a random release
 	lost                 int  // the release after which member 0 is lost and replaced; 0: never
 	loss                 func(world int, x []float32) float64
-	plant                func(m *Machine) // a mutation at member 0, when the update of member 0 is known and not yet clipped
+	plant                func(m *Machine) // a mutation at member 0, when the update is known and not yet clipped
 }
 
 const (

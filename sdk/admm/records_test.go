@@ -53,7 +53,7 @@ func clippedSum(m *Machine) []float64 {
 	return sum
 }
 
-// A release is the public centre plus the sum of clipped rows plus noise, on a grid and off it. All queries are made
+// A release is the public center plus the sum of clipped rows plus noise, on a grid and off it. All queries are made
 // around x.
 func TestRecordsReleaseTheSum(t *testing.T) {
 	for _, step := range []float64{0, 1.0 / 16} {

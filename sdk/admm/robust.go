@@ -55,10 +55,10 @@ func (m *Machine) Influence(i int) Influence {
 // Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j. moved is the sum of these moves so far. If the
 // neighbor follows the method, moved grows like the square root of the number of rounds. An attacker makes moved grow
 // in proportion to the number of rounds, with releases that each look normal. So the bound is on moved, not on a
-// message: moved must stay in a ball. The centre is the coordinate-wise median of the moves of all neighbors and the
-// client itself (0). The radius is Config.Robust times the upper median of the distances from the centre. The part of
+// message: moved must stay in a ball. The center is the coordinate-wise median of the moves of all neighbors and the
+// client itself (0). The radius is Config.Robust times the upper median of the distances from the center. The part of
 // moved beyond the ball is clipped, in the penalty only. A neighbor of which more than insistence times the radius was
-// clipped, over all rounds, is moved to the centre instead. A neighbor whose releases have too little noise (see look)
+// clipped, over all rounds, is moved to the center instead. A neighbor whose releases have too little noise (see look)
 // no longer counts, as if it had never been a neighbor.
 //
 // Clipping leaves the updates of z_ij and z_ji by eq. (10) unchanged: z_ij + z_ji = rho*(x_i + x_j) holds, and a lost

@@ -132,7 +132,7 @@ func TestRobustBounds(t *testing.T) {
 }
 
 // Every neighbor excludes a member that permanently stands apart, and stores this decision. The excluded member moves
-// nobody from the centre. Honest members are not excluded. The record of what was clipped survives a crash.
+// nobody from the center. Honest members are not excluded. The record of what was clipped survives a crash.
 func TestRobustSetsAside(t *testing.T) {
 	const bad = 4
 	net := newNetwork(t, configs(5, everyEdge(5), func(_ int, c *Config) { c.Robust, c.Releases = 2, true }))

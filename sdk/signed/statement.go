@@ -41,7 +41,7 @@ const (
 	Release    Kind = 1 + iota
 	Offer           // Value is a public key of X25519 (RFC 7748), Round the first release whose noise uses it
 	Stop            // early-stop request: Round is the last round that uses data
-	Notice          // tells the neighbor with the [Scope] Value that the member drops this neighbor from release Round on
+	Notice          // for the neighbor with the [Scope] Value: the member drops this neighbor from release Round on
 	Checkpoint      // of the data's cost: Value is the SHA-256 of a [dpmech.Checkpoint] sent with it; Round is 0
 )
 
