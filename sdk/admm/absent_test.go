@@ -80,7 +80,7 @@ func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 }
 
 // left computes, for each honest member, the variance of the noise that hides the member's update from an adversary,
-// given everything that the adversary knows about the noise of the other members. It returns the smallest of these
+// given everything that the adversary knows about the noise of the other members. left returns the smallest of these
 // variances. The machines themselves choose their noise for a round.
 func left(t *testing.T, machines []*Machine, l losses) float64 {
 	t.Helper()

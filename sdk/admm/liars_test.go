@@ -30,7 +30,7 @@ const (
 	fuzz      = iota // any numbers, any kinds of messages
 	apart            // to one side of the public bound for half of the neighbors, to the other side for the rest
 	nearby           // like apart, at the distance of the bound's width from each neighbor
-	corners          // a corner of the bound, a different one each time
+	corners          // a corner of the bound, each time a different corner
 	jumps            // as far as a frame can express
 	pushes           // farther away with each release
 	liarPlans        // the number of plans

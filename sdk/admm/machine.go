@@ -15,7 +15,7 @@ import (
 //
 // A Machine stores the numbers of its estimator (see [zoest.Estimator]), 4d other numbers, and 5d per neighbor. With
 // Releases it stores 6d other numbers and 4d per neighbor. A grid adds d per neighbor. Robust adds d per neighbor and d
-// others. A private run adds d 64-bit integers.
+// other numbers. A private run adds d 64-bit integers.
 type Machine struct {
 	cfg    Config
 	est    *zoest.Estimator

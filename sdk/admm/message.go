@@ -57,7 +57,7 @@ type Message struct {
 // Signed holds data that drivers sign and check, see package signed. The machine ignores it.
 type Signed struct {
 	Own         []byte // a signed release of the sender: that of Round, or the sender's last one
-	Proof       []byte // to prove a claim: a signed release of the receiver or, in a Question, of the member in question
+	Proof       []byte // proves a claim: a signed release of the receiver or, in a Question, of the member in question
 	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
 	Countersign []byte // in a Done: the sender's countersignature of the receiver's last release
 	Offer       []byte // in a Probe, a ProbeReply and a Start: the sender's signed offer, in a run with pairwise noise

@@ -15,7 +15,8 @@ func pathOf(n int) (edges [][2]int) {
 	return edges
 }
 
-// partners makes a client share noise along the edges of a graph. A key {i, j} of missing means that i lacks j's key.
+// partners makes a client share noise along the edges of a graph. If the map missing has the entry {i, j}, client i
+// lacks the key of j.
 func partners(g *graph.Graph, i int, c *Config, missing map[[2]int]bool) {
 	c.Partners = g.Neighbors(i)
 	whole := c.PairKey

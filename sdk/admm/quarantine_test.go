@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A network that drops an edge before the first release has the bits of a network without the edge: with messages and
-// with releases, with the bound on influence, and with noise.
+// A network that drops an edge before the first release has the bits of a network without the edge. The test covers
+// messages and releases, the bound on influence, and noise.
 func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"messages": func(int, *Config) {},

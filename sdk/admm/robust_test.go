@@ -50,9 +50,9 @@ func TestRobustLeavesTheBits(t *testing.T) {
 	}
 }
 
-// One of five members sends arbitrary releases. In every round a model is its start, plus its own moves, plus the moves
-// that each neighbor caused. Each neighbor's contribution lies in a ball around a point between those of the honest
-// neighbors.
+// One of five members sends arbitrary releases. In every round a member's model is its start, plus the member's own
+// moves, plus the moves that each neighbor caused. Each neighbor's contribution lies in a ball around a point between
+// those of the honest neighbors.
 func TestRobustBounds(t *testing.T) {
 	const factor = 1.5
 	for name, run := range map[string]struct {
@@ -255,7 +255,7 @@ func TestRobustQuiet(t *testing.T) {
 	}
 }
 
-// A member without noise is excluded permanently, also after a crash, and in the end has moved nobody. An honest member
+// A member without noise is excluded permanently, even after a crash, and in the end has moved nobody. An honest member
 // is not excluded.
 func TestRobustSetsStillAside(t *testing.T) {
 	const bad, at = 4, 2

@@ -27,8 +27,8 @@ import (
 //   - no device makes two different releases of one round, with or without data;
 //   - nothing of a release leaves before it is stored and, if it has data, charged and marked;
 //   - a device that took over requests no loss, and sends nothing before the whole run is charged;
-//   - a ledger has one entry per release with data that was made, and at most one more, which was reserved when the
-//     process died; after a takeover it has an entry for every release with data of the run;
+//   - a ledger has one entry per release with data that was made, and at most one more entry, for a release that was
+//     reserved when the process died; after a takeover it has an entry for every release with data of the run;
 //   - a disk that keeps what it confirms is never mistaken for one that was rolled back.
 type siege struct {
 	seed    uint64
@@ -191,7 +191,7 @@ func TestWorldsOfOneMember(t *testing.T) {
 			*to = n
 		}
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // nothing stays in memory
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // finished worlds leave nothing in memory
 	start := time.Now()
 	sum, failures := besiege(first, count, "")
 	for _, f := range failures {

@@ -71,7 +71,7 @@ func (c Config) planned() int {
 	return c.Last()
 }
 
-// eitherForm reports whether a release may be on the grid at one end of an edge and off the grid at the other.
+// eitherForm reports whether a release may be on the grid at one end of an edge and off the grid at the other end.
 func (m *Machine) eitherForm(release int) bool {
 	told, plan := m.cfg, m.cfg
 	told.End, plan.End = m.stop, 0

@@ -92,8 +92,8 @@ func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i in
 
 const kickedRho = 2.0
 
-// grows reports whether the models of a kicked network grow over 60 rounds. Before that, fast modes decay for 30
-// rounds. At the limit the two eigenvalues of M_lambda are -1 and -1/3.
+// grows reports whether the models of a kicked network grow over 60 rounds. Before these 60 rounds it runs 30 rounds,
+// in which fast modes decay. At the limit the two eigenvalues of M_lambda are -1 and -1/3.
 func grows(t *testing.T, net *network) bool {
 	size := func() (sum float64) {
 		for _, m := range net.machines {

@@ -192,7 +192,8 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 	return fmt.Errorf("signed: "+format+": %w (%d known)", append(args, ErrSignature, len(keys))...)
 }
 
-// ID returns the hash that the next release stores as Prev. It does not depend on the key, which may change.
+// ID returns the hash that the next release stores as Prev. The hash does not depend on the member's key, which may
+// change.
 func (r *Statement) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
 // Contradicts reports whether r and o, both verified in one scope, are different releases of one round and epoch. It

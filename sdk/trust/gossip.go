@@ -315,8 +315,8 @@ func (g *Gossip) Of(release int) []byte {
 // Begun returns the release in progress: the last one passed to [Gossip.Begin].
 func (g *Gossip) Begun() int { return g.begun }
 
-// Convict excludes an epoch of a member, and all earlier ones, from comparison. Convict returns false if the epoch was
-// already excluded.
+// Convict excludes an epoch of a member, and all earlier epochs, from comparison. Convict returns false if the epoch
+// was already excluded.
 func (g *Gossip) Convict(member int, epoch uint16) bool {
 	if g.bad[member] > epoch {
 		return false
