@@ -69,10 +69,10 @@ type Config struct {
 	Shrink    float64   // threshold of the last model, divided by sqrt(rounds with data); see [Machine.Model]
 
 	// Robust, if not 0, bounds each neighbor's total influence over the run; it must be at least 1. For each neighbor,
-	// the machine adds up how far the neighbor moved this client. It clips this total to a ball around the median of
-	// all neighbors' totals. The radius of the ball is Robust times the median of the distances of these totals from
-	// their median. If no neighbor exceeds the radius, no bit changes. If b of n neighbors are malicious and 2b < n+1,
-	// the influence of the honest neighbors bounds that of the malicious ones. See sdk/ROBUST.md.
+	// the machine adds up how far the neighbor moved this client. The machine clips this total to a ball around the
+	// median of all neighbors' totals. The radius of the ball is Robust times the median of the distances of these
+	// totals from their median. If no neighbor exceeds the radius, no bit changes. If b of n neighbors are malicious
+	// and 2b < n+1, the influence of the honest neighbors bounds that of the malicious ones. See sdk/ROBUST.md.
 	Robust  float64
 	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // forge replaces a message of node 0 by a message of an adversary. The adversary knows everything public about the
-// receiver, in particular the center of its next release. It chooses one message per incarnation and round of the
-// receiver, with rare exceptions. forge returns false if the adversary waits.
+// receiver, in particular the center of its next release. Apart from rare exceptions, the adversary chooses one message
+// per incarnation and round of the receiver. forge returns false if the adversary waits.
 func (w *world) forge(n *node, p *packet) bool {
 	r, m := p.msg.Round, n.m
 	if !carries(p.msg) || !n.up {

@@ -205,8 +205,8 @@ func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A machine never answers the answer to a probe with another probe. It answers with the missing release, at most once
-// per tick.
+// A machine never answers the answer to a probe with another probe. The machine answers with the missing release, at
+// most once per tick.
 func TestAnswersAreNotAnswered(t *testing.T) {
 	net, _ := afterRounds(t, 4, probing)
 	answer := func(held int) []Message {

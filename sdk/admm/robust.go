@@ -23,7 +23,7 @@ type Influence struct {
 
 	Still int // the release that proved that the neighbor's releases have less noise than an honest member's; 0: none
 	// Outside is the neighbor's first release that was clipped to the public bound, or 0. No honest member makes such a
-	// release. It is detected only if messages carry releases.
+	// release. Such a release is detected only if messages carry releases.
 	Outside int
 }
 
@@ -91,9 +91,9 @@ func newRobust(cfg Config) *robust {
 }
 
 // look compares a neighbor's release with the neighbor's previous release. It excludes the neighbor permanently if one
-// release has too little noise (see still), or if all releases together do: the bits of evidence start at c = start,
-// never fall below 0, and reach h + c (sdk/ROBUST.md, Lemma 1). With this h, the evidence excludes any honest member of
-// a run with probability at most 2^-20.
+// release has too little noise (see still), or if all its releases together have too little noise: the bits of evidence
+// start at c = start, never fall below 0, and reach h + c (sdk/ROBUST.md, Lemma 1). With this h, the evidence excludes
+// any honest member of a run with probability at most 2^-20.
 func (m *Machine) look(i int, steps []int32) {
 	r, seen := m.robust, &m.robust.seen[i]
 	if y, n := m.shown(steps); n > 0 {
@@ -175,8 +175,8 @@ func (m *Machine) movedNext(i, c int, gain float64) float64 {
 	return float64(m.robust.moved[i*d+c]) + float64(gain*float64(m.pull(part(m.z, i, d), c)))
 }
 
-// spreadOut computes the median of the neighbors' total moves and each neighbor's distance from it. It returns the
-// radius: the largest distance that is allowed.
+// spreadOut computes the median of the neighbors' total moves and the distance of each neighbor's total move from this
+// median. spreadOut returns the radius: the largest distance that is allowed.
 func (m *Machine) spreadOut(gain float64) (radius float64) {
 	r, d := m.robust, len(m.x)
 	clear(r.distance)

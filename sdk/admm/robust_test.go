@@ -303,8 +303,8 @@ func TestRobustSetsStillAside(t *testing.T) {
 	}
 }
 
-// If a release jumps out of the public bound, but not farther than the bound is wide, nobody ends or moves far, and the
-// jump is reported with member, release and distance.
+// If a release jumps out of the public bound, but not farther than the bound is wide, no member ends or moves far, and
+// the jump is reported with member, release and distance.
 func TestRobustJump(t *testing.T) {
 	const bad, at = 2, 3
 	net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {

@@ -17,7 +17,7 @@ import (
 // between them. The adversary reads the member's memory, records every frame that left it, delivers anything in any
 // order, and ends the run at will. It decides when a process of the member dies, at which duty, and what an unconfirmed
 // write leaves on the disk. It also makes the owner replace the member's device, up to three times, and restart the
-// lost one.
+// lost device.
 //
 // The member has no keys, so it believes every claim about its own releases. With keys an adversary can claim less.
 //
@@ -25,7 +25,7 @@ import (
 //
 //   - a release with data has one content, in all frames of all devices of the member;
 //   - no device makes two different releases of one round, with or without data;
-//   - nothing of a release leaves before it is stored and, if it has data, charged and marked;
+//   - no part of a release leaves the member before the release is stored and, if it has data, charged and marked;
 //   - a device that took over requests no loss, and sends nothing before the whole run is charged;
 //   - a ledger has one entry per release with data that was made, and at most one more entry, for a release that was
 //     reserved when the process died; after a takeover it has an entry for every release with data of the run;

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// State is everything, besides Config, that determines the bits of later rounds. It is stored before a release is sent.
+// State is everything, besides Config, that determines the bits of later rounds. The driver stores the state before it
+// sends the release.
 type State struct {
 	Round int       // the release just made
 	X     []float32 // x_i, length d

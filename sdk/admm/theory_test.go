@@ -89,8 +89,8 @@ func (m *Machine) edgeTo(peer int) *edge {
 	return nil
 }
 
-// Theorem (stability): disagreement decays exactly when tau*beta*eta*mu*rho*lambda_N < 8/3. A common start excites
-// nothing, so round 0 excites the mode of the largest eigenvalue once, only through the losses, and a hundred rounds of
+// Theorem (stability): disagreement decays exactly when tau*beta*eta*mu*rho*lambda_N < 8/3. A common start excites no
+// mode, so round 0 excites the mode of the largest eigenvalue once, only through the losses, and a hundred rounds of
 // pure consensus follow. At 0.95 of the limit the mode shrinks by 0.848 per round, at 1.05 it grows by 1.148:
 // eigenvalues of M_lambda.
 func TestStabilityThreshold(t *testing.T) {

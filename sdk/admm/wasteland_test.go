@@ -201,7 +201,7 @@ func (w *wasteland) lose() {
 			w.step()
 		}
 	}
-	// A new connection: nothing from the lost device arrives after it.
+	// The connections are new: messages from or to the lost device no longer arrive.
 	w.flying = slices.DeleteFunc(w.flying, func(msg Message) bool { return msg.From == i || msg.To == i })
 	w.cfgs[i].Epoch++
 	w.cfgs[i].Incarnation++

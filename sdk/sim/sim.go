@@ -52,7 +52,8 @@ type Sim struct {
 	// Forge, if not nil, replaces each message that carries a release, to simulate malicious members. It is called in
 	// the order of clients and of their neighbors, after all releases of the tick. The message's vectors are a copy.
 	Forge func(admm.Message) admm.Message
-	// Asleep, if not nil, reports whether a client does nothing in a tick, counted from 0. Its messages wait for it.
+	// Asleep, if not nil, reports whether a client does nothing in a tick, counted from 0. Messages to the client wait
+	// until it is awake.
 	Asleep func(client, tick int) bool
 	// Seed, if not 0, shuffles the arrivals of a tick. Otherwise messages arrive in the order of sending.
 	Seed uint64
