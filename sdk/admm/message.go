@@ -64,7 +64,7 @@ type Signed struct {
 	Stops       []byte // the early-stop requests that the sender knows; not in Join, Conflict, Question and Relay
 	Digests     []byte // see trust.Gossip; in a Question and a Conflict: the member that the message is about
 	Relayed     []byte // in a Relay: the offers
-	Known       []byte // in a Relay, two bits per member: the sender holds an offer of this device, counted from 1
+	Known       []byte // in a Relay, two bits per member: the latest device, from 1, whose offer the sender holds
 }
 
 // Payload returns the message's vectors without copying them.
