@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// A member shares noise with its remaining neighbors if at most Absent neighbors are gone. Otherwise it draws as much
-// local noise as a release with a missing key has.
+// A member shares noise with its remaining neighbors if at most [dpmech.Shared].Absent neighbors are gone. Otherwise it
+// draws as much local noise as a release with a missing key has.
 func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 	for absent := range 3 {
 		keys := asked{}
@@ -44,7 +44,7 @@ type losses struct {
 }
 
 // lose draws colluders, members given up by some neighbors, edges dropped at one or both ends, and colluders dropped by
-// honest members. most bounds the number of lost members and edges.
+// honest members. The parameter most bounds the number of lost members and edges.
 func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 	l := losses{colluders: r.Perm(n)[:colluders], dropped: map[[2]int]bool{}}
 	drop := func(odds float64, from, to int) {
@@ -52,7 +52,7 @@ func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 			l.dropped[[2]int{from, to}] = true
 		}
 	}
-	give := func(v int) { // each neighbor gives v up with one probability, drawn for v
+	give := func(v int) { // all neighbors give v up with the same probability, drawn for v
 		odds := []float64{1, 1, 0.7}[r.IntN(3)]
 		for _, e := range edges {
 			for at, to := range e {
@@ -79,8 +79,9 @@ func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 	return l
 }
 
-// left returns the least variance of the noise that hides a member's update, given everything that the adversary knows
-// of the others' noise. It uses the machines' own choices of noise in a round.
+// left computes, for each honest member, the variance of the noise that hides the member's update from an adversary,
+// given everything that the adversary knows about the noise of the other members. left returns the smallest of these
+// variances. The machines themselves choose their noise for a round.
 func left(t *testing.T, machines []*Machine, l losses) float64 {
 	t.Helper()
 	var honest []int
@@ -95,7 +96,7 @@ func left(t *testing.T, machines []*Machine, l losses) float64 {
 		from     int
 		subtract bool
 	}
-	shared := map[[32]byte][]half{} // the users of a key
+	shared := map[[32]byte][]half{} // by key: the members that use it
 	var variance float64
 	for _, i := range honest {
 		covariance[at(i)] = make([]float64, len(honest))
@@ -154,8 +155,8 @@ func inverseAt(a [][]float64, i int) float64 {
 
 // On random graphs with vanished members, colluders and cut edges, the exact noise that remains against an adversary
 // that sees everything is at least the effective sigma, for every member. The bound is tight: noise that is planned for
-// one absent member fewer does not suffice. The same holds with partners instead of neighbors, where a dropped edge
-// changes nothing and a missing key takes its place.
+// one absent member fewer does not suffice. The same holds with partners instead of neighbors. There a dropped edge has
+// no effect, and a missing key has the effect that a dropped edge has between neighbors.
 func TestClaimHoldsWithoutTheAbsent(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 7))
 	reached, broken, planned := 0, 0, 0

@@ -3,15 +3,16 @@ package admm
 import "math"
 
 // The public bound is a box around the start of the model. It follows from public numbers alone. A member clips its own
-// releases to the box, and clips each release of a neighbor before it uses it. So no honest member sends a release
+// releases to the box, and clips each release of a neighbor before using it. So no honest member sends a release
 // outside the box, and a distant release of a neighbor ends no run. See dpmech/PROOF.md, "No honest member is accused".
 
-// box is the public bound of one release. Each coordinate is in the range of all numbers (limit or, on a grid, last),
-// and differs from the same coordinate of the start by at most most.
+// box is the public bound of one release. The absolute value of a coordinate is at most the constant limit or, on a
+// grid, its index is at most the field last. A coordinate differs from the same coordinate of the start by at most the
+// field most.
 type box struct {
 	most, ulps float64 // the largest distance from the start, and the rounding error of float32 as a fraction of the start
 	step       float64 // Config.GridStep; 0 without a grid
-	reach      float64 // most, rounded down to whole grid steps
+	reach      float64 // the field most, rounded down to whole grid steps
 	last       float64 // index of the outermost grid point
 }
 
@@ -31,7 +32,7 @@ const farthest = 1e24
 //
 // So in a run of honest members a release is clipped with probability below 1e-20. The proof that no honest member is
 // accused does not need this estimate. In a private run with Members = 0, or with an Eta or Mu that changes from round
-// to round, the distance has no bound, and the box is only the range of numbers.
+// to round, the distance has no bound, and the box limits only the absolute values of coordinates.
 func (c Config) boundOf(release int) box {
 	b := box{most: math.Inf(1), step: c.GridStep, reach: math.Inf(1)}
 	if c.GridStep != 0 {
@@ -64,8 +65,8 @@ func (c *Config) deviation() float64 {
 	return math.Sqrt(float64(own*own) + float64(float64(max(0, c.Members-1))*float64(pair*pair)))
 }
 
-// addition returns an upper bound on how far update and noise of one release move a coordinate. They move it farther
-// with probability below 1e-40.
+// addition returns an upper bound on how far the update and the noise of one release move a coordinate. The probability
+// that they move it farther is below 1e-40.
 func (c *Config) addition() float64 { return c.reach() + float64(14*c.deviation()) }
 
 // plainly is a fast test of a vector x. If it returns true, x is in the box. If it returns false, x may still be in the
@@ -100,9 +101,9 @@ func (c *Config) startAt(i int) float32 {
 func (c *Config) lastStep() float64 { return min(gridLimit-1, math.Floor(limit/c.GridStep)) }
 
 // Impossible returns an [ImpossibleError] if no honest member sends the payload p in its [Release] message of the
-// round, whatever messages it received: p has the wrong form or length, a coordinate of p is outside the public bound,
-// or a change on the grid exceeds the width of the bound. The result depends only on public numbers and p, so anyone
-// can check it.
+// round, whatever messages this member received: p has the wrong form or length, a coordinate of p is outside the
+// public bound, or a change on the grid exceeds the width of the bound. The result depends only on public numbers and
+// p, so anyone can check it.
 func (c *Config) Impossible(round int, p Payload) error {
 	plan, vector, grid := *c, c.Estimator.Dim, 0
 	if plan.End = 0; len(p.Grid) > 0 && c.GridStep != 0 && round <= plan.Learning() {
@@ -147,8 +148,8 @@ func (b box) onGrid(x0 float32, n float64) float64 {
 	return max(float64(low), min(float64(high), n))
 }
 
-// keepIn clips x to the box, in place, and reports whether x was outside. A NaN in x is outside, and becomes the same
-// coordinate of otherwise before it is clipped.
+// keepIn clips x to the box, in place, and reports whether x was outside. A NaN in x counts as outside: keepIn replaces
+// it with the same coordinate of the vector otherwise, and clips that.
 func (c *Config) keepIn(b box, x, otherwise []float32) (outside bool) {
 	if c.plainly(b, x) {
 		return false

@@ -67,7 +67,7 @@ func roomForNoise(t *testing.T, members int) {
 }
 
 // The limits of a coordinate are the same for the member that clips and the member that checks. Every grid point within
-// steps is within ends. The box of a release contains the box of every earlier release.
+// the limits of box.steps is within those of box.ends. The box of a release contains the box of every earlier release.
 func TestBoxes(t *testing.T) {
 	for _, x0 := range []float32{0, 1, -3.7, 1e-20, 1e6, -5e6} {
 		c := Config{Estimator: zoest.Config{Dim: 1}, X0: []float32{x0}, Rounds: 100, Cooldown: 5, Members: 5, GridStep: 0.1 / 16,

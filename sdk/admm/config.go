@@ -39,9 +39,9 @@ type Config struct {
 	// the release has only local noise: [dpmech.Gaussian.Alone]. PairKey is nil if and only if Privacy has no pairwise
 	// noise.
 	PairKey func(peer, release int) (key [32]byte, ok bool)
-	// Partners, if not nil, lists the clients with which this client shares noise, in ascending order. They replace the
-	// neighbors in this role: a partner need not be a neighbor, and a dropped edge does not end the sharing. If the
-	// keys of more than [dpmech.Shared].Absent partners are missing, the release has only local noise.
+	// Partners, if not nil, lists the clients with which this client shares noise, in ascending order. The client then
+	// shares no noise with its neighbors as such: a partner need not be a neighbor, and a dropped edge does not end the
+	// sharing. If the keys of more than [dpmech.Shared].Absent partners are missing, the release has only local noise.
 	Partners []int
 	// Paired, if not nil, reports whether this client and its peers have agreed on the keys of a release. If the first
 	// release after a start is private, the client does not make it before Paired returns true.
@@ -69,16 +69,16 @@ type Config struct {
 	Shrink    float64   // threshold of the last model, divided by sqrt(rounds with data); see [Machine.Model]
 
 	// Robust, if not 0, bounds each neighbor's total influence over the run; it must be at least 1. For each neighbor,
-	// the machine adds up how far the neighbor moved this client. It clips this total to a ball around the median of
-	// all neighbors' totals, whose radius is Robust times the median of their distances from that median. If no
-	// neighbor exceeds the radius, no bit changes. If b of n neighbors are malicious and 2b < n+1, the influence of the
-	// honest neighbors bounds that of the malicious ones. See sdk/ROBUST.md.
+	// the machine adds up how far the neighbor moved this client. The machine clips this total to a ball around the
+	// median of all neighbors' totals. The radius of the ball is Robust times the median of the distances of these
+	// totals from their median. If no neighbor exceeds the radius, no bit changes. If b of n neighbors are malicious
+	// and 2b < n+1, the influence of the honest neighbors bounds that of the malicious ones. See sdk/ROBUST.md.
 	Robust  float64
 	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
 }
 
-// fallbackLoss replaces an unavailable loss in a private run, because a missing answer would reveal something about the
-// data.
+// fallbackLoss replaces an unavailable loss in a private run, because a missing answer would reveal information about
+// the data.
 const fallbackLoss = 0.0
 
 // Learning returns the number of the last release before the cool-down: K*(1+Mixing), or End*(1+Mixing) in a run that
@@ -88,8 +88,8 @@ func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
 // Last returns the number of the last release: Learning() + C.
 func (c *Config) Last() int { return c.Learning() + c.Cooldown }
 
-// Data returns how many of the first n releases use data, where n is the argument. In a private run only these have
-// noise and a cost.
+// Data returns how many of the first n releases use data, where n is the argument. In a private run only these releases
+// have noise and a cost.
 func (c *Config) Data(releases int) int { return min(c.rounds(), (releases+c.Mixing)/(1+c.Mixing)) }
 
 // Schedule gives a parameter per round: one value for all rounds, or one value per round.
@@ -192,8 +192,8 @@ const limit = 1e30
 // all limits. If it returns false, v may still be within the limits.
 func small(v []float32) bool { return vec.SumSquares(v) <= 1e36 }
 
-// beyond returns the index of the first number that is NaN or exceeds most in absolute value, or -1. most is at least
-// 2e18.
+// beyond returns the index of the first number that is NaN or exceeds the parameter most in absolute value, or -1 if
+// there is no such number. The parameter must be at least 2e18.
 func beyond(v []float32, most float32) int {
 	if small(v) {
 		return -1

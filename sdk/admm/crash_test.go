@@ -39,13 +39,13 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 
 // Nodes crash at every point, writes are torn, and messages are lost, repeated, late and reordered: no release is made
 // twice, no node waits indefinitely or sends without end, and the final models have the bits of the run without faults.
-// No node mistakes a crash for a loss of state, ledger or mark. The test plays 250,000 crashes with SPADE_LONG,
-// otherwise a tenth of that, or 20,000 with -short: more than 400 worlds. Every mutation of TestPlantedFaults is
-// detected in the first 100 worlds. SPADE_CRASHES sets another number:
+// No node mistakes a crash for a loss of state, ledger or mark. With SPADE_LONG the test plays 250,000 crashes, with
+// -short 20,000, and otherwise 25,000. Even 20,000 crashes take more than 400 worlds. Every mutation of
+// TestPlantedFaults is detected in the first 100 worlds. The variable SPADE_CRASHES sets a different number of crashes:
 //
 //	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCentreAtTheEdge' -v -timeout 1h ./sdk/admm
 //
-// SPADE_CRASH_SEED plays one seed, such as that of a failure, and logs all events:
+// With SPADE_CRASH_SEED the test plays one seed, such as the seed of a failure, and logs all events:
 //
 //	SPADE_CRASH_SEED=42 go test -run TestCrashes -v ./sdk/admm
 func TestCrashes(t *testing.T) {
@@ -68,7 +68,7 @@ func TestOneFileLost(t *testing.T) {
 	}
 }
 
-// A neighbor moves the centre of the next release to the edge of the grid, or as far toward it as a message can. No
+// A neighbor moves the center of the next release to the edge of the grid, or as far toward it as a message can. No
 // node ends because of this, and no node uses a round's data twice.
 func TestCentreAtTheEdge(t *testing.T) {
 	sum := crash(t, hostile, 0.3, 300_000)
@@ -78,8 +78,9 @@ func TestCentreAtTheEdge(t *testing.T) {
 	}
 }
 
-// crash plays worlds until they have had enough crashes in total: usual with SPADE_LONG, otherwise a tenth of usual,
-// 20,000*share with -short, and SPADE_CRASHES*share if that variable is set.
+// crash plays worlds until they have had enough crashes in total. Enough is the parameter usual with SPADE_LONG,
+// 20,000*share with -short, and otherwise a tenth of usual. If the variable SPADE_CRASHES is set, enough is its value
+// times share.
 func crash(t *testing.T, p plant, share float64, usual int64) (sum tally) {
 	if s := os.Getenv("SPADE_CRASH_SEED"); s != "" {
 		seed, err := strconv.ParseUint(s, 10, 64)

@@ -41,7 +41,7 @@ const (
 	files
 )
 
-// crash decides which writes that were not synced survive.
+// crash decides which unsynced writes survive.
 func (b *logs) crash(w *world) {
 	if b.lines.dirty && w.chance.IntN(2) == 0 {
 		b.lines.sync()
@@ -53,7 +53,8 @@ func (b *logs) crash(w *world) {
 }
 
 // validate decides whether a starting node may continue. It checks the ledger, the ledger's position in the state, and
-// [dpmech.CheckResume]. grace selects the rule of a program that marks a release when it reserves it.
+// [dpmech.CheckResume]. If grace is true, validate applies the rule of a program that marks a release when it reserves
+// the release.
 func (b *logs) validate(kept, head int, grace bool) error {
 	lines, m := b.lines.durable, b.marks.durable
 	switch {

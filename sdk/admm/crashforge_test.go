@@ -7,8 +7,8 @@ import (
 )
 
 // forge replaces a message of node 0 by a message of an adversary. The adversary knows everything public about the
-// receiver, in particular the centre of its next release. It chooses one message per incarnation and round of the
-// receiver, with rare exceptions. forge returns false if the adversary waits.
+// receiver, in particular the center of its next release. Apart from rare exceptions, the adversary chooses one message
+// per incarnation and round of the receiver. forge returns false if the adversary waits.
 func (w *world) forge(n *node, p *packet) bool {
 	r, m := p.msg.Round, n.m
 	if !carries(p.msg) || !n.up {
@@ -28,7 +28,7 @@ func (w *world) forge(n *node, p *packet) bool {
 	return true
 }
 
-// aim invents a message that moves the centre of the receiver's next release to the edge of its range, just inside or
+// aim invents a message that moves the center of the receiver's next release to the edge of its range, just inside or
 // outside, or a message whose numbers are as large as possible. Sometimes it returns the honest message.
 func (w *world) aim(m *Machine, p *packet) Payload {
 	made := Payload{slices.Clone(p.vector[:p.nv]), slices.Clone(p.grid[:p.ng])}
@@ -53,7 +53,7 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 		} else {
 			size = limit - float64(w.chance.IntN(8)-2)*m.cfg.Privacy.Sigma
 		}
-		// centre = x - gain*(rho*|N|*x - sum of z), and z = (z - m_ji)/2
+		// center = x - gain*(rho*|N|*x - sum of z), and z = (z - m_ji)/2
 		x := float64(m.x[c])
 		z := rho*float64(len(m.edges))*x - (x-sign*size)/gain
 		for k := range m.edges {
@@ -79,12 +79,12 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 	return made
 }
 
-// atEdge counts a release if the adversary moved its centre, or may have moved it, to the edge of its range.
+// atEdge counts a release if the adversary moved its center, or may have moved it, to the edge of its range.
 func (w *world) atEdge(n *node) {
 	m := n.m
 	out := slices.ContainsFunc(m.x, func(x float32) bool { return max(x, -x) == limit })
 	if m.onGrid(m.round) {
-		edge := m.cfg.lastStep() - m.cfg.addition()/m.cfg.GridStep // the outermost centre
+		edge := m.cfg.lastStep() - m.cfg.addition()/m.cfg.GridStep // the outermost center
 		out = slices.ContainsFunc(m.grid, func(n int32) bool { return float64(max(n, -n)) >= edge })
 	}
 	if !out {

@@ -9,7 +9,7 @@ type packet struct {
 	due           int // the earliest step of delivery
 	serial        int64
 	incarnation   int // of the sender
-	toIncarnation int // of the receiver, when it was sent
+	toIncarnation int // of the receiver, when the packet was sent
 }
 
 // departed is a release that left its node: its content, and what the node sent to each neighbor.

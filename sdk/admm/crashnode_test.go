@@ -44,7 +44,7 @@ type node struct {
 
 	granted bool // the machine knows that its release is reserved, but has not made the release yet
 	owed    int  // the release that must be marked before anything is sent
-	logs         // the rest of the disk
+	logs         // the disk without its slots
 	slots   [2]slot
 
 	x    [2]bitsOf // the last two releases, by number mod 2, as known to this incarnation
@@ -291,7 +291,7 @@ func (w *world) act(n *node) bool {
 	}
 }
 
-// goOn creates a skew of two rounds: a neighbor's message of the previous round replaces the missing one.
+// goOn creates a skew of two rounds: a neighbor's message of the previous round takes the place of the missing message.
 func (n *node) goOn() {
 	m := n.m
 	if m.local || m.due || m.round < 2 || m.onGrid(m.round) != m.onGrid(m.round-1) {
@@ -304,7 +304,7 @@ func (n *node) goOn() {
 	}
 }
 
-// stop ends a node permanently. The others then wait for it, so the world is over.
+// stop ends a node permanently. The other nodes then wait for this node forever, so the world is over.
 func (w *world) stop(n *node) {
 	n.up, n.halted = false, true
 	w.odds.span = min(w.odds.span, w.now+3000)

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// world is a few machines on tiny disks and an unreliable network, all drawn from one seed. It advances one duty of one
-// node at a time. A node may die between any two duties:
+// world is a few machines on tiny disks and an unreliable network, all drawn from one seed. The world advances by one
+// duty of one node at a time. A node may die between any two duties:
 //
 //	before and after a reservation, while a slot is written, before and after its fsync, between two messages, between
 //	two queries, while waiting, while finished and lingering.
@@ -26,10 +26,10 @@ type world struct {
 	nodes  []node
 	air    []packet // in flight, unordered
 	now    int
-	calm   bool // no faults, or no more faults
+	calm   bool // faults never started, or have stopped
 	odds   odds
 
-	left     [worldNodes][worldRounds + 1]departed // by client and release
+	left     [worldNodes][worldRounds + 1]departed // what has left its node, by client and release
 	newest   [worldNodes][worldNodes]int64         // by sender and receiver: the serial number of the last packet that was not overtaken
 	redraws  uint32
 	lostSlot bool               // a slot was rolled back: a node may lack a cool-down release, which no ledger records
@@ -51,11 +51,11 @@ const (
 
 // odds are the probabilities of faults in 256ths, and the duration of the world.
 type odds struct {
-	crash, tear, rare int  // to die while busy, while writing a slot, and while waiting
+	crash, tear, rare int  // of dying while busy, while writing a slot, and while waiting
 	tick, deliver     int  // of a tick and of a delivery in a step
 	lose, twice, late int  // of the loss, the repetition and the delay of a message
-	leave             bool // finished nodes leave at their own time; otherwise all stay until the calm
-	span, after       int  // steps before the calm, and after all are finished
+	leave             bool // finished nodes leave at their own time; otherwise all nodes stay until the calm
+	span, after       int  // number of steps before the calm, and after all nodes are finished
 }
 
 // plant is a deliberate error of a world: a mutation.
@@ -104,8 +104,8 @@ type tally struct {
 	crashes, torn, sent, lost, duplicated, reordered, stale, releases, rollbacks, unseen int64
 
 	setBack, stopped int64 // files that lost writes, and nodes that detected the loss at their start
-	// Releases at the edge of the grid or of the range, including nodes that ended before such a release; and messages
-	// that the adversary invented for this purpose.
+	// edge counts the releases at the edge of the grid or of the range, and the nodes that ended before such a release.
+	// aimed counts the messages that the adversary invented to cause such a release.
 	edge, aimed int64
 }
 
@@ -139,7 +139,7 @@ func newWorld(seed uint64, p plant) *world {
 	flip := func() bool { return c.IntN(2) == 0 }
 	n, d := 2+c.IntN(worldNodes-1), 2+c.IntN(worldDim-1)
 	if w.hostile() && flip() {
-		n = 2 // no other node influences the centre
+		n = 2 // no other node influences the center
 	}
 	var edges [][2]int
 	for i := 1; i < n; i++ {
@@ -226,7 +226,7 @@ func (w *world) log(format string, args ...any) {
 	}
 }
 
-// lying reports whether node 0 has a lying disk. Then no other node dies.
+// lying reports whether node 0 has a lying disk. In such a world no other node dies.
 func (w *world) lying() bool {
 	return w.plant == lyingDisk || w.plant == lyingDiskQueues || w.plant == nameless
 }
@@ -284,7 +284,7 @@ func (w *world) rage() {
 		switch r := w.chance.IntN(256); {
 		case r < crash:
 			w.kill(n)
-			if w.chance.IntN(100) == 0 && !w.lying() { // a blackout
+			if w.chance.IntN(100) == 0 && !w.lying() { // a blackout: all nodes die
 				for i := range w.nodes {
 					if w.nodes[i].up {
 						w.kill(&w.nodes[i])
@@ -312,7 +312,8 @@ func (w *world) rage() {
 const linger = 10
 
 // calmDown runs a world without faults to its end. Every node must leave after a Done from each neighbor. If another
-// node has left before, a node with its final model may also leave after a while, before the Done messages arrive.
+// node left before the calm, a node with its final model may also leave once it has waited for linger ticks, without a
+// Done from each neighbor.
 func (w *world) calmDown() {
 	w.calm = true
 	someLeft := slices.ContainsFunc(w.nodes, func(n node) bool { return n.gone })

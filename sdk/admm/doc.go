@@ -4,9 +4,10 @@
 //
 // A [Machine] takes three inputs: a neighbor's message ([Machine.Receive]), the answers to its open queries
 // ([Machine.Answer]), and, where frames may get lost, a tick ([Machine.Tick]). After each input, and once at the start,
-// call [Machine.Ready], which returns the driver's duties. Their order is part of the contract: charge a release before
-// it is made, store it before it is sent, send, then query. The driver decides how to perform them. It may be a node
-// with websockets, or a loop that runs a thousand machines in one goroutine. The same inputs give the same bits.
+// call [Machine.Ready], which returns the driver's duties. The order of the duties is part of the contract: charge a
+// release before it is made, store it before it is sent, send, then query. The driver decides how to perform the
+// duties. A driver may be a node with websockets, or a loop that runs a thousand machines in one goroutine. The same
+// inputs give the same bits.
 //
 // The files testdata/*.txt show the machines of a few members at work, with losses, crashes and a takeover. Read
 // round.txt first.

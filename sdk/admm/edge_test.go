@@ -13,13 +13,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// A neighbor can choose the public centre of a client's release. If the client ended whenever a release left the grid
-// or the range of numbers, its end would reveal something about the sum of update and noise. After each restart the
-// round is already charged and the noise is fresh, so the neighbor could repeat this arbitrarily often for the price of
-// one release.
+// A neighbor can choose the public center of a client's release. If the client ended whenever a release left the grid
+// or the range of numbers, its end would reveal information about the sum of update and noise. After each restart the
+// round is already charged and the noise is fresh, so the neighbor could repeat the attack arbitrarily often for the
+// price of one release.
 
 // victim is a client with one sample in one dimension and one neighbor, 0. Here tau*eta*mu*beta = rho = 1, so the
-// centre of the second release is z.
+// center of the second release is z.
 func victim(noise *rng.Stream) Config {
 	return Config{
 		Estimator: zoest.Config{Dim: 1, Samples: 1, Batch: 1, Seed: 7, Client: 1},
@@ -36,11 +36,11 @@ type sighting struct {
 	steps   int32 // if it did not end: the grid point of the second release
 }
 
-// farOut is the largest centre, in grid steps, around which no release leaves the grid, whatever its noise. So a
-// release there shows all of its noise.
+// farOut is the largest center, in grid steps, around which no release leaves the grid, whatever its noise. So a
+// release around this center shows all of its noise.
 const farOut = gridLimit - 1 - (0.5+14)*256
 
-// attempt makes two releases. The first uses no data. For the second, the neighbor puts the centre half a sigma from
+// attempt makes two releases. The first uses no data. For the second, the neighbor puts the center half a sigma from
 // the edge of its range; the update has the length of the clip and the sign of data.
 func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 	m, err := New(victim(noise))
@@ -61,7 +61,7 @@ func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 			s.charged = true
 		case r.Released == 1:
 			const edge = farOut / 256.0
-			z := m.z[0] - 2*(edge-0.5) // the message turns z into the centre
+			z := m.z[0] - 2*(edge-0.5) // the message turns z into the center
 			if err := m.Receive(Message{Kind: EdgeMessage, From: 0, To: 1, Round: 1, Vector: []float32{z}}); err != nil {
 				t.Fatal(err)
 			}
@@ -206,8 +206,8 @@ func TestCrashOracle(t *testing.T) {
 	t.Logf("a client that dies at the edge is refuted at %d points, such as %v", len(faults), faults[0])
 }
 
-// A neighbor's message that moves the centre out of range ends nothing. The run finishes within the bound, and reports
-// which release was clipped.
+// A neighbor's message that moves the center out of range does not end the machine. The run finishes with its models
+// within the bound, and the machine reports which release was clipped.
 func TestNothingReceivedEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(c *Config)

@@ -183,8 +183,8 @@ func TestBadLossPrivate(t *testing.T) {
 	}
 }
 
-// Noise is drawn for the K releases and not for the cool-down. When its source fails, the machine stops without a
-// release.
+// Noise is drawn for the K releases with data and not for the cool-down. If the noise source fails, the machine stops
+// without a release.
 func TestNoiseSource(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 	net := newNetwork(t, configs(1, nil, func(i int, c *Config) {
@@ -338,8 +338,8 @@ func testRoundAllocates(t *testing.T, robust float64) {
 	}
 }
 
-// A neighbor's message of the previous round arrives again when the next release is due. The answer, which is now
-// obsolete, must not be sent with the new vector.
+// A neighbor's message of the previous round arrives again when the next release is due. The machine makes this release
+// before it sends its answer. The answer is then obsolete, and must not be sent with the vector of the new release.
 func TestLateRepeat(t *testing.T) {
 	net := newNetwork(t, configs(2, [][2]int{{0, 1}}, func(_ int, c *Config) { c.Rounds, c.Cooldown = 1, 6 }))
 	for range 3 {

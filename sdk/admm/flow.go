@@ -31,8 +31,8 @@ func (m *Machine) rate() (carry, weight float64) {
 	return m.cfg.Consensus.Mixing((m.round-1)%(1+m.cfg.Mixing), m.cfg.Mixing)
 }
 
-// setFlow updates the flow of the i-th edge, whose neighbor has the model xj. base is xj in grid steps. It is nil if
-// the release of xj was not on the grid, because the neighbor ended early. On the grid, flows are whole steps.
+// setFlow updates the flow of the i-th edge, whose neighbor has the model xj. base is xj in grid steps, or nil if the
+// release of xj was not on the grid, because the neighbor ended early. On the grid, flows are whole steps.
 func (m *Machine) setFlow(i int, xj []float32, base []int32) {
 	carry, weight := m.rate()
 	flow := part(m.flow, i, len(m.x))
@@ -55,7 +55,7 @@ func (m *Machine) setFlow(i int, xj []float32, base []int32) {
 	}
 }
 
-// takeFlows sets s to the sum of the flows, in steps if the release is on the grid.
+// takeFlows sets m.s to the sum of the flows, in grid steps if the release is on the grid.
 func (m *Machine) takeFlows() {
 	for i := range m.edges {
 		if !m.gone(i) {

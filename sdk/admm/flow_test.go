@@ -19,8 +19,8 @@ func flowing(n int, edges [][2]int) Consensus {
 }
 
 // A round of flows preserves the sum of all models, on the grid exactly. Both ends of an edge hold the same flow with
-// opposite signs. At the start of a round with data, z_ij + z_ji = rho*(x_i + x_j), and p sums to zero. The cool-down
-// removes all disagreement.
+// opposite signs. At the start of a round with data, z_ij + z_ji = rho*(x_i + x_j), and the sum of p over all members
+// is zero. The cool-down removes all disagreement.
 func TestFlows(t *testing.T) {
 	for name, c := range map[string]struct {
 		mixing int

@@ -4,8 +4,8 @@ import "fmt"
 
 // RollbackError ends a machine if a neighbor holds a later release than the machine knows. The machine's state was
 // rolled back by a disk that lost confirmed writes, by a restored backup, or by a second device of the same name. A
-// machine that continued would release a round a second time, and use its data again. All releases up to Held count as
-// spent.
+// machine that continued would release a round a second time, and use the data of that round again. All releases up to
+// Held count as spent.
 type RollbackError struct {
 	Client, Peer int // client numbers of this client and the neighbor
 	Held         int // the release that the neighbor holds
@@ -17,8 +17,8 @@ func (e *RollbackError) Error() string {
 		"was rolled back, and to continue would release a round twice", e.Peer, e.Held, e.Client, e.Round)
 }
 
-// Probe returns a message to a neighbor. It says that held is the highest release of the neighbor that this client ever
-// held, and asks which release of this client the neighbor holds.
+// Probe returns a message to a neighbor. The message says that held is the highest release of the neighbor that this
+// client ever held, and asks which release of this client the neighbor holds.
 func (m *Machine) Probe(peer, held int) Message {
 	return Message{Kind: Probe, From: m.client(), To: peer, Round: m.round, Held: held, Epoch: m.cfg.Epoch,
 		Incarnation: m.cfg.Incarnation}
@@ -107,7 +107,7 @@ func (m *Machine) endUnless(probed bool, err error) error {
 	return nil
 }
 
-// suppressed reports whether this client sends a neighbor nothing but probes, because the neighbor has not answered one
-// yet. Until it does, this device may have been replaced, and the other device may have made releases of the same
-// rounds.
+// suppressed reports whether this client sends a neighbor nothing but probes, because the neighbor has not yet answered
+// a probe. Until the neighbor answers, this device may have been replaced, and the replacement device may have made
+// releases of the same rounds.
 func (m *Machine) suppressed(e *edge) bool { return m.cfg.Probe && !e.probed }

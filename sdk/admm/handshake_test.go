@@ -48,7 +48,7 @@ func afterRounds(t testing.TB, rounds int, change func(i int, c *Config)) (net *
 	return net, kept
 }
 
-// A starting machine probes its neighbors, and again at every tick, and makes no release before each neighbor has
+// A machine probes its neighbors when it starts and again at every tick. It makes no release before each neighbor has
 // answered. Its local work does not wait for the answers.
 func TestFirstReleaseWaitsForEveryReply(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, probing))
@@ -175,7 +175,7 @@ func TestLateClaimIsRefused(t *testing.T) {
 	}
 }
 
-// A restarted neighbor receives what it lacks: the releases of its own round and the next, if they exist.
+// A restarted neighbor receives what it lacks: the releases of its own round and of the next round, if they exist.
 func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
 		round int // the round of the neighbor
@@ -205,7 +205,8 @@ func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A machine never answers the answer to a probe by a probe. It answers with the missing release, at most once per tick.
+// A machine never answers the answer to a probe with another probe. The machine answers with the missing release, at
+// most once per tick.
 func TestAnswersAreNotAnswered(t *testing.T) {
 	net, _ := afterRounds(t, 4, probing)
 	answer := func(held int) []Message {
@@ -265,8 +266,8 @@ func TestProbeRefusesNumbersOutOfRange(t *testing.T) {
 	}
 }
 
-// A client that restarts after its Done gets the last messages of its neighbors again, although they know that it needs
-// nothing, and although the answers to its probes are lost.
+// A client that restarts after its Done gets the last messages of its neighbors again, although the neighbors know that
+// the client needs no more messages, and although the answers to its probes are lost.
 func TestStartAgainAfterTheLastWord(t *testing.T) {
 	net, kept := afterRounds(t, 9, probing)
 	for range 2 {
@@ -309,8 +310,8 @@ func TestStartAgainAfterTheLastWord(t *testing.T) {
 	}
 }
 
-// If the second-newest state is damaged, a late message of that round is ignored. A neighbor that is in that round and
-// lacks the release ends the machine.
+// If the second-newest state is damaged, a late message of the round of this state is ignored. A neighbor that is still
+// in this round, and lacks the client's release, ends the machine.
 func TestDamagedState(t *testing.T) {
 	net, kept := afterRounds(t, 4, probing)
 	m := reborn(t, configs(4, kite, probing)[2], kept[2][0])

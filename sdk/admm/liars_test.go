@@ -29,8 +29,8 @@ type liars struct {
 const (
 	fuzz      = iota // any numbers, any kinds of messages
 	apart            // to one side of the public bound for half of the neighbors, to the other side for the rest
-	nearby           // as apart, at the width of the bound from each neighbor
-	corners          // a corner of the bound, a different one each time
+	nearby           // like apart, at the distance of the bound's width from each neighbor
+	corners          // a corner of the bound, each time a different corner
 	jumps            // as far as a frame can express
 	pushes           // farther away with each release
 	liarPlans        // the number of plans
@@ -191,7 +191,8 @@ func (w *liars) lie(msg Message) Message {
 	return msg
 }
 
-// deliver delivers messages in flight. As a driver, it drops the edge to a member that sends an impossible release.
+// deliver delivers messages in flight. Like a real driver, it drops the edge to a member that sends an impossible
+// release.
 func (w *liars) deliver(t *testing.T) {
 	all := w.flying
 	w.flying = nil
@@ -291,8 +292,8 @@ func (w *liars) pair(t *testing.T, i, j, k int) {
 }
 
 // Of 5 to 12 members, 1 to 3 are malicious and send each neighbor arbitrary messages. No honest member accuses another,
-// drops its edge, or ends, and both ends of an edge between two of them hold the same numbers. Evidence against a
-// malicious member convinces anyone. The test plays 300 worlds, or 3,000 with SPADE_LONG, or as many as SPADE_LIARS
+// drops its edge, or ends, and both ends of an edge between two honest members hold the same numbers. Evidence against
+// a malicious member convinces anyone. The test plays 300 worlds, or 3,000 with SPADE_LONG, or as many as SPADE_LIARS
 // says, from seed SPADE_LIARS_SEED on.
 func TestLiars(t *testing.T) {
 	count, first := 300, 0

@@ -15,7 +15,7 @@ import (
 //
 // A Machine stores the numbers of its estimator (see [zoest.Estimator]), 4d other numbers, and 5d per neighbor. With
 // Releases it stores 6d other numbers and 4d per neighbor. A grid adds d per neighbor. Robust adds d per neighbor and d
-// others. A private run adds d 64-bit integers.
+// other numbers. A private run adds d 64-bit integers.
 type Machine struct {
 	cfg    Config
 	est    *zoest.Estimator
@@ -45,7 +45,7 @@ type Machine struct {
 	due    bool          // the local work is done, and the release is due
 	begun  bool          // this process made a release
 	lost   int           // the second-last release, if its message was lost with a damaged state; otherwise 0
-	aimed  bool          // centre is computed, and the driver knows that it must reserve a private release
+	aimed  bool          // the field centre is computed, and the driver knows that it must reserve a private release
 
 	cut       map[int]int     // by edge: the first release made without the edge; 0 while the edge is in use
 	verdicts  []Verdict       // verdicts that Verdicts has not returned yet
@@ -74,8 +74,8 @@ type Machine struct {
 type Ready struct {
 	// Reserve is 0 unless the next release is private. If the next release is private, Reserve is its number among the
 	// K releases with data, counted from 1. Durably charge its cost before the next call of Ready, which draws the
-	// noise. If the budget does not cover the cost, never call the machine again. From here to Released only the noise
-	// source can fail.
+	// noise. If the budget does not cover the cost, never call the machine again. From this Ready to the Ready that
+	// reports the release, only the noise source can fail.
 	Reserve int
 	// Released is the number of the release that was just made (Model returns it), or 0. Durably store State, then
 	// durably mark the release as one that may have been sent. Only then send or show it.
@@ -243,8 +243,8 @@ func (m *Machine) Answer(losses ...float64) error {
 }
 
 // Model returns a copy of the client's model: the released x_i, including noise. After the last release, Model moves
-// each coordinate toward X0, and not beyond, by Config.Shrink*sqrt(K), with K the rounds with data: soft thresholding
-// (Donoho and Johnstone, Biometrika 1994). This is post-processing and costs no privacy.
+// each coordinate toward X0, and not beyond, by Config.Shrink*sqrt(K), where K is the number of rounds with data: soft
+// thresholding (Donoho and Johnstone, Biometrika 1994). This is post-processing and costs no privacy.
 func (m *Machine) Model() []float32 { return m.AppendModel(nil) }
 
 // AppendModel appends [Machine.Model] to dst and returns the extended slice.
@@ -270,8 +270,9 @@ func Shrink(x, x0 []float32, shrink float64, rounds int) {
 	}
 }
 
-// Posted returns the message to the i-th neighbor that carries one of the last two releases. Its slices stay valid
-// until the machine begins the second release after that one. Until then, other goroutines may call Posted, too.
+// Posted returns the message to the i-th neighbor that carries one of the last two releases. The slices of the message
+// stay valid until the machine begins the second release after that release. Until then, other goroutines may call
+// Posted, too.
 func (m *Machine) Posted(i, round int) Message {
 	out := m.out[round%2]
 	if !m.cfg.Releases {

@@ -15,7 +15,7 @@ const (
 	EdgeMessage Kind = 1  // m_ij of eq. (9) for one neighbor, in Vector
 	Done        Kind = 2  // the sender needs nothing more and is about to exit
 	Release     Kind = 3  // the release of a round, the same for all neighbors, in Vector or Grid
-	Probe       Kind = 4  // the sender just started: its last release, and the highest of the receiver's that it held
+	Probe       Kind = 4  // the sender just started: its last release, and the receiver's highest release that it held
 	Join        Kind = 5  // the sender replaces a lost device and asks for the receiver's progress and model
 	Stand       Kind = 6  // the answer to a Join, see [Machine.Standing]
 	Conflict    Kind = 7  // evidence of equivocation, or a notice of quarantine; only for drivers
@@ -57,14 +57,14 @@ type Message struct {
 // Signed holds data that drivers sign and check, see package signed. The machine ignores it.
 type Signed struct {
 	Own         []byte // a signed release of the sender: that of Round, or the sender's last one
-	Proof       []byte // a signed release of the receiver, to prove a claim; in a Question: of the member in question
+	Proof       []byte // proves a claim: a signed release of the receiver or, in a Question, of the member in question
 	Other       []byte // a Probe's checkpoint of the sender, a ProbeReply's signed.Earlier, a Conflict's second release
 	Countersign []byte // in a Done: the sender's countersignature of the receiver's last release
 	Offer       []byte // in a Probe, a ProbeReply and a Start: the sender's signed offer, in a run with pairwise noise
 	Stops       []byte // the early-stop requests that the sender knows; not in Join, Conflict, Question and Relay
-	Digests     []byte // see trust.Gossip; in a Question and a Conflict: the member that it is about
+	Digests     []byte // see trust.Gossip; in a Question and a Conflict: the member that the message is about
 	Relayed     []byte // in a Relay: the offers
-	Known       []byte // in a Relay, two bits per member: its latest device, from 1, whose offer the sender holds
+	Known       []byte // in a Relay, two bits per member: the latest device, from 1, whose offer the sender holds
 }
 
 // Payload returns the message's vectors without copying them.

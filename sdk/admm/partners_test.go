@@ -15,7 +15,8 @@ func pathOf(n int) (edges [][2]int) {
 	return edges
 }
 
-// partners makes a client share noise along the edges of a graph. A key {i, j} of missing means that i lacks j's key.
+// partners makes a client share noise along the edges of a graph. If the map missing has the entry {i, j}, client i
+// lacks the key of j.
 func partners(g *graph.Graph, i int, c *Config, missing map[[2]int]bool) {
 	c.Partners = g.Neighbors(i)
 	whole := c.PairKey
@@ -42,7 +43,8 @@ func overlay(t *testing.T, n, k, absent int, missing map[[2]int]bool) *network {
 }
 
 // Noise between partners cancels exactly: in every round, for each edge of the graph of partners, both ends draw the
-// same vector, and one end adds it and the other subtracts it, whether or not their edges to neighbors are in use.
+// same vector, and one end adds it and the other end subtracts it, whether or not the edges between neighbors are in
+// use.
 func TestPartnersCancel(t *testing.T) {
 	net := overlay(t, 10, 4, 0, nil)
 	for round := range 3 {

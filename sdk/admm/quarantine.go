@@ -31,7 +31,7 @@ var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 // neighbor sent and in which order, and not on local work, which depends on data. From now on the client exchanges no
 // messages with the neighbor. The penalty of eq. (6) omits z_ij, and |N_i| is one less. With Config.Robust the
 // neighbor's total influence is removed. Releases share noise with the remaining neighbors. Once more than
-// [dpmech.Shared].Absent neighbors are dropped, they share noise with none.
+// [dpmech.Shared].Absent neighbors are dropped, releases have no pairwise noise.
 //
 // Removing an edge increases no eigenvalue of the graph's Laplacian, so stable step sizes stay stable.
 func (m *Machine) Quarantine(peer int) int {
@@ -53,7 +53,8 @@ func (m *Machine) Quarantine(peer int) int {
 	return m.cut[e.index]
 }
 
-// Quarantined returns the first release that is made without a neighbor, or 0 if its edge is in use.
+// Quarantined returns the first release that is made without the given neighbor, or 0 if the edge to this neighbor is
+// in use.
 func (m *Machine) Quarantined(peer int) int {
 	if e := m.edge(peer); e != nil && m.dropped(e.index) {
 		return m.cut[e.index]

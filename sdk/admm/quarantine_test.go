@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A network that drops an edge before the first release has the bits of a network without the edge: with messages and
-// with releases, with the bound on influence, and with noise.
+// A network that drops an edge before the first release has the bits of a network without the edge. The test covers
+// messages and releases, the bound on influence, and noise.
 func TestQuarantineIsANetworkWithoutTheEdge(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"messages": func(int, *Config) {},
@@ -70,7 +70,7 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 }
 
 // A member sends an impossible jump to some neighbors. Only these neighbors detect it, before they use it. A client
-// that dropped an edge, and a machine restored from its state, continue with the same bits.
+// that dropped an edge, and a machine restored from the client's state, continue with the same bits.
 func TestJudge(t *testing.T) {
 	const bad, at = 2, 3
 	cfgs := configs(4, everyEdge(4), func(i int, c *Config) {

@@ -12,8 +12,8 @@ import (
 //
 //   - all queries of a round are at the released model x: phi does not move, and Tau is the number of queries per
 //     record and round;
-//   - the update is s = -eta/Mean * sum_h a_h over the client's units, an exact sum of integers. a_h is the unit's
-//     slope, an estimate of mu times the gradient of its loss, clipped to radius R = Privacy.Clip*Mean/eta;
+//   - the update is s = -eta/Mean * sum_h a_h over the client's units, an exact sum of integers. a_h is the slope of
+//     unit h: an estimate of mu times the gradient of the unit's loss, clipped to radius R = Privacy.Clip*Mean/eta;
 //   - so replacing one unit moves s by at most 2*Privacy.Clip, and changes nothing else except through releases.
 type Records struct {
 	Mean   float64 // m_bar, the mean number of units per member, at least 1; gives all units the same weight
@@ -22,7 +22,7 @@ type Records struct {
 }
 
 // NewRecords returns the public numbers of a run in which member i has each[i] units. A unit is a record or, if places
-// is above 1, a person with that many places for records. If each is empty, the result is the zero value.
+// is above 1, a person with that many places for records. If the slice each is empty, the result is the zero value.
 func NewRecords(each []int, places int) (r Records) {
 	if len(each) == 0 {
 		return r
@@ -76,7 +76,8 @@ func (m *Machine) rows() dpmech.Rows {
 	return r
 }
 
-// draw stores the data-dependent part of the release in progress, with its noise, in steps, or in s if steps is nil.
+// draw stores the data-dependent part of the release in progress, with its noise, in the slice steps, or in m.s if
+// steps is nil.
 func (m *Machine) draw(steps []int32) error {
 	noise, pairs := m.noise()
 	defer clear(pairs)

@@ -16,19 +16,19 @@ import (
 // numbers. It sees every release and, with pairwise noise, what a colluder shares. In each of many games it sees a
 // whole run of the real machines with one of two values of that record. It guesses the value by the likelihood ratio,
 // which is its best test and is linear here. Its errors imply a mu of Gaussian differential privacy, which must not
-// exceed the charged mu. With each mutation the implied mu must exceed it.
+// exceed the charged mu. With each mutation the implied mu must exceed the charged mu.
 
 // recordGame configures one kind of game.
 type recordGame struct {
 	members, dim, places int
 	form                 func(c *Config)
 	shared               bool // pairwise noise, with member 0's last neighbor as a colluder
-	overlay              bool // the colluder is the only neighbor of the others
+	overlay              bool // the colluder is the only neighbor of each other member
 	single               bool // the adversary uses only member 0's releases
 	crash                bool // member 0 is restored from its state after a random release
 	lost                 int  // the release after which member 0 is lost and replaced; 0: never
 	loss                 func(world int, x []float32) float64
-	plant                func(m *Machine) // a mutation at member 0, when its update is known and not yet clipped
+	plant                func(m *Machine) // a mutation at member 0, when the update is known and not yet clipped
 }
 
 const (

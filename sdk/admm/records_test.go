@@ -10,7 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// perRecord makes a private fleet with record-level privacy, whose members have 4, 5 and 6 records.
+// perRecord returns a change that makes a fleet private, with record-level privacy. Its members have 4, 5 and 6
+// records.
 func perRecord(g dpmech.Gaussian, change func(i int, c *Config)) func(i int, c *Config) {
 	return func(i int, c *Config) {
 		g.Unit = dpmech.Record
@@ -52,7 +53,7 @@ func clippedSum(m *Machine) []float64 {
 	return sum
 }
 
-// A release is the public centre plus the sum of clipped rows plus noise, on a grid and off it. All queries are made
+// A release is the public center plus the sum of clipped rows plus noise, on a grid and off it. All queries are made
 // around x.
 func TestRecordsReleaseTheSum(t *testing.T) {
 	for _, step := range []float64{0, 1.0 / 16} {

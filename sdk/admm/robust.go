@@ -23,7 +23,7 @@ type Influence struct {
 
 	Still int // the release that proved that the neighbor's releases have less noise than an honest member's; 0: none
 	// Outside is the neighbor's first release that was clipped to the public bound, or 0. No honest member makes such a
-	// release. It is detected only if messages carry releases.
+	// release. Such a release is detected only if messages carry releases.
 	Outside int
 }
 
@@ -41,8 +41,8 @@ func (in *Influence) Suspicion() string {
 	return ""
 }
 
-// Influence returns the influence of the i-th of Config.Neighbors; zero without Config.Robust. It affects no bit of the
-// run.
+// Influence returns the influence of the i-th of Config.Neighbors; zero without Config.Robust. Calling Influence
+// affects no bit of the run.
 func (m *Machine) Influence(i int) Influence {
 	if m.robust == nil {
 		return Influence{}
@@ -52,13 +52,14 @@ func (m *Machine) Influence(i int) Influence {
 
 // robust is the state of Config.Robust. sdk/ROBUST.md has the proofs.
 //
-// Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j. moved is the sum of these moves so far.
-// Between members that follow the method it grows like the square root of the rounds. An attacker makes it grow like
-// the rounds, with releases that each look normal. So the bound is on moved, not on a message: moved must stay in a
-// ball. The centre is the coordinate-wise median of the moves of all neighbors and the client itself (0). The radius is
-// Config.Robust times the upper median of the distances from the centre. The excess is clipped, in the penalty only. A
-// neighbor of which more than insistence times the radius was clipped, over all rounds, is moved to the centre instead.
-// A neighbor whose releases have too little noise (see look) no longer counts, as if it had never been a neighbor.
+// Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j. moved is the sum of these moves so far. If the
+// neighbor follows the method, moved grows like the square root of the number of rounds. An attacker makes moved grow
+// in proportion to the number of rounds, with releases that each look normal. So the bound is on moved, not on a
+// message: moved must stay in a ball. The center is the coordinate-wise median of the moves of all neighbors and the
+// client itself (0). The radius is Config.Robust times the upper median of the distances from the center. The part of
+// moved beyond the ball is clipped, in the penalty only. A neighbor of which more than insistence times the radius was
+// clipped, over all rounds, is moved to the center instead. A neighbor whose releases have too little noise (see look)
+// no longer counts, as if it had never been a neighbor.
 //
 // Clipping leaves the updates of z_ij and z_ji by eq. (10) unchanged: z_ij + z_ji = rho*(x_i + x_j) holds, and a lost
 // device can be restored. All of this is a function of earlier received and released data, and costs no privacy:
@@ -67,7 +68,7 @@ type robust struct {
 	moved    []float32 // d numbers per edge, concatenated, see part
 	centre   []float32
 	cut      []float32 // by edge: the total distance clipped
-	quiet    []float32 // by edge: evidence, in bits, that its releases have too little noise; see look
+	quiet    []float32 // by edge: evidence, in bits, that the neighbor's releases have too little noise; see look
 	distance []float64 // by edge, in the round in progress
 	sorted   []float64 // scratch space
 	seen     []Influence
@@ -90,9 +91,9 @@ func newRobust(cfg Config) *robust {
 }
 
 // look compares a neighbor's release with the neighbor's previous release. It excludes the neighbor permanently if one
-// release has too little noise (see still), or if all releases together do: the bits of evidence start at c = start,
-// never fall below 0, and reach h + c (sdk/ROBUST.md, Lemma 1). With this h, the evidence excludes any honest member of
-// a run with probability at most 2^-20.
+// release has too little noise (see still), or if all its releases together have too little noise: the bits of evidence
+// start at c = start, never fall below 0, and reach h + c (sdk/ROBUST.md, Lemma 1). With this h, the evidence excludes
+// any honest member of a run with probability at most 2^-20.
 func (m *Machine) look(i int, steps []int32) {
 	r, seen := m.robust, &m.robust.seen[i]
 	if y, n := m.shown(steps); n > 0 {
@@ -116,8 +117,8 @@ func (m *Machine) look(i int, steps []int32) {
 // change on the grid.
 //
 // Wherever the public part lies, the true squared distance is stochastically at least a chi-square variable with n
-// degrees of freedom. y is at least the true one, because it adds the half grid step per coordinate that rounding may
-// have removed. With pairwise noise the variance is the part that the run's assumed colluders do not know.
+// degrees of freedom. y is at least the true distance, because y adds the half grid step per coordinate that rounding
+// may have removed. With pairwise noise the variance is the part that the run's assumed colluders do not know.
 func (m *Machine) shown(steps []int32) (y, n float64) {
 	c := m.cfg
 	if c.NonPrivate || len(steps) == 0 || c.Data(m.round) == c.Data(m.round-1) {
@@ -174,8 +175,8 @@ func (m *Machine) movedNext(i, c int, gain float64) float64 {
 	return float64(m.robust.moved[i*d+c]) + float64(gain*float64(m.pull(part(m.z, i, d), c)))
 }
 
-// spreadOut computes the median of the neighbors' total moves and each neighbor's distance from it. It returns the
-// radius: the largest distance that is allowed.
+// spreadOut computes the median of the neighbors' total moves and the distance of each neighbor's total move from this
+// median. spreadOut returns the radius: the largest distance that is allowed.
 func (m *Machine) spreadOut(gain float64) (radius float64) {
 	r, d := m.robust, len(m.x)
 	clear(r.distance)

@@ -50,9 +50,9 @@ func TestRobustLeavesTheBits(t *testing.T) {
 	}
 }
 
-// One of five members sends arbitrary releases. In every round a model is its start, plus its own moves, plus the moves
-// that each neighbor caused. Each neighbor's contribution lies in a ball around a point between those of the honest
-// neighbors.
+// One of five members sends arbitrary releases. In every round a member's model is its start, plus the member's own
+// moves, plus the moves that each neighbor caused. Each neighbor's contribution lies in a ball around a point between
+// those of the honest neighbors.
 func TestRobustBounds(t *testing.T) {
 	const factor = 1.5
 	for name, run := range map[string]struct {
@@ -132,7 +132,7 @@ func TestRobustBounds(t *testing.T) {
 }
 
 // Every neighbor excludes a member that permanently stands apart, and stores this decision. The excluded member moves
-// nobody from the centre. Honest members are not excluded. The record of what was clipped survives a crash.
+// nobody from the center. Honest members are not excluded. The record of what was clipped survives a crash.
 func TestRobustSetsAside(t *testing.T) {
 	const bad = 4
 	net := newNetwork(t, configs(5, everyEdge(5), func(_ int, c *Config) { c.Robust, c.Releases = 2, true }))
@@ -224,7 +224,7 @@ func TestRobustQuiet(t *testing.T) {
 		honest    int     // earlier releases with full noise
 		effective float64 // required standard deviation with pairwise noise, in units of sigma; 0: no pairwise noise
 		jump      int     // the release with a far jump, or 0
-		want      int     // the last release that may detect it; 0: never
+		want      int     // the member must be detected by this release; 0: never detected
 	}{
 		{1, 0, 0, 0, 0}, {0.6, 0, 0, 0, 60}, {0.5, 0, 0, 0, 30}, {0.5, 200, 0, 0, 240}, {0.5, 0, 0, 10, 50}, {0.5, 0, 0, 40, 30},
 		{2, 0, 2, 0, 0}, {1, 0, 2, 0, 30}, {1, 0, 1, 0, 0},
@@ -255,7 +255,7 @@ func TestRobustQuiet(t *testing.T) {
 	}
 }
 
-// A member without noise is excluded permanently, also after a crash, and in the end has moved nobody. An honest member
+// A member without noise is excluded permanently, even after a crash, and in the end has moved nobody. An honest member
 // is not excluded.
 func TestRobustSetsStillAside(t *testing.T) {
 	const bad, at = 4, 2
@@ -303,8 +303,8 @@ func TestRobustSetsStillAside(t *testing.T) {
 	}
 }
 
-// If a release jumps out of the public bound, but not farther than the bound is wide, nobody ends or moves far, and the
-// jump is reported with member, release and distance.
+// If a release jumps out of the public bound, but not farther than the bound is wide, no member ends or moves far, and
+// the jump is reported with member, release and distance.
 func TestRobustJump(t *testing.T) {
 	const bad, at = 2, 3
 	net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {

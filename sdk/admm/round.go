@@ -76,7 +76,7 @@ func (m *Machine) nextStage() {
 	m.est.Step(m.phi)
 }
 
-// aim computes the centre of eq. (8), x_i,k - tau*eta*mu*beta*p, before a release is reserved. A client without
+// aim computes the center of eq. (8), x_i,k - tau*eta*mu*beta*p, before a release is reserved. A client without
 // neighbors ends here if its own steps diverge. Neighbors cannot end the client, because release clips to the public
 // bound.
 func (m *Machine) aim() {
@@ -140,10 +140,10 @@ func (m *Machine) commit() {
 	}
 }
 
-// release turns x_i,k into x_i,k+1: the public centre plus the update, which in a private run is clipped and noised.
+// release turns x_i,k into x_i,k+1: the public center plus the update, which in a private run is clipped and noised.
 //
-// A neighbor, which can choose the centre, must learn nothing about data or noise from a failure after the draw. So a
-// private release fails only if noise is unavailable, before the update is read. The centre is clipped to an inner box
+// A neighbor, which can choose the center, must learn nothing about data or noise from a failure after the draw. So a
+// private release fails only if noise is unavailable, before the update is read. The center is clipped to an inner box
 // that leaves room for noise, because neighbors check that a release shows its noise. The sum is clipped to the public
 // bound, and messages and z are clamped; both depend only on the release. So the state can be encoded whatever was
 // drawn. A client without neighbors and noise ends with an error if its update leaves the range.
@@ -238,7 +238,7 @@ const gridLimit = 1 << 30
 // quantize returns the index of the grid point nearest to x.
 func (m *Machine) quantize(x float32) float64 { return math.RoundToEven(float64(x) / m.cfg.GridStep) }
 
-// clamp limits numbers to -limit..limit. Both ends of an edge do this to the same numbers.
+// clamp limits numbers to -limit..limit. Both ends of an edge clamp the same numbers.
 func clamp(x []float32) {
 	if small(x) {
 		return

@@ -67,7 +67,7 @@ type scene struct {
 	air     []Message
 }
 
-// player is a member and its device: a machine, nil while the device is off, and what it has stored.
+// player is a member and its device: a machine, nil while the device is off, and what the device has stored.
 type player struct {
 	cfg      Config
 	m        *Machine

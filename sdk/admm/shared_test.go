@@ -27,7 +27,7 @@ func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 }
 
 // Pairwise noise cancels: in every round the sum of all releases equals that of a network without pairwise noise, up to
-// the rounding of centre and release to the grid, half a step each per member. (Nobody learns here, because the two
+// the rounding of center and release to the grid, half a step each per member. (Nobody learns here, because the two
 // networks would make their next queries at different points.) Each end requests one key per neighbor and release with
 // noise.
 func TestSharedNoiseLeavesTheSum(t *testing.T) {

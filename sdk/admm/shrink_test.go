@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// The last model is closer to the start by Shrink times the square root of the rounds, in each coordinate, but not
-// beyond it. The release itself and every earlier model are unchanged.
+// In the last model, each coordinate of the last release is moved toward the start by Shrink times the square root of
+// the number of rounds, but not beyond the start. The release itself and every earlier model are unchanged.
 func TestShrink(t *testing.T) {
 	start := []float32{0.25, -0.5, 0, 1, 2}
 	run := func(shrink float64, end int) (models, released [][]float32, earlier []float32) {

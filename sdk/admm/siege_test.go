@@ -17,7 +17,7 @@ import (
 // between them. The adversary reads the member's memory, records every frame that left it, delivers anything in any
 // order, and ends the run at will. It decides when a process of the member dies, at which duty, and what an unconfirmed
 // write leaves on the disk. It also makes the owner replace the member's device, up to three times, and restart the
-// lost one.
+// lost device.
 //
 // The member has no keys, so it believes every claim about its own releases. With keys an adversary can claim less.
 //
@@ -25,10 +25,10 @@ import (
 //
 //   - a release with data has one content, in all frames of all devices of the member;
 //   - no device makes two different releases of one round, with or without data;
-//   - nothing of a release leaves before it is stored and, if it has data, charged and marked;
+//   - no part of a release leaves the member before the release is stored and, if it has data, charged and marked;
 //   - a device that took over requests no loss, and sends nothing before the whole run is charged;
-//   - a ledger has one entry per release with data that was made, and at most one more, which was reserved when the
-//     process died; after a takeover it has an entry for every release with data of the run;
+//   - a ledger has one entry per release with data that was made, and at most one more entry, for a release that was
+//     reserved when the process died; after a takeover it has an entry for every release with data of the run;
 //   - a disk that keeps what it confirms is never mistaken for one that was rolled back.
 type siege struct {
 	seed    uint64
@@ -37,20 +37,20 @@ type siege struct {
 	cfg     Config
 	devices []*device
 	budget  int // releases with data that may be charged
-	risk    int // a process dies at one of this many duties; 0: never
+	risk    int // a process dies at one in this many duties; 0: never
 	keys    int // how many of 8 keys are missing
 
 	sent []Message           // the messages that left the member, or a sample if there are many
 	left map[place]content   // by release with data
 	data [siegeReleases]bool // which releases with data have left
 	ends map[string]int      // event counts
-	fail string              // the failure
+	fail string              // description of the first failure
 	wish int                 // the round with which members agreed to end, or 0
 }
 
 const (
 	maxSiegeDevices = 4
-	siegeReleases   = 16 // more than any run has
+	siegeReleases   = 16 // more releases than any run has
 )
 
 // place identifies the part of a release that a frame shows: the payload for all or for one neighbor, or the model
@@ -191,7 +191,7 @@ func TestWorldsOfOneMember(t *testing.T) {
 			*to = n
 		}
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // nothing stays in memory
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // finished worlds leave nothing in memory
 	start := time.Now()
 	sum, failures := besiege(first, count, "")
 	for _, f := range failures {

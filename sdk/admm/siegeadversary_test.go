@@ -151,7 +151,7 @@ func (w *siege) stand(d *device) {
 	if w.chance.IntN(4) == 0 {
 		d.said = uint16(w.chance.IntN(MaxTakeovers + 1))
 	}
-	if len(d.from) == len(w.cfg.Neighbors) || w.chance.IntN(8) == 0 { // the owner continues without the others
+	if len(d.from) == len(w.cfg.Neighbors) || w.chance.IntN(8) == 0 { // the owner does not wait for the other neighbors
 		d.takeOver()
 	}
 }

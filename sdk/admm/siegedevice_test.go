@@ -28,7 +28,7 @@ type device struct {
 	reserved int // ledger entries when the process began
 	marked   int
 
-	asked  bool         // whether it requested a loss since the last release
+	asked  bool         // whether the device requested a loss since the last release
 	drawn  map[int]bool // releases that were drawn, stored or not
 	looked map[int]bool // by release: whether the last stored release of this number has data
 	shown  map[place]content

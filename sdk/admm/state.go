@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// State is everything, besides Config, that determines the bits of later rounds. It is stored before a release is sent.
+// State is everything, besides Config, that determines the bits of later rounds. The driver stores the state before it
+// sends the release.
 type State struct {
 	Round int       // the release just made
 	X     []float32 // x_i, length d
@@ -41,7 +42,8 @@ type EdgeState struct {
 	Since      int       // the release after which both ends restart the edge, or restarted it; 0: never
 }
 
-// State returns the state of the release that Ready just reported. Its slices are valid until the next call.
+// State returns the state of the release that Ready just reported. The slices of the state are valid until the
+// machine's next call.
 func (m *Machine) State() State {
 	s := State{Round: m.round, X: m.x, Grid: m.grid, Mean: m.mean, Last: m.est.Memory(), Queries: m.queries,
 		Failed: m.failed, Recovered: m.recovered, End: m.cfg.End, Early: m.early}
@@ -62,9 +64,9 @@ func (m *Machine) State() State {
 }
 
 // Restore returns a machine that continues after the release of a stored state, with the same bits as without
-// interruption. before is the state of the previous release, whose message a neighbor may still need. It may be nil if
-// a crash damaged it while newest was being stored, because then every neighbor has the previous release. Restore
-// copies both.
+// interruption. before is the state of the previous release, whose message a neighbor may still need. before may be nil
+// if a crash damaged that state while newest was being stored, because then every neighbor has the previous release.
+// Restore copies both states.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	if newest.End > 0 {
 		cfg.End = newest.End

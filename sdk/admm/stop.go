@@ -16,9 +16,9 @@ func (c *Config) rounds() int {
 }
 
 // Stop makes round last of Config.Rounds, counted from 1, the last round that uses data. If the current round is later,
-// Stop makes the current round the last. It returns the resulting round. Mixing and cool-down follow as planned. A
-// later call may make the end earlier but never later. Do not call Stop between a Ready that reserves a release and the
-// next Ready.
+// Stop makes the current round the last. Stop returns the round that is now the last with data. Mixing and cool-down
+// follow as planned. A later call may make the end earlier but never later. Do not call Stop between a Ready that
+// reserves a release and the next Ready.
 func (m *Machine) Stop(last int) int {
 	last = max(1, min(last, m.cfg.Rounds))
 	if m.stop == 0 || last < m.stop {
@@ -71,7 +71,7 @@ func (c Config) planned() int {
 	return c.Last()
 }
 
-// eitherForm reports whether a release may be on the grid at one end of an edge and off the grid at the other.
+// eitherForm reports whether a release may be on the grid at one end of an edge and off the grid at the other end.
 func (m *Machine) eitherForm(release int) bool {
 	told, plan := m.cfg, m.cfg
 	told.End, plan.End = m.stop, 0

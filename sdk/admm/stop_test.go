@@ -17,8 +17,8 @@ func stopConfigs(grid bool) []Config {
 	})
 }
 
-// Machines learn of an early end during the last round with data or before, in a round with data or of mixing. They end
-// with the same bits as machines that knew the end from the start.
+// Machines learn of an early end during the last round with data or in an earlier round, which may be a mixing round.
+// They end with the same bits as machines that knew the end from the start.
 func TestStop(t *testing.T) {
 	for _, grid := range []bool{false, true} {
 		for _, mixing := range []int{0, 2} {

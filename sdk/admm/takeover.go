@@ -12,18 +12,18 @@ import (
 //   - It starts from a public point, the median of its neighbors' models ([TakeOver]).
 //   - Both ends restart each of its edges after release S, with z_ij = z_ji = rho*(x_i + x_j)/2, computed from the same
 //     two vectors in Start messages: z_ij + z_ji = rho*(x_i + x_j) holds to the bit, and sum_i p_i = 0 again.
-//   - Up to release S a neighbor uses the lost device's releases that have arrived, in order, and does not wait for
-//     others.
+//   - Up to release S a neighbor uses the lost device's releases that have arrived, in order, and does not wait for the
+//     lost device's other releases.
 //   - In a private run the replacement device's updates are zero, plus the same noise as any member's.
 //
-// The releases before S depend on when the device was lost. Those after S depend only on the releases before S.
+// The releases before S depend on when the device was lost. The releases after S depend only on the releases before S.
 
 // MaxTakeovers is how often a member's device may be replaced in one run.
 const MaxTakeovers = 2
 
-// Standing returns the Stand message to a neighbor's replacement device, without its Incarnation. Then the client
-// exchanges no releases with the lost device until a device of that name starts, [Machine.Reached] reports a new
-// connection, or the third Tick. The machine owns the slices; they are valid until its next call.
+// Standing returns the Stand message to a neighbor's replacement device, without its Incarnation. After a call of
+// Standing the client exchanges no releases with the lost device until a device of that name starts, [Machine.Reached]
+// reports a new connection, or the third Tick. The machine owns the slices; they are valid until its next call.
 func (m *Machine) Standing(peer int) Message {
 	at := m.place(m.round)
 	s := Message{Kind: Stand, From: m.client(), To: peer, Round: m.round, Vector: at.Vector, Grid: at.Grid}

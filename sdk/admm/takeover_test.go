@@ -31,9 +31,9 @@ func answerTo(t *testing.T, m *Machine, msg Message) []Message {
 	return slices.Clone(r.Send)
 }
 
-// Once a neighbor knows of a replacement device, it tells the restarted lost device of a release that this device does
-// not know. The lost device stops, having sent only probes. The neighbor stores its knowledge of the replacement with
-// its next release.
+// A neighbor knows of a replacement device, and the lost device restarts. The neighbor then tells the lost device of a
+// release that the lost device does not know. The lost device stops, having sent only probes. The neighbor stores its
+// knowledge of the replacement with its next release.
 func TestReplacedDeviceIsStopped(t *testing.T) {
 	net, kept := afterRounds(t, 4, replaceable)
 	old := configs(4, kite, replaceable)[2]

@@ -10,7 +10,7 @@ import (
 )
 
 // lyapunov returns the solution P of M'PM - P = -I for M_lambda, eq. (lyapunov). It computes the series (P-series) by
-// doubling: with the sum S of the terms below n and A = M^n, the sum below 2n is S + A'SA.
+// doubling: if S is the sum of the terms below n and A = M^n, the sum of the terms below 2n is S + A'SA.
 func lyapunov(a, rho, lambda float64) [2][2]float64 {
 	p, m := [2][2]float64{{1, 0}, {0, 1}}, [2][2]float64{{1 - a*rho*lambda, -a}, {rho * lambda / 2, 1}}
 	mul := func(x, y [2][2]float64) (z [2][2]float64) {
@@ -60,7 +60,8 @@ func newEnergy(g *graph.Graph, a, rho float64) *energy {
 func (e *energy) chi() float64 { return 1 / (2 * e.high) }
 func (e *energy) cw() float64  { return e.high * (2*e.high - 1) }
 
-// of returns V, (1/N)|xi|^2 and (1/N)|Pi x|^2 of a state. Its x and lambda are indexed by client, then coordinate.
+// of returns V, (1/N)|xi|^2 and (1/N)|Pi x|^2 of a state. The state is x and lambda, both indexed by client, then by
+// coordinate.
 func (e *energy) of(x, lambda [][]float64) (v, xi, disagreement float64) {
 	n := float64(len(x))
 	for l := 1; l < len(x); l++ {

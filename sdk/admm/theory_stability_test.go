@@ -64,10 +64,10 @@ func eigen(a [][]float64) (values []float64, vectors [][]float64) {
 	return values, vectors
 }
 
-// kicked returns a network of one-dimensional models that all start at zero. Its only round of learning moves client i
-// by kick[i], as losses can: in one dimension the sign of a query's displacement from the iterate is its direction u,
-// and a loss of u*w makes every estimate equal to w. The rest is pure consensus, with a gain per round tau*beta*eta*mu
-// of a*tau_i, where tau_i = tau(i).
+// kicked returns a network of one-dimensional models that all start at zero. The network's only round of learning moves
+// client i by kick[i], as losses can: in one dimension the sign of a query's displacement from the iterate is its
+// direction u, and a loss of u*w makes every estimate equal to w. The rest is pure consensus, with a gain per round
+// tau*beta*eta*mu of a*tau_i, where tau_i = tau(i).
 func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i int) int, kick []float64) *network {
 	t.Helper()
 	const rho, eta, mu = 2.0, 0.5, 0.25
@@ -92,8 +92,8 @@ func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i in
 
 const kickedRho = 2.0
 
-// grows reports whether the models of a kicked network grow over 60 rounds. Before that, fast modes decay for 30
-// rounds. At the limit the two eigenvalues of M_lambda are -1 and -1/3.
+// grows reports whether the models of a kicked network grow over 60 rounds. Before these 60 rounds it runs 30 rounds,
+// in which fast modes decay. At the limit the two eigenvalues of M_lambda are -1 and -1/3.
 func grows(t *testing.T, net *network) bool {
 	size := func() (sum float64) {
 		for _, m := range net.machines {

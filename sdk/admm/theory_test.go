@@ -16,9 +16,9 @@ const eps = 0x1p-23
 //
 //	z_ij + z_ji = rho*(x_i + x_j) on every edge,   sum_i p_i = 0.
 //
-// In float32 each holds up to the rounding of one round, because the z-update forgets older errors: within 4 ulp of the
-// largest number involved for an edge, and that times the number of edges for the sum. Some error must occur, so that
-// the bound is meaningful.
+// In float32 each identity holds up to the rounding of one round, because the z-update forgets older errors. On an edge
+// the error is at most 4 ulp of the largest number involved; in the sum it is at most that bound times the number of
+// edges. Some error must occur, so that the bound is meaningful.
 func TestEdgeIdentityAndZeroSumPenalty(t *testing.T) {
 	for name, change := range map[string]func(i int, c *Config){
 		"non-private": nil,
@@ -89,8 +89,8 @@ func (m *Machine) edgeTo(peer int) *edge {
 	return nil
 }
 
-// Theorem (stability): disagreement decays exactly when tau*beta*eta*mu*rho*lambda_N < 8/3. A common start excites
-// nothing, so round 0 excites the mode of the largest eigenvalue once, only through the losses, and a hundred rounds of
+// Theorem (stability): disagreement decays exactly when tau*beta*eta*mu*rho*lambda_N < 8/3. A common start excites no
+// mode, so round 0 excites the mode of the largest eigenvalue once, only through the losses, and a hundred rounds of
 // pure consensus follow. At 0.95 of the limit the mode shrinks by 0.848 per round, at 1.05 it grows by 1.148:
 // eigenvalues of M_lambda.
 func TestStabilityThreshold(t *testing.T) {

@@ -197,11 +197,11 @@ func (w *wasteland) lose() {
 		s := m.Standing(i)
 		s.Vector, s.Grid = slices.Clone(s.Vector), slices.Clone(s.Grid)
 		list = append(list, s)
-		for range w.chance.IntN(30) { // the others continue while the new device asks them
+		for range w.chance.IntN(30) { // the other members continue while the new device asks them
 			w.step()
 		}
 	}
-	// A new connection: nothing from the lost device arrives after it.
+	// The connections are new: messages from or to the lost device no longer arrive.
 	w.flying = slices.DeleteFunc(w.flying, func(msg Message) bool { return msg.From == i || msg.To == i })
 	w.cfgs[i].Epoch++
 	w.cfgs[i].Incarnation++
@@ -260,9 +260,9 @@ func (w *wasteland) check() {
 	}
 }
 
-// All worlds finish: no member waits, both ends of every edge agree to the bit, no device makes a release twice, and in
-// a private run no device that took over requests a loss. The test plays 300 worlds, or 10,000 with SPADE_LONG, or as
-// many as SPADE_RECOVERIES says, from seed SPADE_RECOVERY_SEED on.
+// All worlds finish: no member waits forever, both ends of every edge agree to the bit, no device makes a release
+// twice, and in a private run no device that took over requests a loss. The test plays 300 worlds, or 10,000 with
+// SPADE_LONG, or as many as SPADE_RECOVERIES says, from seed SPADE_RECOVERY_SEED on.
 func TestTakeovers(t *testing.T) {
 	count, first := 300, 0
 	if os.Getenv("SPADE_LONG") != "" && !testing.Short() {

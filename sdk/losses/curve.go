@@ -30,12 +30,12 @@ const (
 	leastFall  = 0.01
 )
 
-// Curve stores the mean losses of rounds in bounded memory: at most 512 means. Each is the mean of one round at first,
-// later of two, four and more rounds. The zero value is ready to use. A Curve is not safe for concurrent use.
+// Curve stores the mean losses of rounds in bounded memory: at most 512 means. Each mean covers one round at first, and
+// later two, four and more rounds. The zero value is ready to use. A Curve is not safe for concurrent use.
 type Curve struct {
 	means []float64 // means of width rounds each, oldest first
 	width int
-	last  float64 // sum of the means of the latest open rounds, fewer than width
+	last  float64 // sum of the mean losses of the latest rounds, too few for an entry of means; open is their number
 	open  int
 	sum   float64 // sum of the losses of the round in progress
 	count int

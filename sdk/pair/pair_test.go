@@ -67,7 +67,7 @@ func TestBothEndsAgree(t *testing.T) {
 	}
 }
 
-// A public key of low order would yield a secret that everybody knows.
+// Agree refuses a public key of low order, because it would yield a secret that everybody knows.
 func TestLowOrderIsRefused(t *testing.T) {
 	for _, text := range []string{
 		"0000000000000000000000000000000000000000000000000000000000000000",
@@ -116,7 +116,7 @@ func TestOfferThatCounts(t *testing.T) {
 	offer(1, 8, second)
 	is(7, first)
 	is(8, second)
-	offer(2, 8, third) // of a device that replaced the previous one at once
+	offer(2, 8, third) // of a device that replaced the previous device at once
 	is(7, first)
 	is(8, third)
 	offer(3, 12, second)
@@ -128,7 +128,7 @@ func TestOfferThatCounts(t *testing.T) {
 	}
 }
 
-// sample returns what a device stores.
+// sample returns an example of the secrets that a device stores.
 func sample(t testing.TB) *Kept {
 	k := &Kept{Fleet: [32]byte{1}, Member: "a \"quoted\" name", Epoch: 2, From: 9, Public: [32]byte{2}, Private: private(t, 1)}
 	k.Add("c", signed.Statement{Kind: signed.Offer, Round: 1, Value: [32]byte{3}})

@@ -70,8 +70,9 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	return e, err
 }
 
-// Spent returns the cost of all runs on the data and the limit of the ledger, both according to a checkpoint. If the
-// checkpoint was signed in the scope but, the cost excludes the run of this scope. For a release the cost is zero.
+// Spent returns the cost of all runs on the data and the limit of the ledger, both according to a checkpoint. The
+// parameter but is the scope of one run: if the checkpoint was signed in this scope, the cost excludes this run. For a
+// release the cost is zero.
 func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
 	c, err := dpmech.ParseCheckpoint(e.Text)
 	switch {

@@ -25,15 +25,16 @@ func NewHead(h dpmech.Head) (Head, error) {
 	return s, nil
 }
 
-// Ledger is the inverse of [NewHead]. It turns a Seq above the maximum of a ledger into 2^31-1, which no ledger has.
+// Ledger is the inverse of [NewHead]. A Seq that is too large for a ledger becomes 2^31-1, a number that no ledger
+// reaches.
 func (h Head) Ledger() dpmech.Head {
 	seq := int(min(h.Seq, math.MaxInt32))
 	return dpmech.Head{ID: hex.EncodeToString(h.ID[:]), Seq: seq, Hash: hex.EncodeToString(h.Hash[:])}
 }
 
-// SealCertificate adds a member's last release, its countersignatures and the member's signature to a certificate,
-// which must not change afterwards. head is nil if there is no release; held maps neighbors' names to their
-// countersignatures of head.
+// SealCertificate adds a member's last release, the countersignatures of this release and the member's signature to a
+// certificate. The certificate must not change afterwards. head is nil if there is no release; held maps neighbors'
+// names to their countersignatures of head.
 func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Statement, held map[string][]byte) error {
 	if len(key) != ed25519.PrivateKeySize {
 		return fmt.Errorf("signed: certificate: the key has %d bytes, want %d", len(key), ed25519.PrivateKeySize)

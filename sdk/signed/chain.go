@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Chain holds a member's last signed releases, in the order of epochs and rounds. Its length is at most four, enough
-// for two releases of the present device and two of the device that it replaced.
+// Chain holds a member's last signed releases, sorted by epoch, then by round. A Chain has at most four releases,
+// enough for two releases of the present device and two of the device that it replaced.
 type Chain []Statement
 
 const maxChain = 4
@@ -24,8 +24,8 @@ func (c Chain) newest(matches func(r *Statement) bool) *Statement {
 	return nil
 }
 
-// Of returns the newest release of a round, or nil. There may be two, because a replacement device signs a round that
-// the lost device has signed.
+// Of returns the newest release of a round, or nil. The chain may hold two releases of one round, because a replacement
+// device signs a round that the lost device has already signed.
 func (c Chain) Of(round int) *Statement {
 	return c.newest(func(r *Statement) bool { return r.Round == round })
 }
@@ -39,8 +39,8 @@ func (c Chain) Proving(round int) *Statement {
 	return c.Last()
 }
 
-// Add inserts a release, or replaces the release of the same round and epoch, and drops the oldest one if there are
-// more than four. It may modify c.
+// Add inserts a release, or replaces the release of the same round and epoch, and drops the oldest release if there are
+// more than four. Add may modify c.
 func (c Chain) Add(r Statement) Chain {
 	c = append(c, r)
 	for i := len(c) - 1; i > 0; i-- {
@@ -57,8 +57,8 @@ func (c Chain) Add(r Statement) Chain {
 	return c[max(0, len(c)-maxChain):]
 }
 
-// Evidence proves that a member's key signed two different releases of one round: its device has a clone or was rolled
-// back.
+// Evidence proves that a member's key signed two different releases of one round, so the member's device has a clone or
+// was rolled back.
 type Evidence struct {
 	Member string    `json:"member"`
 	Round  int       `json:"round"`

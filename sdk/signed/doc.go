@@ -3,7 +3,7 @@
 // lifetime ledger. At the end of a run a neighbor countersigns a member's last release to confirm that it holds this
 // release.
 //
-// A member proves each claim about another member with a statement that the other member signed, so it cannot invent a
+// A member proves each claim about another member with a statement that the other member signed, so nobody can invent a
 // claim. Each release names its predecessor by hash. Two different releases of one round and epoch are evidence of
 // equivocation: a second device uses the key, or the device was rolled back.
 //

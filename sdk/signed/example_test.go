@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// A member signs its releases; a neighbor that holds one can prove later that the member made it.
+// A member signs its releases; a neighbor that holds a release can later prove that the member made it.
 func Example() {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	pinned := []ed25519.PublicKey{key.Public().(ed25519.PublicKey)}

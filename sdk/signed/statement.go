@@ -41,7 +41,7 @@ const (
 	Release    Kind = 1 + iota
 	Offer           // Value is a public key of X25519 (RFC 7748), Round the first release whose noise uses it
 	Stop            // early-stop request: Round is the last round that uses data
-	Notice          // tells the neighbor whose [Scope] is Value that the member drops it from release Round on
+	Notice          // for the neighbor with the [Scope] Value: the member drops this neighbor from release Round on
 	Checkpoint      // of the data's cost: Value is the SHA-256 of a [dpmech.Checkpoint] sent with it; Round is 0
 )
 
@@ -192,7 +192,8 @@ func verify(keys []ed25519.PublicKey, message, signature []byte, format string, 
 	return fmt.Errorf("signed: "+format+": %w (%d known)", append(args, ErrSignature, len(keys))...)
 }
 
-// ID returns the hash that the next release stores as Prev. It does not depend on the key, which may change.
+// ID returns the hash that the next release stores as Prev. The hash does not depend on the member's key, which may
+// change.
 func (r *Statement) ID(s Scope) [32]byte { return sha256.Sum256(r.message(s)) }
 
 // Contradicts reports whether r and o, both verified in one scope, are different releases of one round and epoch. It
@@ -220,9 +221,9 @@ func (r *Statement) held(s Scope) []byte {
 	return append([]byte(heldTag), id[:]...)
 }
 
-// Digest returns the digest of a release. It is SHA-256 over a tag and, little-endian, the change of the release on the
-// grid as int32. If change is empty, x as float32 takes its place. x is the released model, even if each neighbor gets
-// its own message.
+// Digest returns the digest of a release: SHA-256 over a tag and the release's change on the grid, as little-endian
+// int32. If change is empty, Digest hashes x instead, as little-endian float32. x is the released model, even if each
+// neighbor gets its own message.
 func Digest(x []float32, change []int32) [32]byte {
 	tag, numbers := "vector\n", any(x)
 	if len(change) > 0 {

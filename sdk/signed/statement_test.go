@@ -116,8 +116,8 @@ func TestSignatureIsOfOneScope(t *testing.T) {
 	}
 }
 
-// Parse accepts each kind only if requested, and only within its range. The signature covers the kind, so a statement
-// of one kind cannot pass for another.
+// Parse accepts a statement only if its kind is requested and its round is in the range of this kind. The signature
+// covers the kind, so a statement of one kind cannot pass for another.
 func TestKinds(t *testing.T) {
 	key := testKey(1)
 	_, scope := example()
@@ -151,7 +151,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// A relayed statement names its member, and nobody can pass it off as another member's.
+// A relayed statement names its member, and nobody can pass it off as a statement of another member.
 func TestRelayed(t *testing.T) {
 	key := testKey(1)
 	scope := NewScope("run", [32]byte{1}, "a")
@@ -178,7 +178,8 @@ func TestRelayed(t *testing.T) {
 	}
 }
 
-// Two releases of one round and epoch contradict each other if any signed field differs. No other two statements do.
+// Two releases of one round and epoch contradict each other if any signed field differs. No other statements contradict
+// each other.
 func TestContradicts(t *testing.T) {
 	a, _ := example()
 	b := a

@@ -9,7 +9,7 @@ import (
 )
 
 // The verification of releases, offers and ledger states passes Wycheproof's edge cases of Ed25519, among them
-// signatures modified without the key, of other lengths, and with an S beyond the order of the group.
+// signatures that were modified without the key, that have a wrong length, or whose S exceeds the order of the group.
 func TestVectorsOfEd25519(t *testing.T) {
 	text, err := os.ReadFile("../../../shared/vectors/wycheproof_ed25519.json")
 	if err != nil {

@@ -58,15 +58,15 @@ var kinds = map[string]func(c *admm.Config){
 	"probes":            func(c *admm.Config) { c.Probe = true },
 }
 
-// scale measures a message by its kind and by the number of its coordinates.
+// scale returns a function that measures a message by its kind and by the number of its coordinates.
 func scale() func(m *admm.Message) (int, error) {
 	return func(m *admm.Message) (int, error) {
 		return 1000*int(m.Kind) + 10*len(m.Vector) + len(m.Grid), nil
 	}
 }
 
-// Whether receivers read messages directly or in transit has no effect: the transcript, the messages, their order and
-// their measured size are the same, on one core and on several.
+// Whether receivers read messages from the sender's memory or receive copies has no effect: the transcript, the
+// messages, their order and their measured size are the same, on one core and on several.
 func TestBothWaysOfMessages(t *testing.T) {
 	for name, change := range kinds {
 		type result struct {

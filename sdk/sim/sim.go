@@ -12,16 +12,17 @@ import (
 
 // Client is one member of a simulated network. Its number, Config.Estimator.Client, must be its index in the list.
 //
-// A simulation calls the oracles and noise sources of different clients concurrently, and those of one client from one
-// goroutine at a time. Clients must not share anything whose answers depend on the order of calls.
+// A simulation calls the oracles and noise sources of different clients concurrently, but those of one client from one
+// goroutine at a time. Clients must not share an oracle or a noise source whose results depend on the order of calls.
 type Client struct {
 	Config admm.Config
 	Oracle zoest.Oracle
 }
 
-// FaultSchedule returns the delays, in ticks, of all copies that arrive of message number seq (counted from 0) from one
-// client to another: {0} for a message on time, {0, 0} for one that arrives twice, an empty list for a lost one. It
-// must be a pure function; it is called in any order and from any goroutine. Its result must not be changed.
+// FaultSchedule returns the delay, in ticks, of each copy of a message that arrives: {0} if the message arrives on
+// time, {0, 0} if it arrives twice, an empty list if it is lost. seq numbers the messages from one client to another,
+// from 0. A FaultSchedule must be a pure function, because it is called in any order and from any goroutine. The caller
+// must not change the list.
 type FaultSchedule func(from, to, seq int) []int
 
 // Sim is a network of machines in virtual time, which advances in ticks. In a tick every client receives what has
@@ -37,12 +38,13 @@ type FaultSchedule func(from, to, seq int) []int
 type Sim struct {
 	// OnSend, if not nil, sees every sent message, including lost ones. The vectors are valid during the call.
 	OnSend func(admm.Message)
-	// OnRelease, if not nil, sees a client's machine right after each of its releases. Several goroutines call it, each
-	// for other clients.
+	// OnRelease, if not nil, sees a client's machine right after each of its releases. Several goroutines call
+	// OnRelease, each for different clients.
 	OnRelease func(client int, m *admm.Machine)
 	// Meter, if not nil, makes a function for each goroutine of a tick. The function measures a sent message, for
 	// example by the bytes of its frame; lost messages count too. [Sim.Weight] returns the sum. A release to all
-	// neighbors is measured once and counts for each. The vectors are valid during the call, and an error ends the run.
+	// neighbors is measured once and counts once for each neighbor. The vectors are valid during the call, and an error
+	// ends the run.
 	Meter func() func(*admm.Message) (int, error)
 
 	// Faults, if not nil, decides what happens to each message. Lost messages are sent again and do not change results.
@@ -50,7 +52,8 @@ type Sim struct {
 	// Forge, if not nil, replaces each message that carries a release, to simulate malicious members. It is called in
 	// the order of clients and of their neighbors, after all releases of the tick. The message's vectors are a copy.
 	Forge func(admm.Message) admm.Message
-	// Asleep, if not nil, reports whether a client does nothing in a tick, counted from 0. Its messages wait for it.
+	// Asleep, if not nil, reports whether a client does nothing in a tick, counted from 0. Messages to the client wait
+	// until it is awake.
 	Asleep func(client, tick int) bool
 	// Seed, if not 0, shuffles the arrivals of a tick. Otherwise messages arrive in the order of sending.
 	Seed uint64
@@ -62,7 +65,7 @@ type Sim struct {
 	tick       int                    // tick in progress
 	idle       int                    // ticks since the last release
 	last       int
-	over       int // complete rounds
+	over       int // number of complete rounds
 	transcript *Transcript
 	spare      [][]float32 // reusable model storage
 }
@@ -116,7 +119,7 @@ func New(clients []Client) (*Sim, error) {
 }
 
 // Run runs all remaining rounds. each, if not nil, is called after every round; its error ends the run. Run also fails
-// if no client makes a release for 10,000 ticks. Do not call it again after an error.
+// if no client makes a release for 10,000 ticks. Do not call Run again after an error.
 func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	for s.over < s.last {
 		before := s.over

@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// member is a client. During a tick only its own goroutine uses it.
+// member is a client. During a tick only one goroutine uses it.
 type member struct {
 	machine   *admm.Machine
 	oracle    zoest.Oracle
@@ -26,7 +26,7 @@ type member struct {
 	asleep    bool
 	released  int       // round of the release made in this tick, or 0
 	model     []float32 // model of that release; before the release, reusable storage
-	fresh     int       // released if the client sends only its release, once per neighbor, and out is empty; else 0
+	fresh     int       // released if the client sends only its release, once per neighbor (out is empty); else 0
 	posted    int       // value of fresh in the previous tick
 	err       error
 }
@@ -158,8 +158,8 @@ func (s *Sim) awake(ctx context.Context, number int, c *member, w *worker) {
 
 func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
 	if s.direct {
-		// A neighbor that runs concurrently does not change the post that is read here: it makes at most one release in a
-		// tick, which replaces an older post.
+		// A neighbor that runs concurrently does not change the post that is read here: the neighbor makes at most one
+		// release in a tick, and this release replaces an older post.
 		for i, j := range c.neighbors {
 			from := s.members[j]
 			if err := c.machine.Receive(from.machine.Posted(int(c.place[i]), from.posted)); err != nil {
@@ -240,7 +240,7 @@ func (c *member) posts(send []admm.Message, round int) bool {
 //go:noinline
 func (c *member) keep(msg admm.Message) {
 	if msg.Kind == admm.Done {
-		return // nobody exits a simulation
+		return // no client exits a simulation
 	}
 	msg.Vector, msg.Grid = slices.Clone(msg.Vector), slices.Clone(msg.Grid)
 	c.out = append(c.out, msg)

@@ -29,7 +29,7 @@ type round struct {
 }
 
 // NewTranscript returns an empty transcript. complete, if not nil, is called with every complete round, in order, while
-// no other release can be added. It may keep the models.
+// no other release can be added. The function complete may keep the models.
 func NewTranscript(clients int, complete func(round int, models [][]float32)) *Transcript {
 	return &Transcript{clients: clients, complete: complete, hash: sha256.New()}
 }

@@ -85,8 +85,9 @@ func (l *Log) Release(peer *Peer, m *admm.Message) (outdated bool, err error) {
 	return took.Epoch < peer.Held.Last().Epoch, nil
 }
 
-// Proof parses and checks the proof in m that the sender holds release held of this node: a release that this node
-// signed. It returns nil if there is no proof and held is 0. The caller compares the round of the proof with held.
+// Proof parses and checks the proof in m that the sender holds a release of this node: the release with this node's
+// signature. The parameter held is the release that the sender claims to hold. Proof returns nil if m has no proof and
+// held is 0. The caller compares the round of the proof with held.
 func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	if len(m.Signed.Proof) == 0 {
 		if held == 0 {
@@ -105,9 +106,10 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 	return &r, nil
 }
 
-// Stands compares the sender's claims with the release of its own that m shows: how many releases the sender has made,
-// its epoch if epoch is true, and its model if the model is not on a grid. (On a grid the sender signs only the change;
-// see PROOF.md, "One story".) Stands returns that release.
+// Stands compares the sender's claims with the sender's own signed release that m shows. The claims are how many
+// releases the sender has made, its epoch (if the parameter epoch is true), and its model (if the model is not on a
+// grid, because on a grid the sender signs only the change; see PROOF.md, "One story"). Stands returns the release that
+// m shows.
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
 		return nil, fmt.Errorf("trust: %q says that it is epoch %d and has made release %d, but shows no signature of it", peer.Name,
@@ -147,7 +149,8 @@ func (l *Log) Standing(peer *Peer, m *admm.Message) error {
 	return nil
 }
 
-// Start checks the proof in a Start message. recovered is the release after which this node took over, or 0.
+// Start checks the proof in a Start message. recovered is the release after which this node replaced a lost device, or
+// 0 if it did not.
 func (l *Log) Start(peer *Peer, m *admm.Message, recovered int) error {
 	own, err := l.Stands(peer, m, true)
 	if err != nil {

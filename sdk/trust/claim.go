@@ -31,8 +31,8 @@ func (p *Peer) First(what Once) bool {
 // Again permits sending the given messages once more.
 func (p *Peer) Again(what Once) { p.said &^= what }
 
-// Notice returns a message of kind Conflict: this member continues without the neighbor from a release on. The
-// signature does not cover why, of which Notice sends at most 200 bytes.
+// Notice returns a message of kind Conflict: this member continues without the neighbor from the given release on. The
+// string why is the reason: Notice sends at most 200 bytes of it, and the signature does not cover it.
 func (l *Log) Notice(peer *Peer, release int, why string) *admm.Message {
 	n := signed.Statement{Epoch: l.Epoch, Kind: signed.Notice, Round: release, Value: peer.Scope}
 	if l.Signing() {
@@ -48,7 +48,7 @@ func IsNotice(m *admm.Message) bool {
 	return m.Kind == admm.Conflict && err == nil
 }
 
-// CheckNotice checks a neighbor's notice, in a run whose last release is last.
+// CheckNotice checks a neighbor's notice. The parameter last is the number of the run's last release.
 func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.Statement, err error) {
 	n, err = signed.Parse(m.Signed.Proof, signed.Notice)
 	switch {
@@ -63,8 +63,8 @@ func (l *Log) CheckNotice(peer *Peer, m *admm.Message, last int) (n signed.State
 	return n, err
 }
 
-// Double parses and verifies evidence of equivocation. of is the number of the guilty member, or -1 for this member.
-// The guilty member must be a neighbor, unless this log compares releases: see [Log.Compare].
+// Double parses and verifies evidence of equivocation. The first result is the number of the guilty member, or -1 if
+// this member is guilty. The guilty member must be a neighbor, unless this log compares releases: see [Log.Compare].
 func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 	first, err1 := signed.Parse(m.Signed.Proof, signed.Release)
 	second, err2 := signed.Parse(m.Signed.Other, signed.Release)
@@ -97,13 +97,14 @@ func (l *Log) Double(m *admm.Message) (of int, e signed.Evidence, err error) {
 // Stops holds the early-stop requests that count, one for each member. The zero value accepts none. Changes of a copy
 // do not affect the original.
 type Stops struct {
-	Enough int              // how many members must ask; 0 if nobody can
+	Enough int              // how many members must ask; 0 if no member can ask
 	Known  []signed.Relayed // sorted by round, then by member; never changed in place
 	Text   []byte           // encoding of Known; never changed in place
 }
 
-// Take adds a request if it counts, and reports whether it does. A request counts if the member has not asked for the
-// same or an earlier round before, and if the request is among the first Enough, sorted by round, then by member.
+// Take adds a request if it counts, and reports whether the request counts. A request counts if its member has not
+// already asked for the same round or an earlier one, and if the request is among the first st.Enough requests, sorted
+// by round, then by member.
 func (st *Stops) Take(s signed.Relayed) bool {
 	next := slices.Clone(st.Known)
 	if i := slices.IndexFunc(next, func(k signed.Relayed) bool { return k.Member == s.Member }); i >= 0 {
@@ -126,8 +127,8 @@ func (st *Stops) Take(s signed.Relayed) bool {
 	return true
 }
 
-// Agreed returns the round with which the run ends: the latest round in Known, once Known has Enough requests. It
-// returns 0 if fewer members have asked.
+// Agreed returns the round with which the run ends: the latest round in st.Known, once st.Known has st.Enough requests.
+// Agreed returns 0 if fewer members have asked.
 func (st *Stops) Agreed() int {
 	if st.Enough == 0 || len(st.Known) < st.Enough {
 		return 0

@@ -12,7 +12,7 @@ func PackDevices(devices []uint8) []byte {
 	return b
 }
 
-// ParseDevices parses the output of PackDevices for that many members.
+// ParseDevices parses the output of PackDevices for the given number of members.
 func ParseDevices(b []byte, members int) ([]uint8, error) {
 	if len(b) != (members+3)/4 {
 		return nil, fmt.Errorf("trust: the sender's list of offers has %d bytes, want %d", len(b), (members+3)/4)

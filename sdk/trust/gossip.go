@@ -12,29 +12,30 @@ import (
 )
 
 // Gossip detects equivocation: a member that signs different releases for different neighbors. With each release a
-// member sends digests of the statements that it used, and relays, once each, the digests that came with these
-// statements. If two digests of one slot differ, the member asks everybody for the statement ([Question]). Only two
-// signed statements of one slot are evidence; digests and questions are not.
+// member sends digests of the statements that it used, and relays the digests that came with these statements, each
+// digest once. If two digests of one slot differ, the member asks everybody for the statement ([Question]). Only two
+// different signed statements of one slot are evidence; digests and questions are not.
 //
-// Let members a and b use different statements of one slot, of release q, and let dist be their distance in the graph
-// of honest members. Each member on the path between them sends its first digest of that slot by release q+dist. The
-// digests at the two ends differ, so those of two neighbors on the path differ, and one of the two detects this once it
-// has its neighbors' releases q+dist. Each statement names its predecessor, so all later slots differ as well. See
-// PROOF.md, "One story".
+// Let members a and b use different statements of one slot, which belongs to release q, and let dist be their distance
+// in the graph of honest members. Each member on the path between them sends its first digest of that slot by release
+// q+dist. The digests at the two ends differ, so there are two neighbors on the path whose digests differ. One of these
+// two members detects this once it has the releases q+dist of its neighbors. Each statement names its predecessor, so
+// all later slots differ as well. See PROOF.md, "One story".
 //
-// What a member compares, sends and answers depends only on questions and on the releases with which its work started.
-// Later arrivals wait until the next work begins, because their time depends on data.
+// What a member compares, sends and answers depends only on questions and on the releases that it held when it began
+// the work on its release in progress. Releases that arrive during this work wait until the work on the next release
+// begins, because what has arrived at a given point of the work depends on data.
 type Gossip struct {
 	log     *Log
 	members []string
 	scopes  []signed.Scope
 	self    int
-	every   int // compare one in this many releases of a member
-	window  int // how many releases back to keep statements
+	every   int // one in this many releases of each member is compared
+	window  int // for how many past releases statements are kept
 	begun   int // release in progress
 	claims  map[Slot]*claim
 	bad     map[int]uint16 // convicted members: the highest convicted epoch, plus 1
-	digests [2]carried     // of the last two releases, by number mod 2
+	digests [2]carried     // of the last two releases, by release number mod 2
 }
 
 // Slot identifies one release statement.
@@ -44,13 +45,13 @@ type Slot struct {
 	Round  int
 }
 
-// claim is what a member knows of a slot.
+// claim is what a member knows about a slot.
 type claim struct {
 	digest       digest
-	known        bool              // a digest was received or the statement used
+	known        bool              // a digest was received, or the statement was used
 	held         *signed.Statement // nil if never received
 	asked        bool              // two digests differ, or a neighbor asks
-	passed, told bool              // question and statement, respectively, were sent to all neighbors
+	passed, told bool              // passed: the question was sent to all neighbors; told: the statement was
 }
 
 type carried struct {
@@ -58,8 +59,9 @@ type carried struct {
 	list  []byte
 }
 
-// digest is a prefix of [signed.Statement.ID]. To find two statements with one digest takes a malicious member about
-// 2^48 trials. It has the time of one round for them, and needs a new collision for each later release.
+// digest is a prefix of [signed.Statement.ID]. A malicious member needs about 2^48 trials to find two statements with
+// the same digest. It has only the time of one round for these trials, and needs a new collision for each later
+// release.
 type digest [12]byte
 
 const (
@@ -75,8 +77,8 @@ const (
 	mostMembers = 1 << 16
 )
 
-// Digests returns the average number of digests with a release in a fleet of the given number of members; 0, because
-// releases are not compared, for fewer than 3 or more than 65,536 members.
+// Digests returns the average number of digests that accompany a release in a fleet of the given number of members. For
+// fewer than 3 or more than 65,536 members it returns 0, because such a fleet does not compare releases.
 func Digests(members int) float64 {
 	if members < 3 || members > mostMembers {
 		return 0
@@ -107,14 +109,16 @@ func (g *Gossip) compared(s Slot) bool {
 	return (s.Round+int(uint32(s.Member)*2654435761>>8))%g.every == 0 && g.bad[s.Member] <= s.Epoch
 }
 
-// Question asks all members for their statements of a slot or, if Statement is not nil, shows them one.
+// Question asks all members for their statements of a slot. If Statement is not nil, the question shows them this
+// statement instead.
 type Question struct {
 	Slot
 	Statement *signed.Statement
 }
 
-// duties returns what to send to all neighbors about a slot in question: first a question without a statement, then the
-// statement, each once. Whether the statement or the question arrives first affects only when they are sent on.
+// duties returns what must still be sent to all neighbors about a slot in question: first the question without a
+// statement, then the statement, each only once. Whether this member receives the statement or the question first
+// affects only when it passes them on.
 func (c *claim) duties(s Slot) (list []Question) {
 	if !c.asked {
 		return nil
@@ -201,8 +205,8 @@ func (g *Gossip) of(s Slot) *claim {
 	return c
 }
 
-// Used is a neighbor's release with which the work on this member's next release begins: its maker, its statement, and
-// its digests.
+// Used is a neighbor's release that this member holds when it begins the work on its own next release: the neighbor's
+// number, the statement of the release, and the digests sent with the release.
 type Used struct {
 	From      int
 	Statement signed.Statement
@@ -218,7 +222,8 @@ func (p *Peer) Take(m *admm.Message) {
 	}
 }
 
-// Taken returns a neighbor's release of a round, one of its last two, or nil if it is unknown.
+// Taken returns a neighbor's release of a round, or nil if the release is unknown. A Peer keeps only the neighbor's
+// last two releases.
 func (p *Peer) Taken(round int) *Used {
 	if round < 1 || p.taken[round%2].Statement.Round != round {
 		return nil
@@ -229,15 +234,15 @@ func (p *Peer) Taken(round int) *Used {
 // Found is the result of [Gossip.Begin].
 type Found struct {
 	Ask     []Question        // to send to all neighbors
-	Doubles []signed.Evidence // against members
+	Doubles []signed.Evidence // evidence of members' equivocation
 	Unaware []Unaware
 }
 
 // Unaware is a neighbor that still works with a convicted member.
 type Unaware struct{ Neighbor, With int }
 
-// Begin processes the neighbors' releases, of number release-1, with which the work on a release begins. Call it once
-// before making each release.
+// Begin processes the neighbors' releases with the number release-1, which this member holds when it begins the work on
+// the given release. Call Begin once before making each release.
 func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 	g.begun = release
 	for s := range g.claims {
@@ -284,8 +289,8 @@ func (g *Gossip) Begin(release int, used []*Used) (f Found) {
 	return f
 }
 
-// list returns the digests for a release: the newest mostOf of each member and epoch, up to the total size limit. Only
-// invented digests can exceed these limits.
+// list returns the digests to send with a release: for each member and epoch the newest digests, at most mostOf, until
+// the total size reaches signed.MaxDigests. Only invented digests can exceed these limits.
 func (g *Gossip) list(release int, slots []Slot) (list []byte) {
 	slices.SortFunc(slots, func(a, b Slot) int {
 		return cmp.Or(cmp.Compare(a.Member, b.Member), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(b.Round, a.Round))
@@ -313,8 +318,8 @@ func (g *Gossip) Of(release int) []byte {
 // Begun returns the release in progress: the last one passed to [Gossip.Begin].
 func (g *Gossip) Begun() int { return g.begun }
 
-// Convict excludes an epoch of a member, and all earlier ones, from comparison. It reports whether the epoch was not
-// excluded before.
+// Convict excludes an epoch of a member, and all earlier epochs, from comparison. Convict returns false if the epoch
+// was already excluded.
 func (g *Gossip) Convict(member int, epoch uint16) bool {
 	if g.bad[member] > epoch {
 		return false

@@ -12,9 +12,9 @@ import (
 )
 
 // From release q on, malicious members sign different releases for their neighbors a and b. They send wrong digests,
-// invent digests of future slots, do not answer, and ask without a reason. With dist the distance in the graph of
-// honest members, every honest member that has a path of honest members to a and b must hold evidence once all have
-// used the releases q+ceil(dist(a, b)/2).
+// invent digests of future slots, do not answer, and ask without a reason. Let dist be the distance in the graph of
+// honest members. If a path of honest members connects a and b, both must hold evidence once they have used the
+// releases q+ceil(dist(a, b)/2).
 func TestTwoStoriesAreFound(t *testing.T) {
 	t.Parallel()
 	found, apart := 0, map[int]int{}
@@ -50,8 +50,8 @@ func TestTwoStoriesAreFound(t *testing.T) {
 	}
 }
 
-// No honest member is accused, and without equivocation nobody is, even if edges are dropped, devices are replaced,
-// members restart, or questions take a round for each edge.
+// No honest member is accused, and without equivocation no member is accused, even if edges are dropped, devices are
+// replaced, members restart, or a question takes one round to cross an edge.
 func TestDigestsAccuseNobody(t *testing.T) {
 	t.Parallel()
 	asked, accused := 0, 0
@@ -80,8 +80,8 @@ func TestDigestsAccuseNobody(t *testing.T) {
 	}
 }
 
-// Honest members ask nothing. A release carries at most one digest of each other member's releases, as soon as that
-// digest can have arrived.
+// Honest members ask nothing. A release carries one digest for each other member whose digest can already have arrived,
+// and no other digests.
 func TestHonestAskNothing(t *testing.T) {
 	for seed := range uint64(8) {
 		g, name := graphOf(t, seed)
@@ -133,7 +133,7 @@ func TestFewDigestsOfManyMembers(t *testing.T) {
 		a, b = list[1+slices.IndexFunc(list[1:], is(true))], list[1+slices.IndexFunc(list[1:], is(false))]
 	}
 	w.bad[of], w.split = true, 3
-	latest := w.split + (w.hops(a, b)+1)/2 + 4 // one of four releases is compared
+	latest := w.split + (w.hops(a, b)+1)/2 + 4 // one in four releases is compared
 	for round := 1; round <= latest; round++ {
 		w.round(round, false)
 	}
@@ -143,8 +143,8 @@ func TestFewDigestsOfManyMembers(t *testing.T) {
 	}
 }
 
-// Question relays each question once, and the statement about it once. It rejects an invalid question, which has no
-// other effect.
+// Question relays each question once, and the statement that answers it once. Question rejects an invalid question,
+// which then has no effect.
 func TestWrongQuestions(t *testing.T) {
 	g, _ := graphOf(t, 0)
 	w := newWorld(t, 1, g, 0)
@@ -180,7 +180,8 @@ func TestWrongQuestions(t *testing.T) {
 	if list, double, err := l.Gossip.Question(ask(0, 2, 0, nil)); list != nil || double != nil || err != nil {
 		t.Errorf("about the member itself: %v, %v, %v", list, double, err)
 	}
-	// Member 0 holds the statement of release 2. It gets the statement of release 3 when it begins its next work.
+	// Member 0 holds the statement of release 2. It takes in the statement of release 3 only when it begins the work on
+	// its next release.
 	for i, want := range []int{2, 0} {
 		if list, _, err := l.Gossip.Question(ask(1, 2, 0, nil)); err != nil || len(list) != want || want > 0 && list[0].Statement != nil ||
 			want > 0 && list[1].Statement.Round != 2 {
@@ -211,7 +212,7 @@ func TestUnawareNeighbors(t *testing.T) {
 	for round := 1; round <= 4; round++ {
 		w.round(round, false)
 	}
-	l := w.logs[0] // the neighbors of 0 are 4 and 1; of these, only 1 is a neighbor of 2
+	l := w.logs[0] // member 0 has the neighbors 4 and 1, of which only 1 is a neighbor of member 2
 	l.Gossip.Convict(2, 0)
 	f := l.Gossip.Begin(5, []*trust.Used{l.Peers[1].Taken(4), l.Peers[4].Taken(4)})
 	if len(f.Ask) > 0 || len(f.Doubles) > 0 || !slices.Equal(f.Unaware, []trust.Unaware{{Neighbor: 1, With: 2}}) {

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/wire"
 )
 
-// Log holds the signed releases of a member and of its neighbors. It belongs to one goroutine, except Seen and each
-// Countersign, which the node guards with its mutex.
+// Log holds the signed releases of a member and of its neighbors. Only one goroutine uses a Log, except for its field
+// Seen and the field Countersign of each Peer: the node guards these two fields with its mutex.
 type Log struct {
 	Key    ed25519.PrivateKey // nil: nothing is signed; neighbors' claims need no proof and charge nothing
 	Keys   func(member string) []ed25519.PublicKey
@@ -46,10 +46,10 @@ type Peer struct {
 	Countersign  []byte           // the neighbor's signature that it holds this node's last release
 	Evidence     *signed.Evidence // against the neighbor
 	said         Once             // messages sent to the neighbor since the last tick
-	Ahead, Times int              // this node's next release when AskHeld was last sent, and how often it was sent since
+	Ahead, Times int              // next release when AskHeld was last sent; number of times since
 	Request      uint64           // last takeover in which a device of the neighbor's name asked for this node's state
 
-	taken [2]Used // its last two releases, by number mod 2; only if releases are compared
+	taken [2]Used // the neighbor's last two releases, by number mod 2; only if releases are compared
 }
 
 // Lost is a checkpoint of another ledger of this member.
@@ -101,7 +101,8 @@ func releaseOf(s *admm.State, epoch uint16) signed.Statement {
 	return signed.Statement{Epoch: epoch, Kind: signed.Release, Round: s.Round, Value: signed.Digest(s.X, s.Delta)}
 }
 
-// Sign signs the release of a state as the successor of the last release in Own, and adds it to Own.
+// Sign signs the release of a state as the successor of the last release in l.Own, and adds the signed release to
+// l.Own.
 func (l *Log) Sign(s *admm.State) (err error) {
 	r := releaseOf(s, l.Epoch)
 	if before := l.Own.Last(); before != nil {
@@ -165,7 +166,7 @@ func (l *Log) Record(snap *wire.Snapshot) {
 	}
 }
 
-// Encoded returns the encoding of a signed release, or nil for none.
+// Encoded returns the encoding of a signed release, or nil if there is no release.
 func Encoded(r *signed.Statement) []byte {
 	if r == nil {
 		return nil

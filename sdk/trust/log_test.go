@@ -30,7 +30,7 @@ func members() (a, b *trust.Log) {
 	return a, b
 }
 
-// released is the message in which a log's member sends a release.
+// released returns the message in which the log's member sends a release.
 func released(l *trust.Log, to, round int, x ...float32) *admm.Message {
 	if err := l.Sign(&admm.State{Round: round, X: x}); err != nil {
 		panic(err)
@@ -40,7 +40,7 @@ func released(l *trust.Log, to, round int, x ...float32) *admm.Message {
 	return m
 }
 
-// A member signs its releases. Its neighbor checks them, and later proves that it holds one.
+// A member signs its releases. A neighbor checks the releases, and later proves that it holds one of them.
 func Example() {
 	a, b := members()
 	for round := 1; round <= 2; round++ {
@@ -57,8 +57,9 @@ func Example() {
 	// b holds release 2 <nil>
 }
 
-// The second of two releases of one round is a contradiction. A release that does not continue the sender's previous
-// release is a fork. A release without a valid signature for its round and member is rejected and not stored.
+// If a member signs two different releases of one round, the second one is a contradiction. A release that does not
+// continue the sender's previous release is a fork. A release without a valid signature for its round and member is
+// rejected and not stored.
 func TestReleasesThatCannotBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(other *trust.Log, m *admm.Message)
@@ -101,7 +102,7 @@ func TestReleasesThatCannotBe(t *testing.T) {
 	}
 }
 
-// A release must continue the sender's previous release that the receiver has used, even if later statements of the
+// A release must continue the last of the sender's releases that the receiver has used, even if later statements of the
 // sender have displaced that release from the chain.
 func TestNoWayBackToOneStory(t *testing.T) {
 	a, b := members()
@@ -133,7 +134,8 @@ func TestNoWayBackToOneStory(t *testing.T) {
 }
 
 // Without a grid, a neighbor signs the model that it sends to a replacement device. On the grid it signs only the
-// change, so a malicious neighbor can send another model: equivocation toward one neighbor, within the public bound.
+// change, so a malicious neighbor can send a wrong model without contradicting its signature. This deceives only the
+// replacement device, and the model must lie within the public bound.
 func TestPlacesAreSigned(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*admm.Message)
@@ -159,8 +161,9 @@ func TestPlacesAreSigned(t *testing.T) {
 	}
 }
 
-// A replacement device signs its own start, also on the grid. The exception is an answer to this node's own start, after
-// the release at which this node took over: the neighbor signed only the change of that release.
+// The model in the Start message of a replacement device must be signed, on the grid too. The exception is a Start that
+// answers this node's own Start, after the release at which this node itself took over: for that release the neighbor
+// has signed only the change.
 func TestStartOnTheGridIsSigned(t *testing.T) {
 	a, b := members()
 	s := signed.Statement{Kind: signed.Release, Epoch: 1, Round: 4, Value: signed.Digest(nil, []int32{5, 6})}
@@ -177,8 +180,8 @@ func TestStartOnTheGridIsSigned(t *testing.T) {
 	}
 }
 
-// A starting neighbor names its ledger, and receives a later state of this ledger. If there is none, it receives the
-// checkpoint of another of its ledgers.
+// A neighbor that starts names its ledger, and receives a later state of this ledger. If no later state is known, the
+// neighbor receives the checkpoint of another of its ledgers.
 func TestLedgersAreShown(t *testing.T) {
 	_, b := members()
 	heads, err := state.OpenHeads(filepath.Join(t.TempDir(), "heads"))

@@ -9,13 +9,13 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Secrets holds a member's key pair and the offers of other members. From these both ends of a pair draw the same
-// noise. Store Secrets whenever Changed is set.
+// Secrets holds a member's key pair and the offers of other members. From the keys and the offers both members of a
+// pair derive the same noise. Store Secrets whenever Changed is set.
 type Secrets struct {
 	Kept    *pair.Kept // nil before a takeover, and once the run is over
 	Offer   []byte     // the member's own offer, encoded; nil exactly if Kept is nil
 	Changed bool       // the secrets have changed since they were last stored
-	Relays  bool       // members relay offers: a device's first offer is final, because others may have used it
+	Relays  bool       // members relay offers: a device's first offer is final, because other members may have used it
 }
 
 // Set restores stored secrets, and signs the offer with the member's present key.
@@ -44,9 +44,9 @@ func Offers(kind admm.Kind) bool {
 	return kind == admm.Probe || kind == admm.ProbeReply || kind == admm.Start
 }
 
-// Check returns a neighbor's offer, or nil if it is not new. m is a probe or start of the neighbor's present epoch, or
-// an answer to this incarnation. release is the last release that either end knows of the other, 0 for none. If release
-// is above 0, or with Relays, a second key of one device is a [Fork].
+// Check returns a neighbor's offer, or nil if it is not new. m is a Probe or Start of the neighbor's present epoch, or
+// an answer to a Probe of this incarnation. release is the latest release of either end that the other end knows, or 0
+// if there is none. If release is above 0, or s.Relays is true, a second key of one device is a [Fork].
 func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*signed.Statement, error) {
 	o, err := signed.Parse(m.Signed.Offer, signed.Offer)
 	if err != nil {
@@ -69,8 +69,9 @@ func (s *Secrets) Check(l *Log, peer *Peer, m *admm.Message, release int) (*sign
 	return &o, nil
 }
 
-// Relayed records another member's offer that a neighbor relays, in a run whose last release is last. It reports
-// whether the offer is new. A second key of one device is a [Fork], for which the relaying neighbor is not to blame.
+// Relayed records another member's offer that a neighbor relays, and reports whether the offer is new. The parameter
+// last is the number of the run's last release. A second key of one device is a [Fork], for which the relaying neighbor
+// is not to blame.
 func (s *Secrets) Relayed(l *Log, member string, o signed.Statement, last int) (fresh bool, err error) {
 	if member == l.Name || s.replaced(member, o) || slices.Contains(s.Kept.Peers[member], o) {
 		return false, nil
@@ -93,8 +94,8 @@ func (s *Secrets) replaced(member string, o signed.Statement) bool {
 }
 
 // admit reports whether an offer is new and valid. A first device's offer starts with release 1. A replacement device's
-// offer starts with the release after the takeover, from release 2 to most. If fixed is true, only a device's first
-// offer is valid, and another one is a [Fork].
+// offer starts with the release after the takeover, which is at least 2 and at most the parameter most. If fixed is
+// true, only a device's first offer is valid, and a different offer is a [Fork].
 func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fixed bool) (fresh bool, err error) {
 	least, known := 2, s.Kept.Peers[member]
 	if o.Epoch == 0 {
@@ -116,7 +117,7 @@ func (s *Secrets) admit(l *Log, member string, o signed.Statement, most int, fix
 				member)}
 		}
 	}
-	if s.Kept.Private != nil { // nil: this member needs no more keys, but others may
+	if s.Kept.Private != nil { // nil: this member needs no more keys, but other members may
 		_, err = pair.Agree(s.Kept.Private, l.Name, o.Value, member, s.Kept.Fleet)
 	}
 	return err == nil, err

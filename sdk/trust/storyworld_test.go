@@ -31,7 +31,7 @@ type world struct {
 	queue   []parcel
 	proof   []map[int]bool // by member: the members against which it has evidence
 	asked   int
-	behind  bool            // questions take a round for each edge
+	behind  bool            // a question takes one round to cross an edge
 	stories []map[bool]last // of each malicious member: the last statement of each of its two chains
 }
 
@@ -44,7 +44,7 @@ type last struct{ statement signed.Statement }
 
 var worldFleet = [32]byte{7}
 
-// worldKey returns the key of a member. It caches keys, because a world needs one for each message.
+// worldKey returns the key of a member. It caches keys, because a world needs a key for each message.
 func worldKey(name string) ed25519.PrivateKey {
 	key, known := worldKeys.Load(name)
 	if !known {
@@ -143,7 +143,8 @@ func (w *world) learn(at int, e *signed.Evidence) {
 	}
 }
 
-// deliver delivers the queued messages; with behind, only those that were queued before the call.
+// deliver delivers the queued messages. If w.behind is true, it delivers only the messages that were queued before the
+// call.
 func (w *world) deliver() {
 	for left := len(w.queue); len(w.queue) > 0 && (left > 0 || !w.behind); left-- {
 		p := w.queue[0]
@@ -280,7 +281,7 @@ func (w *world) round(round int, churn bool) {
 			j := list[w.rnd.IntN(len(list))]
 			w.cut[[2]int{min(i, j), max(i, j)}] = true
 		}
-	case w.rnd.IntN(3) == 0: // replace the device after this release, without the lost one's memory
+	case w.rnd.IntN(3) == 0: // replace the device after this release, without the memory of the lost device
 		if epoch := w.logs[i].Epoch + 1; epoch <= admm.MaxTakeovers {
 			w.logs[i] = w.device(i)
 			w.logs[i].Epoch = epoch
