@@ -77,8 +77,8 @@ func loaded(t *testing.T, d *Dir) []int {
 	return rounds(t, kept)
 }
 
-// A store has no state at first, one after the first save, and the last two after that. The next process finds the
-// same states.
+// A store has no state at first, one state after the first save, and the last two states after each later save. The
+// next process finds the same states.
 func TestDirStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "on the way")
 	for r := 0; r <= 6; r++ {

@@ -21,9 +21,9 @@ func marks(t *testing.T, path string) string {
 	return fmt.Sprint(m.Seq, m.Unsent)
 }
 
-// Several runs on one ledger crash between line and mark. From the ledger, each run learns which releases it may have
-// sent. Opening the ledger again does not change this. A release that is marked later is removed from the list of
-// unsent releases.
+// Several runs on one ledger crash after the line is written and before the mark is. From the ledger, each run learns
+// which releases it may have sent. Opening the ledger again does not change this. A release that is marked later is
+// removed from the list of unsent releases.
 func TestLedgerMarks(t *testing.T) {
 	l, path := newLedger(t, nil)
 	check := func(when, file string, runs map[string][2]int) {
@@ -54,7 +54,7 @@ func TestLedgerMarks(t *testing.T) {
 	check("a mark", "1 []", map[string][2]int{"one": {1, 1}})
 	reserve(t, l, "one", 2, 2) // run "one" crashes after this line
 	again()
-	reserve(t, l, "two", 1, 1) // and run "two" after this one
+	reserve(t, l, "two", 1, 1) // run "two" crashes after this line
 	again()
 	check("two lines behind the mark", "1 []", map[string][2]int{"one": {2, 1}, "two": {1, 0}, "three": {}})
 	reserve(t, l, "three", 1, 1)

@@ -78,8 +78,8 @@ func (s *scan) whole() []scannedSlot {
 	return w
 }
 
-// readSlots reads the slots. With settle it syncs each first: a process killed between write and sync leaves a slot
-// that is whole in memory but not on the disk.
+// readSlots reads the slots. If settle is set, it first syncs each slot: a process killed between write and sync leaves
+// a slot that is whole in memory but not on the disk.
 func (s *scan) readSlots(on disk, settle bool) error {
 	for i := range s.slots {
 		sl := &s.slots[i]

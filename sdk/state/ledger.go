@@ -18,12 +18,13 @@ import (
 // The file has one JSON object for each line: a header, then reservations, each with the SHA-256 of the previous line,
 // so that any change is detected. Until the ledger is closed, zeros follow as room for further lines. The high-water
 // mark, a small separate file (".mark"), says which releases may have been sent (see [Ledger.Mark]) and holds the
-// [dpmech.Head] of the newest line at that time. A ledger that was cut off, or restored from an old copy, does not
-// contain that head and is rejected. A crash can only leave one reservation too many. If ledger and mark are restored
-// together, only a later head reveals it, such as the one in the node's state: see [Ledger.CheckHead].
+// [dpmech.Head] of the line that was newest when the mark was written. A ledger that was cut off, or restored from an
+// old copy, does not contain that head and is rejected. A crash can only leave one reservation too many. If ledger and
+// mark are restored together, only a later head reveals the rollback, such as the one in the node's state: see
+// [Ledger.CheckHead].
 //
-// One process at a time can open a ledger. It is safe for concurrent use. After a failed write or sync every further
-// reservation and mark fails until the ledger is opened again.
+// One process at a time can open a ledger. A Ledger is safe for concurrent use. After a failed write or sync every
+// further reservation and mark fails until the ledger is opened again.
 type Ledger struct {
 	path string
 
@@ -155,8 +156,8 @@ func (l *Ledger) Contains(h dpmech.Head) error {
 	return l.fault(l.log.contains(h))
 }
 
-// CheckHead is [Ledger.Contains] for the [dpmech.Head] that a node stored as text with its state. stored is empty if
-// the node had no ledger. If stored is not empty, a nil l is an error.
+// CheckHead is [Ledger.Contains] for the [dpmech.Head] that a node stored as text with its state. The parameter stored
+// is this text, or empty if the node had no ledger. If stored is not empty, a nil l is an error.
 func (l *Ledger) CheckHead(stored string) error {
 	if stored == "" {
 		return nil
@@ -171,7 +172,7 @@ func (l *Ledger) CheckHead(stored string) error {
 	return l.Contains(h)
 }
 
-// Lifetime returns the spend of all runs. Its epsilons are for the given delta.
+// Lifetime returns the spend of all runs. The epsilons of the result are for the given delta.
 func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,9 +220,9 @@ func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g d
 	return l.log.spent.Plan(runID(run, fleet, member), rounds, g)
 }
 
-// Inherits reports whether the ledger takes over the spend of another ledger of its member: it has counted no release
-// yet, or has already inherited from that ledger. Otherwise, or if it was declared [NeverUsed], the ledger is for
-// other data and inherits nothing.
+// Inherits reports whether the ledger takes over the spend of lost, another ledger of its member. It does so if it has
+// counted no release yet, or has already inherited from lost, and was not declared [NeverUsed]. Otherwise the ledger is
+// for other data and inherits nothing.
 func (l *Ledger) Inherits(lost string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,8 +233,9 @@ func (l *Ledger) Inherits(lost string) bool {
 	return l.log.inheritsFrom(lost) || !slices.ContainsFunc(l.log.lines[1:], released)
 }
 
-// Inherit counts, durably, the new part of a lost ledger's spend on the same data, even above the limit, because those
-// releases were made. The limit then refuses further releases. member is the neighbor that proved the spend.
+// Inherit counts, durably, the part of a lost ledger's spend on the same data that is not yet counted here, even above
+// the limit, because those releases were made. The limit then refuses further releases. member is the neighbor that
+// proved the spend.
 func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.Limit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -274,7 +276,7 @@ func (l *Ledger) Close() error {
 	return errors.Join(err, l.closeFiles())
 }
 
-// closeFiles closes both files, and last the ledger, which is locked.
+// closeFiles closes the file of the mark, and then the file of the ledger, which holds the lock.
 func (l *Ledger) closeFiles() error {
 	err := closeAll(l.marks, l.file)
 	l.file, l.marks = nil, nil

@@ -52,8 +52,8 @@ func (n simNode) round(t *testing.T, k int, sent func()) {
 	sent()
 }
 
-// ledgerFiles returns the files of an open ledger in which another run has reserved as many rounds as other says and
-// marked none.
+// ledgerFiles returns the files of an open ledger in which another run has reserved as many rounds as the parameter
+// other says and marked none.
 func ledgerFiles(t *testing.T, other int) map[string][]byte {
 	t.Helper()
 	l, path := newLedger(t, nil)
@@ -90,8 +90,9 @@ func runNode(t *testing.T, files map[string][]byte, last int) history {
 	return h
 }
 
-// resumes opens the files after a crash and checks that everything that was seen is saved, reserved and marked, and
-// that two more rounds succeed. It returns the last rounds saved, reserved and marked that it found.
+// resumes opens the files after a crash and checks that all rounds up to seen, whose releases neighbors may have seen,
+// are saved, reserved and marked, and that two more rounds succeed. It returns the last rounds saved, reserved and
+// marked that it found.
 func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	t.Helper()
 	d := newSimDisk(files)
@@ -147,8 +148,8 @@ func TestLedgerSyncsOfRound(t *testing.T) {
 	}
 }
 
-// cuts returns the number of power cuts to simulate at each of the given number of steps: 8, 20 with SPADE_LONG, or,
-// if SPADE_CRASHES is set, enough for that many in all.
+// cuts returns the number of power cuts to simulate at each of the given number of steps: 20 with SPADE_LONG, otherwise
+// 8. If SPADE_CRASHES is set, that is the number of power cuts at all steps together.
 func cuts(t *testing.T, steps int) int {
 	n := 8
 	if os.Getenv("SPADE_LONG") != "" {
@@ -165,7 +166,7 @@ func cuts(t *testing.T, steps int) int {
 }
 
 // The test cuts the power at every step of a node's rounds, with ledger lines that cross block boundaries. Each
-// unsynced write is then complete, missing or partly there. The node continues with every release that may have been
+// unsynced write is then complete, missing or partial. The node must still have every release that a neighbor may have
 // seen.
 func TestLedgerPowerCut(t *testing.T) {
 	coin := rng.New(5, rng.Address{Purpose: rng.Fault})
@@ -194,7 +195,7 @@ func TestLedgerPowerCut(t *testing.T) {
 }
 
 // The power fails again during recovery from the first power cut. A round that a process found marked, and whose
-// release it may thus send, must remain marked.
+// release that process may therefore have sent, must remain marked.
 func TestLedgerPowerCutTwice(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("needs SPADE_LONG=1")
@@ -217,8 +218,8 @@ func TestLedgerPowerCutTwice(t *testing.T) {
 	}
 }
 
-// A process that is killed between write and sync leaves a mark that the next process can read although it is not on
-// the disk.
+// A process that is killed between write and sync leaves a mark that the next process can read although the mark is not
+// on the disk.
 func TestLedgerMarkFoundIsDurable(t *testing.T) {
 	coin := rng.New(7, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 0), 3)

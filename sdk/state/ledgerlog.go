@@ -53,7 +53,7 @@ func reserved(id dpmech.RunID, round int, g dpmech.Gaussian) entry {
 // ledgerLog is the content of a ledger: lines chained by hash.
 type ledgerLog struct {
 	header header
-	spent  *dpmech.Composition // what the lines count
+	spent  *dpmech.Composition // the spend that the lines record
 	lines  []ledgerLine        // all lines, including the header
 	unsent []int               // ascending: the numbers, from 1, of reservations whose releases are not marked
 }
@@ -105,7 +105,7 @@ func (l *ledgerLog) line(seq int, e entry) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// start parses line, the first line of a ledger without its newline.
+// start parses the first line of a ledger, which is passed without its newline.
 func (l *ledgerLog) start(line []byte) error {
 	if err := exactJSON(line, &l.header); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (l *ledgerLog) start(line []byte) error {
 	return err
 }
 
-// add parses and counts line, a further line of the ledger without its newline.
+// add parses and counts a further line of the ledger, which is passed without its newline.
 func (l *ledgerLog) add(line []byte) error {
 	e := entry{reservation: new(reservation)}
 	if bytes.Contains(line, []byte(`,"inherited":{`)) {

@@ -83,7 +83,7 @@ func TestLedgerRollback(t *testing.T) {
 
 	put(path, oldLedger)
 	refused(t, path, "ends with reservation 3", "reservation 9 was made", "rolled back")
-	put(mark, oldMark) // with both files rolled back, only someone with a later head can detect it
+	put(mark, oldMark) // with both files rolled back, only someone with a later head can detect the rollback
 	l = reopen(t, path)
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "rolled back") {
 		t.Errorf("%v, want a rollback", err)
@@ -188,7 +188,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 			}
 		}
 	}
-	// A forger who states more noise and recomputes the hashes of all lines gets another head.
+	// A forger who states more noise and recomputes the hashes of all lines gets a different head.
 	forged := new(ledgerLog)
 	if err := forged.start(bytes.TrimSpace(lines[0])); err != nil {
 		t.Fatal(err)

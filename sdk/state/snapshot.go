@@ -32,9 +32,9 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
 	}
-	// A running node overwrites one slot at a time and may begin to overwrite the other slot between two reads. A
-	// single whole slot therefore counts only if the other stays unchanged; otherwise both are read again, up to a
-	// limit.
+	// A running node overwrites one slot at a time and may begin to overwrite the other slot between two reads. If only
+	// one slot is whole, it therefore counts only if the other slot stays unchanged; otherwise both slots are read
+	// again, up to a limit.
 	const tries, patience = 5, 2 * time.Second
 	began := time.Now()
 	for try, before := 1, ""; ; try++ {
@@ -55,7 +55,7 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 	}
 }
 
-// fault returns why a slot has no readable state, nil if it has one.
+// fault returns why a slot has no readable state, or nil if the slot has a readable state.
 func (s *scan) fault(i int) error {
 	switch sl := s.slots[i]; {
 	case sl.fault == errMissing || sl.fault == errEmpty:

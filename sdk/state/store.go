@@ -13,12 +13,12 @@ import (
 //
 // A store belongs to one node, and its methods to one goroutine at a time. [Dir] stores it in files.
 type Store interface {
-	// Load returns the last two whole saves, newest first: one save if the other was torn by a crash or never made,
-	// and none in a fresh store. The caller owns the slices. After an error the stored state cannot be trusted, and
-	// the node must not start from nothing.
+	// Load returns the last two whole saves, newest first. It returns one save if the other save was torn by a crash or
+	// never made, and none in a fresh store. The caller owns the slices. After an error the stored state cannot be
+	// trusted, and the node must not start from nothing.
 	Load() ([]Record, error)
 
-	// Save commits the state of a round: once it returns nil, Load finds the state after a crash or a power cut. It
+	// Save commits the state of a round: once it returns nil, Load finds the state after a crash or a power cut. Save
 	// replaces the older of the two states. r.Round is the round after the newest state; in a fresh store any r.Round
 	// >= 0 is valid. r.State is only read during the call. An error is final: the state may or may not be written,
 	// nothing that depends on it may be sent, and all later calls except Close fail.
@@ -36,7 +36,7 @@ type Store interface {
 }
 
 // Serial returns a store that runs Save and Keep of s one at a time, so that several goroutines may call these two
-// methods. Its other methods are those of s.
+// methods. All other methods of the result are those of s.
 func Serial(s Store) Store { return &serial{Store: s} }
 
 type serial struct {
@@ -67,7 +67,7 @@ type Record struct {
 const MaxNote = 4096
 
 // ErrRollback is wrapped by three errors: the state on disk is older than a release that was made, the ledger is older
-// than a line that was signed, or another device has replaced this one. Continuing would repeat a release with other
+// than a line that was signed, or another device has replaced this device. Continuing would repeat a release with other
 // noise, and the two releases together reveal more than the privacy cost covers.
 var ErrRollback = errors.New("the state was set back")
 

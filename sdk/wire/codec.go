@@ -19,13 +19,13 @@ const frameVersion = 1
 // releases and prove what they claim about other nodes' releases.
 const Protocol = 2
 
-// Heartbeat is the frame of a node that has no other message, an empty map. Do not change it.
+// Heartbeat is the frame that a node sends if it has no other message: an empty CBOR map. Do not modify the slice.
 var Heartbeat = []byte{0xa0}
 
 // IsHeartbeat reports whether a frame is a [Heartbeat].
 func IsHeartbeat(frame []byte) bool { return bytes.Equal(frame, Heartbeat) }
 
-// IsQuestion reports whether a frame starts like kind [admm.Question]. It does not check the rest.
+// IsQuestion reports whether a frame starts like a frame of kind [admm.Question]. It does not check the rest.
 func IsQuestion(frame []byte) bool {
 	return len(frame) > 4 && bytes.Equal(frame[1:5], []byte{1, frameVersion, 2, byte(admm.Question)})
 }
@@ -209,7 +209,7 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	return appendItem(dst, f)
 }
 
-// frame converts a message to a frame. Its vector or grid is valid until the next call.
+// frame converts a message to a frame. The frame's vector or grid is valid until the next call.
 func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	switch {
 	case m.Kind < admm.EdgeMessage || m.Kind > admm.Relay:

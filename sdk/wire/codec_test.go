@@ -147,7 +147,7 @@ func TestFramesAreIndependent(t *testing.T) {
 	}
 }
 
-// Compression shortens vectors as much as the package comment says, and adds at most 0.1 % to incompressible ones.
+// Compression shortens vectors as much as the package comment says, and adds at most 0.1 % to incompressible vectors.
 func TestPlanesSize(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -96,7 +96,8 @@ func riceParameter(g []int32) (k uint, least int) {
 	return k, least
 }
 
-// riceBits returns the length of g in bits with parameter k, or some number above most if the length exceeds most.
+// riceBits returns the length of g in bits with parameter k, or any number above the limit most if the length exceeds
+// that limit.
 func riceBits(g []int32, k uint, most int) int {
 	n := len(g) * int(k+1)
 	for i := 0; i < len(g) && n <= most; i++ {

@@ -89,8 +89,8 @@ func checkName(field, s string) error {
 	return nil
 }
 
-// DecodeHello decodes a hello as strictly as a frame and keeps no reference to b. [Hello.Check] compares it with the
-// expected one.
+// DecodeHello decodes a hello as strictly as a frame and keeps no reference to b. [Hello.Check] compares the decoded
+// hello with the expected hello.
 func DecodeHello(b []byte) (Hello, error) {
 	h, err := decodeHello(b)
 	if err != nil {
@@ -141,7 +141,7 @@ func (h Hello) Check(want Hello) error {
 	return errors.Join(errs...)
 }
 
-// differing names the sections that differ, or nothing if one hello has none.
+// differing names the sections that differ. It names no section if either hello has no sections.
 func (h Hello) differing(want Hello) string {
 	found, wanted := h.Sections, want.Sections
 	if len(found) == 0 || len(wanted) == 0 {

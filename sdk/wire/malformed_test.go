@@ -49,7 +49,7 @@ func pairs(kv ...any) []byte {
 	return b
 }
 
-// vector returns a vector in the form of a frame, uncompressed.
+// vector returns the uncompressed encoding of a vector, as in a frame.
 func vector(v ...float32) []byte {
 	var b []byte
 	for plane := range 4 {
@@ -317,7 +317,7 @@ var frameFields = []struct {
 	{19, "digests", []byte{6}, func(m *admm.Message) { m.Signed.Digests = []byte{6} }},
 }
 
-// Each kind has the fields that the table in FORMAT.md lists, in both directions, and no others.
+// Encoding and decoding allow for each kind exactly the fields that the table in FORMAT.md lists.
 func TestFieldsOfKinds(t *testing.T) {
 	for _, kind := range []struct {
 		kind      admm.Kind
@@ -338,7 +338,8 @@ func TestFieldsOfKinds(t *testing.T) {
 		{admm.Start, 9, []int{7, 10}, []int{12, 17, 18}},
 		{admm.Question, 10, []int{19}, []int{13}},
 	} {
-		// try decodes and encodes a frame of these fields. The error must contain want; an empty want means no error.
+		// The function try decodes and encodes a frame of the fields with these keys. The error must contain want; an
+		// empty want means no error.
 		try := func(keys []int, want string, decodeOnly bool) {
 			t.Helper()
 			name := fmt.Sprintf("%s with %v", kind.kind, keys)
@@ -383,7 +384,7 @@ func TestFieldsOfKinds(t *testing.T) {
 					want = fmt.Sprintf("vector: found no vector and no grid, wanted one of them with kind %s", kind.kind)
 				}
 				without := slices.DeleteFunc(slices.Clone(kind.must), func(k int) bool { return k == f.key })
-				try(without, want, f.key == 9 || f.key == 10) // a message always has these two, even if they are 0
+				try(without, want, f.key == 9 || f.key == 10) // every message has these two fields, even as 0
 			case slices.Contains(kind.may, f.key):
 				try(with, "", false)
 			case payload:
@@ -424,7 +425,7 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 	}
 }
 
-// After a rejected frame, a codec decodes and encodes the next one correctly.
+// After a rejected frame, a codec decodes and encodes the next frame correctly.
 func TestCodecSurvivesFaults(t *testing.T) {
 	const dim = 1000
 	c, f := newCodec(t, dim), &admm.Message{Kind: admm.EdgeMessage, Vector: normals(dim, 1)}

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// Decode refuses errors inside the planes, at dimension 100.
+// Decode refuses planes of dimension 100 with any of these errors.
 func TestDecodeRefusesPlanes(t *testing.T) {
 	const dim = 100
 	repeat := func(b ...byte) (p []byte) {

@@ -19,8 +19,8 @@ const (
 )
 
 // Snapshot is the durable state of a node after a release: its owner, and all that the bits of the next round depend
-// on. All floats are finite. Vectors of State that are not computed are nil; the others, except Last, have the length
-// of X.
+// on. All floats are finite. Vectors of State that are not computed are nil; all other vectors, except Last, have the
+// length of X.
 type Snapshot struct {
 	Fleet  [32]byte // SHA-256 of the fleet file's canonical form
 	Member string   // owner of the state: 1 to 64 bytes of UTF-8
@@ -38,7 +38,7 @@ type Snapshot struct {
 	Signed []byte // signed last release, up to maxField bytes, opaque; nil if it was not signed
 }
 
-// Peer is what a [Snapshot] holds of a neighbor in addition to the machine's state.
+// Peer is what a [Snapshot] holds about a neighbor in addition to the machine's state.
 type Peer struct {
 	Name   string // 1 to 64 bytes of UTF-8
 	Signed []byte // its latest signed releases that this node received, up to 2*maxField bytes, opaque; nil for none
@@ -132,7 +132,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	return appendItem(dst, &e)
 }
 
-// limits is a number, its name in errors, and the least and the greatest value that are allowed.
+// limits holds a number, its name in errors, and the least and the greatest value that the number may have.
 type limits struct {
 	name      string
 	n, lo, hi int64
@@ -202,8 +202,8 @@ func (n *neighbor) check(dim int) error {
 }
 
 // DecodeSnapshot decodes a snapshot into s. It accepts only bytes that [AppendSnapshot] writes. Missing parts are nil.
-// It keeps no reference to b. The error names the wrong field, the value found and the value wanted; s is then
-// undefined.
+// DecodeSnapshot keeps no reference to b. The error names the wrong field, the value found and the value wanted; s is
+// then undefined.
 func DecodeSnapshot(b []byte, s *Snapshot) error {
 	var e snapshot
 	err := decodeItem(b, &e)
