@@ -56,7 +56,7 @@ func judge(t *testing.T, name string, build func(uint64, int, int, int) *tinytes
 	}
 }
 
-// Clients of a seed share the minimizer, and differ otherwise.
+// Clients with the same seed have the same minimizer, but different losses.
 func TestObjectivesOfClients(t *testing.T) {
 	for name, build := range objectives {
 		a, b, c := build(3, 0, 4, 5), build(3, 1, 4, 5), build(4, 0, 4, 5)

@@ -26,7 +26,7 @@ func (g good) Losses(ctx context.Context, queries []zoest.Query, losses []float6
 	return nil
 }
 
-// The project's oracles follow all rules, and so does one with noisy measurements.
+// The project's oracles follow all rules, and so does an oracle with noisy measurements.
 func TestOracles(t *testing.T) {
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 1})
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // OpenStore opens a node's store at the start of a process. The store has the records that earlier processes saved. The
-// process before must have ended: its store must not be used any more.
+// previous process must have ended, and its store must not be used any more.
 //
 // Store faults wrap any OpenStore and count saves over all processes, from 1.
 type OpenStore func() (state.Store, error)

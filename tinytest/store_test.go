@@ -172,7 +172,7 @@ func TestStoreFaults(t *testing.T) {
 		for name, c := range map[string]struct {
 			open  tinytest.OpenStore
 			crash int   // which save fails, 0 for none
-			left  []int // the rounds left by a process of four saves, or as many as there are until the crash
+			left  []int // rounds that remain after a process made four saves or crashed earlier
 		}{
 			"sound":               {fresh(), 0, []int{4, 3}},
 			"crash":               {tinytest.CrashAt(fresh(), 3), 3, []int{3, 2}},

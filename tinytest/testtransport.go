@@ -92,8 +92,8 @@ func await[T any](c <-chan T, long time.Duration) (v T, late error) {
 	}
 }
 
-// awaitEnd waits for the result of a call and returns an error unless good accepts the result. what names the call in
-// the error.
+// awaitEnd waits for the result of a call and returns an error unless the function good accepts the result. The
+// parameter what names the call in the error.
 func awaitEnd(what string, c <-chan error, good func(error) bool) error {
 	err, late := await(c, patience)
 	if late != nil || !good(err) {
@@ -244,8 +244,8 @@ func (tr *trial) contexts() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	sending := tr.flood(ctx)
-	receiving := async(func() error { return tr.recv(ctx, 2).err }) // no member sends to this one
-	time.Sleep(again / 10)                                          // most probably both wait by now
+	receiving := async(func() error { return tr.recv(ctx, 2).err }) // no member sends to member 2
+	time.Sleep(again / 10)                                          // by now the Send and the Recv most probably wait
 	cancel()
 	return cmp.Or(awaitEnd("a Send in progress", sending, isError), awaitEnd("a waiting Recv", receiving, isError))
 }
@@ -316,7 +316,7 @@ func (tr *trial) peerGone() error {
 	return nil
 }
 
-// crowd makes all members send to all others, with two concurrent receivers each.
+// crowd makes every member send to all other members while two goroutines receive for each member.
 func (tr *trial) crowd() error {
 	const each = 50
 	frames := map[[2]int][][]byte{}

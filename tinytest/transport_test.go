@@ -273,7 +273,8 @@ func TestWrongTransports(t *testing.T) {
 	}
 }
 
-// A late frame arrives on time if the transport is still open, and Faulty keeps the optional methods of a transport.
+// A delayed frame arrives after its delay if the transport is still open, and Faulty keeps the optional methods of a
+// transport.
 func TestFaulty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := func(_, _, seq int) []int { return [][]int{{2}, {0, 1}, nil, {-1}, {9}}[seq] }

@@ -55,7 +55,7 @@ func cases(t testing.TB) []*Spec {
 	}
 }
 
-// sign is s[i] of a stream of signs, drawn bit by bit.
+// sign returns s[i] of a stream of signs, which it draws bit by bit.
 func sign(seed uint64, step, component, i int) float32 {
 	s := rng.New(seed, rng.Address{Purpose: rng.Adapter, Step: uint32(step), Component: uint32(component)})
 	var w uint64
@@ -217,7 +217,7 @@ func TestRandomSubspaceIsAnIsometryInTheMean(t *testing.T) {
 	}
 }
 
-// Moved is the mean square of what signs in c change.
+// Moved returns the mean squared length by which x changes if c consists of random signs.
 func TestMoved(t *testing.T) {
 	const draws = 200
 	for _, s := range cases(t) {

@@ -111,10 +111,10 @@ func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	return a, error * 0x1p-53
 }
 
-// release takes the result a of inverse, removes node v too, and returns the diagonal of the new inverse with a bound
-// on its relative error. First v is wired to ground, so that its potential is zero: b = a - a_v*a_v'/a_vv. Each
-// neighbor then still has a conductance of w to ground through v. These conductances are removed one by one (Sherman
-// and Morrison, 1950), which is an elimination of S = I - w*b on the neighbors: the result is b_ii +
+// release takes a, a result of the method inverse, also removes node v, and returns the diagonal of the new inverse
+// with a bound on its relative error. First v is wired to ground, so that its potential is zero: b = a - a_v*a_v'/a_vv.
+// Each neighbor then still has a conductance of w to ground through v. These conductances are removed one by one
+// (Sherman and Morrison, 1950), which is an elimination of S = I - w*b on the neighbors: the result is b_ii +
 // w*b_i'*inverse(S)*b_i.
 //
 // Error. With m the largest number of a, a number of b is off by at most e = 4*error*m. Row x of S is diagonally

@@ -153,7 +153,7 @@ func (g *Graph) link(n int) {
 	g.kept = map[weakestOf]Conductance{}
 }
 
-// reach counts the nodes with a path to node 0, including node 0, and returns the first node without one.
+// reach counts the nodes with a path to node 0, including node 0, and returns the first node without such a path.
 func (g *Graph) reach() (count, missing int) {
 	seen := make([]bool, g.N())
 	seen[0] = true

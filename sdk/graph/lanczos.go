@@ -93,10 +93,11 @@ func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 }
 
 // approach does the same as extreme for large graphs, by Lanczos's method without reorthogonalization, whose steps take
-// time proportional to the graph. Rounding then only adds copies of eigenvalues, and the residual from the last element
-// of the matrix's eigenvector remains valid (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear
-// Algebra Appl. 34, 1980). It stops when the residual, as a share of the eigenvalue, is at most enough and maxSteps are
-// done, when this share is at most settled, or at its limit of work.
+// time proportional to the number of nodes and edges. Rounding then only adds copies of eigenvalues, and the residual
+// from the last element of the matrix's eigenvector remains valid (Paige, "Accuracy and effectiveness of the Lanczos
+// algorithm", Linear Algebra Appl. 34, 1980). It stops when the residual, as a share of theta, is at most the parameter
+// enough after maxSteps or more steps, when this share is at most the constant settled, or after all the steps that
+// runWork allows.
 func (g *Graph) approach(top bool, enough float64) (theta, residual float64) {
 	bound := g.bound()
 	most := max(maxSteps, int(runWork)/(2*len(g.edges)+8*g.N()))

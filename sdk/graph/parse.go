@@ -132,7 +132,7 @@ func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
 	if err != nil || !(p > 0 && p <= 1) {
 		return nil, fmt.Errorf("found probability %.40q, wanted a number in (0, 1]", arg)
 	}
-	// Twice the expected number leaves room for chance.
+	// Twice the expected number of edges leaves room for chance.
 	if err := checkSize(n, min(pairs(n), int64(2*p*float64(pairs(n))))); err != nil {
 		return nil, fmt.Errorf("probability %v may draw too many edges: %w", p, err)
 	}

@@ -55,8 +55,8 @@ func renumbered(t *testing.T, g *Graph, seed uint64) *Graph {
 	return out.graph(t, g.N())
 }
 
-// The closed forms agree with a complete iteration. A graph that differs slightly from such a kind is not mistaken for
-// it.
+// The closed forms for known kinds of graphs agree with a complete iteration. A graph that differs slightly from one of
+// these kinds is not mistaken for that kind.
 func TestKnownSpectra(t *testing.T) {
 	for _, spec := range []string{"ring", "path", "star", "complete", "grid:2x2", "grid:2x9", "grid:9x2", "grid:5x7", "grid:4x4"} {
 		sizes := []int{2, 3, 4, 5, 6, 7, 20, 31}
@@ -231,7 +231,7 @@ func TestSpectrumLarge(t *testing.T) {
 		if want := wave(g.N() / 2); name == "ladder" && (got > want || got < want*(1-1e-5)) {
 			t.Errorf("ladder: %v, want %v", got, want)
 		}
-		// Rayleigh's principle gives an upper bound for the vector that the inverse makes of a random one.
+		// Rayleigh's principle gives an upper bound: it is applied to the inverse times a random vector.
 		inverse, _ := g.inverse(1e6, make([]bool, g.N()))
 		x, y := start(g.N()), make([]float64, g.N())
 		for range 20 {

@@ -55,9 +55,9 @@ func (g *Graph) LambdaMax() float64 { return g.lambdaMax() }
 // Up to rounding, the result is never too high. It is computed once.
 //
 // Rings, paths, stars and complete graphs in any numbering, and grids numbered by rows, have closed forms. On other
-// graphs of up to 301 nodes the relative error is below 1e-9 unless the eigenvalue is tiny. On the rest the result is
-// too low by a millionth, or by more if eigenvalues are crowded. That it is not too high is then very likely but not
-// proved: an iteration with a fixed random start could miss a mode that is nearly absent in that start.
+// graphs of up to 301 nodes the relative error is below 1e-9 unless the eigenvalue is tiny. On all other graphs the
+// result is too low by a millionth, or by more if eigenvalues are crowded. That it is not too high is then very likely
+// but not proved: an iteration with a fixed random start could miss a mode that is nearly absent in that start.
 func (g *Graph) Lambda2() float64 { return g.lambda2() }
 
 const below = 1e-6 // share by which [Graph.Lambda2] stays below the result of an iteration

@@ -48,7 +48,7 @@ func TestInheritedIsComparedWithTheLedger(t *testing.T) {
 	}
 }
 
-// An inherited spend may exceed the limit or have a weaker unit: the releases made so far can be certified, but
+// An inherited spend may exceed the limit or have a weaker privacy unit: the releases made so far can be certified, but
 // further releases are refused. A lost ledger with zero cost is recorded, too, because another neighbor may prove a
 // larger cost.
 func TestInheritedAboveTheLimit(t *testing.T) {

@@ -149,7 +149,8 @@ func TestLedgerSyncsOfRound(t *testing.T) {
 }
 
 // cuts returns the number of power cuts to simulate at each of the given number of steps: 20 with SPADE_LONG, otherwise
-// 8. If SPADE_CRASHES is set, that is the number of power cuts at all steps together.
+// 8. If SPADE_CRASHES is set, its value is the number of power cuts at all steps together, but each step gets at least
+// one.
 func cuts(t *testing.T, steps int) int {
 	n := 8
 	if os.Getenv("SPADE_LONG") != "" {

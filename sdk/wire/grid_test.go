@@ -39,7 +39,7 @@ func anyInts(n int, seed uint64) []int32 {
 
 var extremes = []int32{0, -1, 1, math.MaxInt32, math.MinInt32, math.MaxInt32 - 1, math.MinInt32 + 1, 1 << 30}
 
-// withOutliers returns n small numbers, at least 20, that include all the extremes.
+// withOutliers returns n small numbers, at least 20, with the large values of the variable extremes among them.
 func withOutliers(n int) []int32 {
 	g := gridNormals(n, 16, 5)
 	for i, x := range extremes[3:] {
@@ -166,7 +166,7 @@ func sourceEntropy(sd float64) float64 {
 	for k := 0.0; k <= 9*sd+1; k++ {
 		p := (math.Erfc((k-0.5)/sd/math.Sqrt2) - math.Erfc((k+0.5)/sd/math.Sqrt2)) / 2
 		if k > 0 {
-			h -= p * math.Log2(p) // the term of -k
+			h -= p * math.Log2(p) // the term of the value -k, which equals that of k
 		}
 		if p > 0 {
 			h -= p * math.Log2(p)
