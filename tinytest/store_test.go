@@ -49,7 +49,7 @@ func bend(f func(b *bentStore)) tinytest.OpenStore {
 	}
 }
 
-// Each of these stores has one error and breaks the expected rule.
+// Each of these stores has one error, and CheckStore reports the expected rule as broken.
 func TestWrongStores(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule string

@@ -25,7 +25,8 @@ const (
 // TestTransport checks a transport against the promises of [transport.Transport] and returns one error with a line for
 // each broken rule. open makes a new network of the given members, all neighbors of each other, and returns their
 // transports in the same order; TestTransport closes them. The transports may lose, repeat and reorder frames:
-// TestTransport resends lost frames for 30 seconds. It tries the longest frame unless that is longer than 64 MiB.
+// TestTransport resends lost frames for 30 seconds. TestTransport tries the longest frame that the transport accepts,
+// unless that frame is longer than 64 MiB.
 func TestTransport(open func(members []string) ([]transport.Transport, error)) error {
 	in := func(check func(*trial) error) func() error { return func() error { return try(open, check) } }
 	return tryRules("transport", []rule{

@@ -133,7 +133,7 @@ func (b *bent) Close() error {
 	return b.close()
 }
 
-// Each of these transports has one error and breaks the expected rule.
+// Each of these transports has one error, and TestTransport reports the expected rule as broken.
 func TestWrongTransports(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule string

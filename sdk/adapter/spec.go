@@ -29,7 +29,7 @@ type Spec struct {
 
 	Ranges   [][2]int `json:"ranges,omitempty"`   // Coords: the first and the last coordinate of each range, ascending
 	Rank     int      `json:"rank,omitempty"`     // LoRA: rows of signs for each matrix
-	Matrices []Matrix `json:"matrices,omitempty"` // LoRA: these do not overlap
+	Matrices []Matrix `json:"matrices,omitempty"` // LoRA: matrices that are changed; they do not overlap
 
 	Basis *File `json:"basis,omitempty"` // Basis: d rows of D float32, little endian
 	Base  *File `json:"base,omitempty"`  // x0: D float32, little endian; nil for zeros

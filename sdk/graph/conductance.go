@@ -99,9 +99,9 @@ func (g *Graph) weakest(w float64, colluders int) Conductance {
 //
 // A complete graph, whose other eigenvalues are m, attains this bound.
 //
-// If c members leave a graph with second eigenvalue lambda, the rest has a second eigenvalue of at least lambda - c:
-// for a vector x on the rest with sum zero, x'*L*x, the sum of (x_u-x_v)^2 over all edges, is at least lambda*|x|^2,
-// and the removed edges contribute at most c*x_u^2 for each node u.
+// If c members leave a graph with second eigenvalue lambda, the remaining graph has a second eigenvalue of at least
+// lambda - c: for a vector x on the remaining nodes with sum zero, x'*L*x, the sum of (x_u-x_v)^2 over all edges, is at
+// least lambda*|x|^2, and the removed edges contribute at most c*x_u^2 for each node u.
 func spectral(m int, w, lambda2 float64) float64 {
 	if !(lambda2 > 0) {
 		return 0
@@ -147,7 +147,7 @@ func (g *Graph) choicesWork(colluders int) float64 {
 	if g.N() > maxDense {
 		return math.Inf(1)
 	}
-	choices, squares := 1.0, 0.0 // choices of all colluders but one
+	choices, squares := 1.0, 0.0 // number of choices of all colluders except the last
 	for k := 1; k < colluders; k++ {
 		choices *= (n - float64(k) + 1) / float64(k)
 	}

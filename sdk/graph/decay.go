@@ -47,7 +47,7 @@ type Decay struct {
 	// Left[c] is the disagreement between the models after the last block of mixing and c rounds of cool-down, as a
 	// share of the disagreement right after the last noise.
 	Left   []float64
-	Needed int // cool-down rounds after which Left stays below the share passed to Decay; -1 if Decay tried too few rounds
+	Needed int // cool-down rounds until Left stays below the share passed to Decay; -1 if Decay tried too few rounds
 }
 
 // decayWork bounds how many numbers Decay reads. This takes a fraction of a second on all but huge networks.

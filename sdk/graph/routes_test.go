@@ -106,8 +106,8 @@ func TestKnownSpectra(t *testing.T) {
 	}
 }
 
-// hostile returns graphs of about n nodes that are hard for one route or another: eigenvalues that are small, crowded
-// or far apart, or whose vectors are concentrated in a corner.
+// hostile returns graphs of about n nodes that are hard for at least one way to compute the spectrum: eigenvalues that
+// are small, crowded or far apart, or whose vectors are concentrated in a corner.
 func hostile(t *testing.T, n int) map[string]*Graph {
 	s := rng.New(5, rng.Address{Purpose: rng.Graph})
 	all := map[string]*Graph{}
@@ -148,7 +148,7 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 			b.path(j-1-s.IntN(min(j, 3)), j)
 		}
 	})
-	add("spider", 1+10*(n/10), func(b *sketch) { // ten equal legs: one eigenvalue nine times
+	add("spider", 1+10*(n/10), func(b *sketch) { // ten equal legs: an eigenvalue of multiplicity nine
 		for k := range 10 {
 			b.path(append([]int{0}, span(1+k*(n/10), 1+(k+1)*(n/10))...)...)
 		}
@@ -187,8 +187,8 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 	return all
 }
 
-// Every route to the two eigenvalues agrees with a complete iteration: the largest is never too low, the second never
-// too high, and both are close.
+// Every way to compute the two eigenvalues agrees with a complete iteration: the largest is never too low, the second
+// never too high, and both are close.
 func TestSpectrumRoutes(t *testing.T) {
 	for _, n := range []int{48, 150, 330}[:min(3, graphs(8))] {
 		for name, g := range hostile(t, n) {
@@ -231,7 +231,7 @@ func TestSpectrumLarge(t *testing.T) {
 		if want := wave(g.N() / 2); name == "ladder" && (got > want || got < want*(1-1e-5)) {
 			t.Errorf("ladder: %v, want %v", got, want)
 		}
-		// Rayleigh's principle gives an upper bound: it is applied to the inverse times a random vector.
+		// Rayleigh's principle gives an upper bound, here from a random vector after 20 multiplications by the inverse.
 		inverse, _ := g.inverse(1e6, make([]bool, g.N()))
 		x, y := start(g.N()), make([]float64, g.N())
 		for range 20 {

@@ -112,7 +112,7 @@ func TestSpectrumCorners(t *testing.T) {
 	checkSpectrum(t, small, want[small.N()-1], want[1])
 
 	// The same corner is at the end of a path that is too long for a complete run. The mode vanishes far from the
-	// corner, so both graphs have the same eigenvalue to more digits than are compared.
+	// corner, so both graphs have the same eigenvalue to more digits than the test compares.
 	long := barbell(12, 11, 400)
 	if got, want := long.LambdaMax(), want[small.N()-1]; got < want*(1-1e-12) || got > want*(1+1e-4) {
 		t.Errorf("LambdaMax of the long graph = %.17g, want %.17g", got, want)
@@ -151,8 +151,8 @@ func TestTridiagonal(t *testing.T) {
 	}
 }
 
-// With the gain at 99.9 % of the limit every mode's matrix has spectral radius below 1; at 100.1 % some mode's matrix
-// has one above 1.
+// With the gain at 99.9 % of the limit every mode's matrix has spectral radius below 1; at 100.1 % the matrix of some
+// mode has a radius above 1.
 func TestStabilityLimit(t *testing.T) {
 	for _, spec := range []string{"ring", "complete", "star", "path", "grid:3x3", "er:0.5"} {
 		for _, rho := range []float64{0.1, 1, 7} {

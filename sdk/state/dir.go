@@ -37,9 +37,9 @@ const (
 
 func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 
-// Open opens the store in a directory and creates both if necessary. It repairs the effects of a crash: see
-// [Dir.Remarks]. On other damage it changes nothing and returns an error that names the files and the remedy. This
-// error wraps [ErrRollback] if the state is older than the log.
+// Open opens the store in a directory and creates the directory and the files if necessary. It repairs the effects of a
+// crash: see [Dir.Remarks]. On other damage it changes nothing and returns an error that names the files and the
+// remedy. This error wraps [ErrRollback] if the state is older than the log.
 func Open(dir string) (*Dir, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, named(err)

@@ -111,8 +111,8 @@ func makeDir(dir string) error {
 // replaceFile is [Replace] for a file that only its owner may read.
 func replaceFile(path string, content []byte) error { return Replace(path, content, 0o600) }
 
-// Replace gives a file new content, durably: after a crash it has the old or the new content. A new file gets mode
-// without the bits of the umask. An existing file gets exactly mode and keeps its owner, because root may edit the
+// Replace gives a file new content, durably: after a crash the file has the old or the new content. A new file gets
+// mode without the bits of the umask. An existing file gets exactly mode and keeps its owner, because root may edit the
 // files of another user's node.
 func Replace(path string, content []byte, mode fs.FileMode) error {
 	temp := path + ".tmp"

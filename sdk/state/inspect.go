@@ -18,7 +18,7 @@ type Report struct {
 }
 
 // Inspect reads the store in a directory without its lock and changes nothing. If a node is running, the slot that it
-// is writing may be reported as torn. It fails only if the files cannot be read.
+// is writing may be reported as torn. Inspect fails only if the files cannot be read.
 func Inspect(dir string) (Report, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return Report{}, named(err)

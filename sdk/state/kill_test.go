@@ -114,7 +114,7 @@ func TestKill(t *testing.T) {
 }
 
 // runAndKill runs the process until it has printed a few rounds, waits for a random part of the duration of the last
-// round, and kills the process. It returns the last printed round, 0 if none.
+// round, and kills the process. runAndKill returns the last printed round, or 0 if no round was printed.
 func runAndKill(t *testing.T, dir string, chance *rng.Stream) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")

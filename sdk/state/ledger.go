@@ -20,7 +20,7 @@ import (
 // mark, a small separate file (".mark"), says which releases may have been sent (see [Ledger.Mark]) and holds the
 // [dpmech.Head] of the line that was newest when the mark was written. A ledger that was cut off, or restored from an
 // old copy, does not contain that head and is rejected. A crash can only leave one reservation too many. If ledger and
-// mark are restored together, only a later head reveals the rollback, such as the one in the node's state: see
+// mark are restored together, only a later head reveals the rollback, such as the head in the node's state: see
 // [Ledger.CheckHead].
 //
 // One process at a time can open a ledger. A Ledger is safe for concurrent use. After a failed write or sync every
@@ -56,7 +56,7 @@ func (l *Ledger) append(e entry) error {
 	return l.broken
 }
 
-// runID returns the RunID of a member in a run, which the SHA-256 of the fleet file identifies.
+// runID returns the RunID of a member in the run with the given name and SHA-256 of the fleet file.
 func runID(run string, fleet [32]byte, member string) dpmech.RunID {
 	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 }
@@ -70,7 +70,7 @@ func (l *Ledger) fault(err error) error {
 }
 
 // Covers returns an error that wraps [dpmech.ErrBudget] if a run of the given number of rounds with the parameters g
-// would, together with all other runs, exceed the limit. It reserves nothing.
+// would, together with all other runs, exceed the limit. Covers reserves nothing.
 func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,9 +97,9 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 	return l.fault(l.append(reserved(id, round, g)))
 }
 
-// Mark raises a run's high-water mark to a reserved round, durably: its releases up to that round may be sent from now
-// on. Call it once the state of that round is durable, before sending the release. After any error nothing may be
-// sent.
+// Mark raises a run's high-water mark to a reserved round, durably: the run's releases up to that round may be sent
+// from now on. Call it once the state of that round is durable, before sending the release. After any error nothing may
+// be sent.
 func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,7 +149,7 @@ func (l *Ledger) Head() dpmech.Head {
 	return l.log.head(l.log.seq())
 }
 
-// Contains returns an error unless h is the present state of the ledger or an earlier one.
+// Contains returns an error unless h is the present or an earlier state of the ledger.
 func (l *Ledger) Contains(h dpmech.Head) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -40,8 +40,8 @@ func (n simNode) facts() facts {
 	return facts{max(n.dir.newest, 0), n.ledger.Last("run", fleetA, "a"), n.ledger.Marked("run", fleetA, "a")}
 }
 
-// round makes release k: it reserves, saves and marks it in the order of a node, and then calls sent, because from
-// then on neighbors may see the release.
+// round makes release k: it reserves, saves and marks the release in the order of a node, and then calls the function
+// sent, because from then on neighbors may see the release.
 func (n simNode) round(t *testing.T, k int, sent func()) {
 	t.Helper()
 	reserve(t, n.ledger, "run", k, k)
@@ -70,7 +70,7 @@ func ledgerFiles(t *testing.T, other int) map[string][]byte {
 }
 
 // runNode makes releases on files up to round last. It returns the disk's steps and, for each release, the number of
-// steps after which neighbors may see it.
+// steps after which neighbors may see the release.
 func runNode(t *testing.T, files map[string][]byte, last int) history {
 	t.Helper()
 	d := newSimDisk(files)
@@ -91,7 +91,7 @@ func runNode(t *testing.T, files map[string][]byte, last int) history {
 }
 
 // resumes opens the files after a crash and checks that all rounds up to seen, whose releases neighbors may have seen,
-// are saved, reserved and marked, and that two more rounds succeed. It returns the last rounds saved, reserved and
+// are saved, reserved and marked, and that two more rounds succeed. The result has the last rounds saved, reserved and
 // marked that it found.
 func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	t.Helper()
@@ -119,8 +119,8 @@ func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	return f
 }
 
-// A round syncs line, state and mark, each once and in this order. It creates no file, and extends only a ledger whose
-// block is full.
+// A round syncs its line, its state and its mark, each once and in this order. It creates no file, and it extends the
+// ledger only when the ledger's last block is full.
 func TestLedgerSyncsOfRound(t *testing.T) {
 	const rounds = 60
 	h := runNode(t, ledgerFiles(t, 0), rounds)

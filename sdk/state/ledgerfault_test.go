@@ -44,7 +44,7 @@ func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
 func (f *faulty) sync() error { return errors.Join(f.syncErr, f.file.sync()) }
 
 // A reservation that fails in any way has no effect, and all later reservations fail. After the crash the ledger opens
-// with every acknowledged reservation and, at most, the failed one.
+// with every acknowledged reservation and perhaps the failed reservation, but no others.
 func TestLedgerFaults(t *testing.T) {
 	type fault struct {
 		name string

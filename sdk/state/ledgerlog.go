@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// maxLine bounds a line with its newline: two names of 200 bytes, each up to six bytes when escaped, and the other
+// maxLine bounds a line with its newline: two names of 200 bytes, each byte escaped as up to six bytes, and all other
 // fields.
 const maxLine = 4096
 
@@ -23,11 +23,11 @@ type header struct {
 	Dataset string        `json:"dataset"`
 	Created string        `json:"created"` // RFC 3339, by the device's clock
 	Limit   *dpmech.Limit `json:"limit"`
-	// NeverUsed is the operator's declaration that no run used this data before: nothing is inherited.
+	// NeverUsed is the operator's declaration that no earlier run used this data. The ledger then inherits nothing.
 	NeverUsed bool `json:"never_used,omitempty"`
 }
 
-// composition returns the account of a ledger with this header before any release.
+// composition returns the account of a ledger that has this header and no releases yet.
 func (h *header) composition() (*dpmech.Composition, error) {
 	return dpmech.NewComposition(h.Dataset, h.Created, h.Limit)
 }
@@ -64,7 +64,7 @@ type ledgerLine struct {
 	id        dpmech.RunID
 	round     int
 	g         dpmech.Gaussian
-	inherited *dpmech.Inherited // set for an inherited spend, which has no reservation
+	inherited *dpmech.Inherited // set if the line is an inherited spend and not a reservation
 }
 
 func (l *ledgerLog) seq() int { return len(l.lines) - 1 }

@@ -16,7 +16,7 @@ import (
 )
 
 // A ledger is never created automatically: OpenLedger does not replace a missing or deleted ledger, and CreateLedger
-// does not overwrite one.
+// does not overwrite an existing ledger.
 func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.ledger")
 	refused(t, path, "never started automatically", ErrNoLedger.Error())
@@ -238,7 +238,7 @@ func TestLedgerLines(t *testing.T) {
 	if err := l.log.add([]byte(good)); err != nil {
 		t.Error(err)
 	}
-	// A second line for the same round is rejected, because Reserve never writes one.
+	// A second line for the same round is rejected, because Reserve never writes such a line.
 	line, err = l.log.line(l.log.seq()+1, reserved(zeroRun, 2, noisy))
 	if err != nil || l.log.add(line[:len(line)-1]) == nil {
 		t.Errorf("a round was added twice (%v)", err)

@@ -26,7 +26,7 @@ func blocks(n int64) int64 { return (n + block - 1) / block * block }
 //
 // The file has two places of equal length, in whole blocks. A mark is written to the place that does not hold the
 // newest mark, as JSON, a space, the SHA-256 of the JSON in hexadecimal and a newline. One sync is enough: a torn mark
-// does not match its SHA-256, and the other place still holds the previous mark, which then counts. Nothing is sent
+// does not match its SHA-256, and the other place still holds the previous mark, which then counts. No release is sent
 // before that sync.
 type highWater struct {
 	dpmech.Head

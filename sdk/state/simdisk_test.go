@@ -13,8 +13,8 @@ import (
 )
 
 // simDisk is a disk in memory that records every step, so that a test can reconstruct the files after a failure of the
-// process or the power at any step. The field files is what programs see; what remains on the physical disk is decided
-// only when a crash is simulated.
+// process or the power at any step. The field files is what programs see; the test decides only when it simulates a
+// crash which data the physical disk still has.
 type simDisk struct {
 	files map[string][]byte
 	steps []step

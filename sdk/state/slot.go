@@ -16,8 +16,8 @@ import (
 //
 // in little-endian order. The digest covers everything before it; room for longer states follows. Later versions keep
 // the header and the place of the digest, so that an older build does not mistake a newer slot for a damaged slot. A
-// new state overwrites the older of the two states in place. One sync suffices: a mix of old and new bytes does not
-// match its SHA-256. Nothing is sent before that sync, and the file with the newest state is untouched.
+// new state overwrites the older of the two states in place. One sync suffices, because a mix of old and new bytes does
+// not match its SHA-256. No release is sent before that sync, and the file with the newest state is untouched.
 const (
 	slotMagic    = "SPADEslt"
 	slotVersion  = 1
@@ -34,7 +34,7 @@ type slot struct {
 // errEmpty reports a slot that was never saved to.
 var errEmpty = errors.New("holds nothing yet")
 
-// writeSlot writes s to w, the digest last, and returns the digest. It does not copy the state.
+// writeSlot writes s to w, the digest last, and returns the digest. writeSlot does not copy the state.
 func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	sum := sha256.New()
 	var off int64

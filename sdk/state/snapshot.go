@@ -19,8 +19,8 @@ type Snapshot struct {
 	Model    []float32 // last release, which is the model that the node holds
 	End      int       // last round that uses data, if the run ends early; 0 otherwise
 	Early    int       // number of the last release, if a neighbor's early end reduced it; 0 otherwise
-	Replaced bool      // the device replaced a lost one
-	Averaged []float32 // mean of the releases; nil if the node does not keep one
+	Replaced bool      // the device replaced a lost device
+	Averaged []float32 // mean of the releases; nil if the node does not keep this mean
 	Ledger   string    // the ledger's [dpmech.Head] when the state was saved, as JSON; empty without a ledger
 	Note     string    // note of the save, see [Record]
 }

@@ -7,11 +7,10 @@ import (
 )
 
 // Store keeps the state behind a node's releases. A node saves the state of a round, marks the release in the ledger
-// and then sends it, so that after a crash it sends the same bits again instead of drawing other noise. The store
-// keeps two states because a neighbor can be one round behind, but never more, and then needs the earlier release
-// again.
+// and then sends it, so that after a crash it sends the same bits again instead of drawing new noise. The store keeps
+// two states because a neighbor can be one round behind, but never more, and then needs the earlier release again.
 //
-// A store belongs to one node, and its methods to one goroutine at a time. [Dir] stores it in files.
+// A store belongs to one node, and only one goroutine at a time may call its methods. [Dir] is a store in files.
 type Store interface {
 	// Load returns the last two whole saves, newest first. It returns one save if the other save was torn by a crash or
 	// never made, and none in a fresh store. The caller owns the slices. After an error the stored state cannot be
@@ -67,8 +66,8 @@ type Record struct {
 const MaxNote = 4096
 
 // ErrRollback is wrapped by three errors: the state on disk is older than a release that was made, the ledger is older
-// than a line that was signed, or another device has replaced this device. Continuing would repeat a release with other
-// noise, and the two releases together reveal more than the privacy cost covers.
+// than a line that was signed, or another device has replaced this device. Continuing would repeat a release with
+// different noise, and the two releases together reveal more than the privacy cost covers.
 var ErrRollback = errors.New("the state was set back")
 
 // ErrLost is an [ErrRollback] for a state that is missing or old although the ledger or a neighbor knows of later

@@ -25,7 +25,8 @@ var Heartbeat = []byte{0xa0}
 // IsHeartbeat reports whether a frame is a [Heartbeat].
 func IsHeartbeat(frame []byte) bool { return bytes.Equal(frame, Heartbeat) }
 
-// IsQuestion reports whether a frame starts like a frame of kind [admm.Question]. It does not check the rest.
+// IsQuestion reports whether a frame starts like a frame of kind [admm.Question]. It does not check the rest of the
+// frame.
 func IsQuestion(frame []byte) bool {
 	return len(frame) > 4 && bytes.Equal(frame[1:5], []byte{1, frameVersion, 2, byte(admm.Question)})
 }
@@ -46,7 +47,7 @@ const (
 const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
 
 // MaxFrame returns an upper bound, in bytes, of every [Hello] and every frame of dimension dim in 1..MaxDim: four bytes
-// for each coordinate, four for each block of 65,536 coordinates and 9095 for the rest.
+// for each coordinate, four for each block of 65,536 coordinates and 9095 for everything else.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 type frame struct {
@@ -246,9 +247,9 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	return f, nil
 }
 
-// Decode decodes one frame into m and sets its From and To to 0. It reuses the storage of m's vector and grid, empties
-// fields that the frame lacks, and keeps no reference to b. The error names the wrong field, the value found and the
-// value wanted; m is then undefined.
+// Decode decodes one frame into m and sets its From and To to 0. Decode reuses the storage of m's vector and grid,
+// empties fields that the frame lacks, and keeps no reference to b. The error names the wrong field, the value found
+// and the value wanted; m is then undefined.
 func (c *Codec) Decode(b []byte, m *admm.Message) error {
 	if err := c.decode(b, m); err != nil {
 		return fmt.Errorf("wire: frame: %w", err)

@@ -72,7 +72,8 @@ func sameFrame(a, b *admm.Message) bool {
 		sameBits(a.Vector, b.Vector) && slices.Equal(a.Grid, b.Grid)
 }
 
-// Every frame survives a round trip bit by bit, within the bound, whatever the codec encoded or decoded before.
+// Every frame survives a round trip bit by bit and is no longer than MaxFrame, whatever frames the codec encoded or
+// decoded earlier.
 func TestRoundTrip(t *testing.T) {
 	vectors := map[string][]float32{
 		"specials":           specials,

@@ -62,7 +62,7 @@ func Example_release() {
 	// release 7 [3 -14 0 8 -1 22 -9 5 -17 11]
 }
 
-// A node stores its state before it sends a release, and reads it when it starts again.
+// A node stores its state before it sends a release, and reads the state when it starts again.
 func ExampleAppendSnapshot() {
 	b, err := wire.AppendSnapshot(nil, &wire.Snapshot{
 		Member: "gateway-a", Build: "v1",

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/v1-*.hex from what the code gives now")
 
-// golden compares b with testdata/v1-NAME.hex, which it first writes if -update is set, and returns the file's bytes.
+// golden compares b with testdata/v1-NAME.hex and returns the file's bytes. With -update it first writes b to the file.
 func golden(t *testing.T, name string, b []byte) []byte {
 	t.Helper()
 	file := filepath.Join("testdata", "v1-"+name+".hex")

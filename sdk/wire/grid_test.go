@@ -83,7 +83,7 @@ func TestZigzag(t *testing.T) {
 	}
 }
 
-// Every grid survives a round trip, within the bound, with a used codec and with a fresh one.
+// Every grid survives a round trip and its frame is no longer than MaxFrame, with a used codec and with a fresh codec.
 func TestGridRoundTrip(t *testing.T) {
 	all := grids()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -166,7 +166,7 @@ func sourceEntropy(sd float64) float64 {
 	for k := 0.0; k <= 9*sd+1; k++ {
 		p := (math.Erfc((k-0.5)/sd/math.Sqrt2) - math.Erfc((k+0.5)/sd/math.Sqrt2)) / 2
 		if k > 0 {
-			h -= p * math.Log2(p) // the term of the value -k, which equals that of k
+			h -= p * math.Log2(p) // the term of -k, equal to the term of k
 		}
 		if p > 0 {
 			h -= p * math.Log2(p)

@@ -434,7 +434,7 @@ func TestCodecSurvivesFaults(t *testing.T) {
 	for at := 0; at < len(frame); at += 5 {
 		bad := slices.Clone(frame)
 		bad[at] ^= 0x5a
-		_ = c.Decode(bad, &got) // a flipped mantissa is valid, most other changes are not
+		_ = c.Decode(bad, &got) // a frame with a flipped bit of a mantissa is valid; after most other changes it is not
 		if err := c.Decode(frame, &got); err != nil || !sameFrame(&got, f) {
 			t.Fatalf("after a fault at byte %d: %v", at, err)
 		}

@@ -26,13 +26,13 @@ type Snapshot struct {
 	Member string   // owner of the state: 1 to 64 bytes of UTF-8
 	Build  string   // version of the arithmetic that computed the state: 1 to 64 bytes of UTF-8
 
-	// State is the machine's state. Peers stores the names of its neighbors instead of their numbers, which
-	// DecodeSnapshot sets to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in
+	// State is the machine's state. Peers stores names in place of the numbers of its neighbors, and DecodeSnapshot
+	// sets these numbers to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in
 	// epoch 0.
 	State admm.State
 	Peers []Peer // peers of the edges of State, in the same order; nil if there are none
 
-	Epoch  uint16 // number of devices of this name that were lost before
+	Epoch  uint16 // number of earlier devices of this member, which were lost
 	Filter []byte // state of the privacy filter, up to 64 KiB, opaque; nil if there is none
 	Ledger string // head of the lifetime ledger, up to 256 bytes, opaque; "" if there is none
 	Signed []byte // signed last release, up to maxField bytes, opaque; nil if it was not signed
@@ -101,7 +101,8 @@ const (
 )
 
 // MaxSnapshot returns an upper bound, in bytes, of every snapshot with dim coordinates, the given number of edges, and
-// samples numbers in Last, for dim and samples in 0..MaxDim. It returns the highest int if the bound overflows.
+// samples numbers in Last, for dim and samples in 0..MaxDim. MaxSnapshot returns the highest int if the bound
+// overflows.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers in vectors
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))
@@ -109,8 +110,8 @@ func MaxSnapshot(dim, edges, samples int) int {
 }
 
 // AppendSnapshot appends the encoding of s to dst and returns the extended slice: at most [MaxSnapshot] bytes, and
-// equally many for all snapshots with fields of the same lengths. It allocates only if dst is too small. The error
-// names what is out of range; dst is then returned unchanged.
+// equally many for all snapshots with fields of the same lengths. AppendSnapshot allocates only if dst is too small.
+// The error names the field that is out of range; dst is then returned unchanged.
 func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	st := &s.State
 	if len(s.Peers) != len(st.Edges) {

@@ -422,7 +422,7 @@ func FuzzDecodeSnapshot(f *testing.F) {
 }
 
 func BenchmarkSnapshot(b *testing.B) {
-	// Five vectors of a million coordinates: x, mean, grid, delta and one z.
+	// Five vectors of a million coordinates: x, mean, grid, delta and the z of one edge.
 	c := largeSnapshot(1_000_000, 1, 1000)
 	c.Peers[0].Name, c.State.Edges[0] = "p", admm.EdgeState{Z: c.State.Edges[0].Z}
 	buf := mustSnapshot(b, c)
