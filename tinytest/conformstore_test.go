@@ -11,9 +11,9 @@ import (
 )
 
 // CheckStore checks a store against the promises of [state.Store], and returns one error with a line for each broken
-// rule. open opens the store, which is new at first; CheckStore calls it again, after Close, to check the content
-// after a restart. size is the length in bytes of the longest state that the store must accept, at least 1. A process
-// cannot check the effect of a power failure.
+// rule. open opens the store, which is new at first; CheckStore calls it again, after Close, to check the content after
+// a restart. size is the length in bytes of the longest state that the store must accept, at least 1. CheckStore cannot
+// check the effect of a power failure.
 func CheckStore(open OpenStore, size int) error {
 	if size < 1 {
 		return fmt.Errorf("tinytest: store: size is %d, want at least 1", size)

@@ -63,7 +63,7 @@ func Duplicate(seed uint64, p float64) sim.FaultSchedule {
 	return either(seed, kindDuplicate, p, twice)
 }
 
-// Chain applies several fault schedules to each message: each schedule sees every copy that the earlier ones let
+// Chain applies several fault schedules to each message: each schedule sees every copy that the earlier schedules let
 // through. Delays add up.
 func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 	return func(from, to, seq int) []int {

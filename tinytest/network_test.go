@@ -94,8 +94,9 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// Nodes that crash after a durable save, or during a save, continue where they were. The private run has no crash
-// during a save: the node would then draw new noise for the release, and the result would differ from the simulation.
+// Nodes that crash after a durable save, or during a save, continue with the round at which they stopped. The private
+// run has no crash during a save: the node would then draw new noise for the release, and the result would differ from
+// the simulation.
 func TestNetworkCrashes(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		net := networkOf(4, private)

@@ -132,7 +132,7 @@ func (n *Network) process(ctx context.Context, i int, cfg sdk.Config, t *sim.Tra
 	if err != nil {
 		return nil, err
 	}
-	if st := node.Status(); st.Round > 0 { // a release that a process saved but did not report before it crashed
+	if st := node.Status(); st.Round > 0 { // a release that the process before a crash saved but did not report
 		t.Add(st.Round, i, node.Model())
 	}
 	if err = node.Run(ctx); errors.Is(err, errOver) {

@@ -12,7 +12,7 @@ var objectives = map[string]func(seed uint64, client, dim, samples int) *tinytes
 	"BoundedNonconvex":   tinytest.BoundedNonconvex,
 }
 
-// The documented properties of an objective hold at 200 points near the minimizer and 200 far from it.
+// The documented properties of an objective hold at 200 points near the minimizer and at 200 points far from it.
 func TestObjectives(t *testing.T) {
 	const d = 6
 	for name, build := range objectives {

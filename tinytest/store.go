@@ -32,7 +32,7 @@ func MemStore() OpenStore {
 
 // memDisk outlives the stores on it.
 type memDisk struct {
-	mu      sync.Mutex // also guards its stores
+	mu      sync.Mutex // also guards the stores on this disk
 	open    *memStore
 	records []state.Record // newest first, at most two
 	kept    map[string][]byte
@@ -94,8 +94,8 @@ func copyOf(states []state.Record) []state.Record {
 	return all
 }
 
-// lastTwo returns the newest two records of two lists, both newest first. All records of newer come before those of
-// older.
+// lastTwo returns the newest two records of two lists, both newest first. All records of the list newer are newer than
+// those of the list older.
 func lastTwo(newer, older []state.Record) []state.Record {
 	all := slices.Concat(newer, older)
 	return all[:min(2, len(all))]

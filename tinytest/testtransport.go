@@ -133,7 +133,7 @@ func (tr *trial) send(from int, to string, frame []byte) error {
 	return cmp.Or(late, err)
 }
 
-// flood sends from the first member to the second until there is an error.
+// flood sends from the first member to the second member until a Send returns an error.
 func (tr *trial) flood(ctx context.Context) chan error {
 	frame := tr.frame(0, 100)
 	return async(func() (err error) {
@@ -275,7 +275,7 @@ func (tr *trial) ownership() error {
 	return nil
 }
 
-// slowReceiver makes one member send to another that does not receive, until the sender can send no more.
+// slowReceiver makes one member send to a member that does not receive, until the sender can send no more.
 func (tr *trial) slowReceiver() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -73,7 +73,8 @@ func overTLS(names []string) ([]transport.Transport, error) {
 	return all, nil
 }
 
-// The project's transports follow all rules, and the transport in memory follows them even with every kind of fault.
+// The project's transports follow all rules, and the transport in memory follows all rules even with every kind of
+// fault.
 func TestTransports(t *testing.T) {
 	if err := tinytest.TestTransport(inMemory(0, nil)); err != nil {
 		t.Error(err)

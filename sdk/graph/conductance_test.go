@@ -143,7 +143,7 @@ func graphs(many int) int {
 	return many
 }
 
-// Every bound holds for every choice of colluders.
+// The result of Conductance is a lower bound for every choice of colluders.
 func TestConductanceBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range graphs(240) {
@@ -246,7 +246,7 @@ func TestConductanceOfCompleteGraphs(t *testing.T) {
 	}
 }
 
-// More colluders or less pairwise noise leave less noise to hide a node; more edges leave more.
+// More colluders or less pairwise noise leave less noise to hide a node; more edges leave more of it.
 func TestConductanceIsMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for k := range graphs(40) {

@@ -12,7 +12,7 @@ const (
 	maxSteps  = 300   // maximum steps of a complete run; minimum steps of a run without a basis
 	tolerance = 1e-5  // residual, as a share of the largest eigenvalue, that ends the iteration
 	settled   = 1e-12 // residual below which further steps have no effect
-	runWork   = 1e9   // numbers that a run may read, in a second or two
+	runWork   = 1e9   // numbers that a run may read, which takes a second or two
 )
 
 // times stores the product of the Laplacian with x in y. It adds in the order of the neighbors.

@@ -24,11 +24,11 @@ const erDraws = 100 // attempts to draw a connected random graph
 //
 //	ring       0-1-...-(n-1)-0; on two nodes a single edge
 //	complete   every pair
-//	star       node 0 with every other
+//	star       node 0 with every other node
 //	path       0-1-...-(n-1)
-//	grid:RxC   R rows of C nodes, node r*C+c linked to those left, right, above and below it; R*C must be n
+//	grid:RxC   R rows of C nodes, node r*C+c linked to its neighbors left, right, above and below; R*C must be n
 //	er:P       Erdos-Renyi: each pair with probability P in (0, 1], drawn from seed until connected
-//	regular:K  each node with K others, 2 <= K < n, drawn from seed until connected; K is even if n is odd
+//	regular:K  each node with K other nodes, 2 <= K < n, drawn from seed until connected; K is even if n is odd
 //	file:F     the text file F: one edge "i j" a line, nodes counted from 0, "#" starts a comment
 //
 // With n = 1, every kind gives the single node, except regular and a grid larger than 1x1. Only er and regular use

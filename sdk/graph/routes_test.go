@@ -172,7 +172,7 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 			b.path(j, j+n/2)
 		}
 	})
-	add("cubic", 2*(n/2), func(b *sketch) { // a ring and a random matching, less the links of the ring
+	add("cubic", 2*(n/2), func(b *sketch) { // a ring and those pairs of a random matching that the ring does not link
 		half := span(0, 2*(n/2))
 		b.path(append(half, 0)...)
 		s.Shuffle(len(half), func(i, j int) { half[i], half[j] = half[j], half[i] })
@@ -187,8 +187,8 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 	return all
 }
 
-// Every way to compute the two eigenvalues agrees with a complete iteration: the largest is never too low, the second
-// never too high, and both are close.
+// Every way to compute the two eigenvalues agrees with a complete iteration: the largest eigenvalue is never too low,
+// the second is never too high, and both are close to the true eigenvalues.
 func TestSpectrumRoutes(t *testing.T) {
 	for _, n := range []int{48, 150, 330}[:min(3, graphs(8))] {
 		for name, g := range hostile(t, n) {
@@ -282,8 +282,8 @@ func belowInTree(g *Graph, x float64) (count int) {
 	return count
 }
 
-// The iteration finds the known spectra of graphs that are renumbered, so that the function known does not recognize
-// them.
+// The iteration finds the known spectra of graphs whose nodes are renumbered so that the function known does not
+// recognize these graphs.
 func TestSpectrumFamilies(t *testing.T) {
 	wave := func(k, n int) float64 { return 4 * math.Pow(math.Sin(math.Pi*float64(k)/float64(n)), 2) } // the eigenvalues of a ring
 	check := func(name string, n int, top, second float64, draw func(b *sketch)) {

@@ -138,8 +138,8 @@ func TestLoadedIsDurable(t *testing.T) {
 }
 
 // A disk that reports syncs without doing them can roll back the store. If all files are rolled back together, the
-// store is valid but old, which only the neighbors can detect. If the log is intact, Open never accepts an older state
-// as the newest.
+// store is valid but old, and only the neighbors can detect the rollback. If the log is intact, Open never accepts an
+// older state as the newest.
 func TestLyingSync(t *testing.T) {
 	h := record(t, nil, 5)
 	n := len(h.steps)

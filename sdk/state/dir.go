@@ -27,7 +27,7 @@ type Dir struct {
 	log    file
 	logEnd int64
 	contents
-	err error // the error of a failed Save, or the error that the store is closed
+	err error // error for further calls: after a failed Save or after Close
 }
 
 const (

@@ -34,8 +34,8 @@ type file interface {
 	sync() error
 }
 
-// Limits in bytes: for a file that is read as a whole, and for a state or a log, whose length is checked again
-// elsewhere.
+// Limits in bytes: mostKept for a file that is read as a whole, and mostState for the file of a state or of the log,
+// whose length is checked again elsewhere.
 const (
 	mostKept  = 1 << 30
 	mostState = 1 << 40

@@ -83,7 +83,7 @@ var emptyLog = edit(logName, func([]byte) []byte { return nil })
 func TestHarm(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm    harm
-		kept    []int    // result of Load; nil if Open rejects the store
+		kept    []int    // rounds that Load returns; nil if Open rejects the store
 		words   []string // expected words in the remarks or the error
 		setBack bool     // the error wraps ErrRollback
 	}{

@@ -116,7 +116,7 @@ func (h *Heads) most(keys []ed25519.PublicKey, more func(e, than *signed.Earlier
 }
 
 // Learn keeps a statement that one of keys signed, unless a later state of the same ledger is known. [Heads.Save]
-// writes it to the file.
+// writes the kept statements to the file.
 func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 	if h == nil || s.Ledger == (signed.Head{}) {
 		return

@@ -13,7 +13,7 @@ import (
 type Report struct {
 	Newest  Record   // newest whole save, with State nil; zero if there is none
 	Journal Journal  // as stored; its signatures are not verified
-	Remarks []string // what [Open] would repair or only report
+	Remarks []string // findings that [Open] would repair or only report
 	Refused error    // why a node would refuse to start with this directory; nil if it would start
 }
 
@@ -69,7 +69,7 @@ func (s scannedSlot) torn() bool {
 func (s *scan) path(i int) string { return filepath.Join(s.dir, slotName(i)) }
 func (s *scan) logPath() string   { return filepath.Join(s.dir, logName) }
 
-// whole returns the whole slots, the older first.
+// whole returns the slots that are whole, the older slot first.
 func (s *scan) whole() []scannedSlot {
 	w := slices.DeleteFunc(slices.Clone(s.slots[:]), func(sl scannedSlot) bool { return sl.fault != nil })
 	if len(w) == 2 && w[0].Round > w[1].Round {

@@ -29,7 +29,7 @@ type Journal struct {
 	Fleet      [sha256.Size]byte // hash of the fleet
 	Member     string            // owner of the journal
 	Evidence   []signed.Evidence
-	Stops      []signed.Relayed // verified on arrival; they count even if a key is replaced later
+	Stops      []signed.Relayed // verified on arrival; a stop counts even if its key is replaced later
 	Quarantine []Quarantine     // at most one for each neighbor
 }
 

@@ -35,7 +35,7 @@ type Ledger struct {
 	marks    file  // file of the high-water mark
 	place    int   // which place of the mark file has the newest mark, 0 or 1
 	markRoom int64 // length of each place in bytes; 0 if there is no mark yet
-	broken   error // the failed write or sync
+	broken   error // error of a failed write or sync
 }
 
 // append makes a line durable and counts it. If the file has no room for the line, it grows to the end of a block.

@@ -211,7 +211,8 @@ func TestLedgerLock(t *testing.T) {
 	reopen(t, path)
 }
 
-// If many goroutines make reservations, none is lost, and a reservation that several goroutines make counts once.
+// If many goroutines make reservations, no reservation is lost, and a reservation that several goroutines make counts
+// once.
 func TestLedgerConcurrent(t *testing.T) {
 	l, path := newLedger(t, nil)
 	var wg sync.WaitGroup

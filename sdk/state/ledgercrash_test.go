@@ -150,7 +150,7 @@ func TestLedgerSyncsOfRound(t *testing.T) {
 
 // cuts returns the number of power cuts to simulate at each of the given number of steps: 20 with SPADE_LONG, otherwise
 // 8. If SPADE_CRASHES is set, its value is the number of power cuts at all steps together, but each step gets at least
-// one.
+// one power cut.
 func cuts(t *testing.T, steps int) int {
 	n := 8
 	if os.Getenv("SPADE_LONG") != "" {
@@ -182,8 +182,8 @@ func TestLedgerPowerCut(t *testing.T) {
 			}
 		}
 	}
-	// An unfinished round leaves either only its line, or its line and state, or its line, state and mark. No other
-	// combination is possible.
+	// An unfinished round leaves nothing, or only its line, or its line and state, or its line, state and mark. No
+	// other combination is possible.
 	for _, f := range []facts{{0, 0, 0}, {0, 1, 0}, {1, 1, 0}, {1, 1, 1}} {
 		if found[f] == 0 {
 			t.Errorf("never found: %+v", f)
@@ -239,8 +239,8 @@ func TestLedgerMarkFoundIsDurable(t *testing.T) {
 	}
 }
 
-// If after a power cut one of state, lines and mark is rolled back to any earlier content, then either the node
-// refuses to continue, or nobody has yet seen a release of its next round.
+// If, after a power cut, either the state, the lines or the mark is rolled back to any earlier content, then the node
+// refuses to continue, unless nobody has yet seen the release that it would make next.
 func TestLedgerOneFileSetBack(t *testing.T) {
 	coin := rng.New(8, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 10), 4)
@@ -278,7 +278,7 @@ func TestLedgerOneFileSetBack(t *testing.T) {
 }
 
 // If any single byte of a mark's file changes, readMark returns the newest mark or the previous mark. If the same byte
-// of both marks changes, readMark fails, unless the byte is not part of a mark.
+// of both marks changes, readMark fails, except for the bytes after the end of a mark.
 func TestLedgerMarkRots(t *testing.T) {
 	h := runNode(t, ledgerFiles(t, 2), 3)
 	files := h.after(len(h.steps))

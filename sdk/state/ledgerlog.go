@@ -204,8 +204,8 @@ func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 }
 
 // readLedgerLog parses the lines of a ledger. torn is the length of an incomplete reservation that a crash left at the
-// end. mark is the head of the high-water mark, nil if unknown. Every invalid line is an error, with one exception:
-// the last line, if it is after the mark, because no release that was sent depends on it.
+// end. mark is the head of the high-water mark, nil if unknown. Every invalid line is an error, with one exception: the
+// last line may be invalid if it is after the mark, because no release that was sent depends on it.
 func readLedgerLog(text []byte, mark *dpmech.Head) (l *ledgerLog, torn int, err error) {
 	l = new(ledgerLog)
 	for n := 1; n == 1 || len(text) > 0; n++ {

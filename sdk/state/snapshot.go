@@ -13,7 +13,7 @@ import (
 // Snapshot is the last state that a node saved in a [Dir].
 type Snapshot struct {
 	Member   string
-	Fleet    [32]byte  // hash of its fleet
+	Fleet    [32]byte  // SHA-256 of the fleet file
 	Build    string    // names the arithmetic that computed the state
 	Round    int       // releases made, including cool-down rounds
 	Model    []float32 // last release, which is the model that the node holds

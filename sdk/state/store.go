@@ -27,7 +27,8 @@ type Store interface {
 	Kept(name string) ([]byte, error)
 
 	// Keep stores a few kilobytes under a name, durably, and replaces earlier data: after a crash or an error, either
-	// the old or the new data is stored. nil removes it. After an error the store remains usable.
+	// the old or the new data is stored. If the data is nil, Keep removes the earlier data. After an error the store
+	// remains usable.
 	Keep(name string, data []byte) error
 
 	// Close closes the store. Further calls of Close do nothing and return nil.

@@ -119,7 +119,7 @@ var rules = [...]struct{ must, may fields }{
 func (f *frame) check(kind admm.Kind) error {
 	must, may := rules[kind].must, rules[kind].may
 	has := f.has()
-	if kind == admm.ProbeReply { // a probe with resent set
+	if kind == admm.ProbeReply { // encoded as a probe in which resent is set
 		has &^= hasResent
 	}
 	switch {
@@ -182,7 +182,8 @@ func (f *frame) checkSigned() error {
 }
 
 // Codec encodes and decodes the frames of one run, all of one dimension, and holds the compression's work space. One
-// goroutine may call Append while another calls Decode, but two goroutines must not call the same method at once.
+// goroutine may call Append while another goroutine calls Decode, but two goroutines must not call the same method at
+// once.
 type Codec struct {
 	dim int
 	enc packer
@@ -197,8 +198,9 @@ func NewCodec(dim int) (*Codec, error) {
 	return &Codec{dim: dim}, nil
 }
 
-// Append appends the encoding of m, without its From and To, to dst and returns the extended slice: at most [MaxFrame]
-// bytes. It allocates only if dst is too small, and keeps no reference to m. On error it returns dst unchanged.
+// Append appends the encoding of m, without its From and To, to dst and returns the extended slice. The encoding takes
+// at most [MaxFrame] bytes. It allocates only if dst is too small, and keeps no reference to m. On error it returns dst
+// unchanged.
 func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	f, err := c.frame(m)
 	if err == nil {

@@ -223,7 +223,8 @@ func BenchmarkCodec(b *testing.B) {
 	}
 }
 
-// Signed fields survive a round trip with every kind that may have them, and Decode reuses the storage of an old frame.
+// Signed fields survive a round trip in every kind of message that may have these fields, and Decode reuses the storage
+// of the previous message.
 func TestSignedFieldsRoundTrip(t *testing.T) {
 	b := func(n int, v byte) []byte { return bytes.Repeat([]byte{v}, n) }
 	c := newCodec(t, 3)

@@ -42,8 +42,8 @@ func golden(t *testing.T, name string, b []byte) []byte {
 	return want
 }
 
-// Frames of version 1 have these bytes on every processor and with every release of the compressor, because different
-// builds exchange them.
+// The frames below have the bytes in testdata on every processor and with every release of the compressor, because
+// different builds exchange frames.
 func TestGoldenFrames(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// gridNormals returns n normal numbers of standard deviation sd, rounded.
+// gridNormals returns n normal numbers of standard deviation sd, rounded to integers.
 func gridNormals(n int, sd float64, seed uint64) []int32 {
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Client: 2})
 	g := make([]int32, n)
@@ -160,7 +160,7 @@ func entropy(g []int32) float64 {
 	return h
 }
 
-// sourceEntropy returns the entropy of a normal number of standard deviation sd, rounded, in bits.
+// sourceEntropy returns the entropy, in bits, of a rounded normal number of standard deviation sd.
 func sourceEntropy(sd float64) float64 {
 	h := 0.0
 	for k := 0.0; k <= 9*sd+1; k++ {

@@ -28,7 +28,7 @@ type Hello struct {
 	To    string   // name of the receiver, 1 to 64 bytes of UTF-8
 	Codec uint32   // version of the sender's protocol, at least 1; this package sends Protocol
 
-	Adapter string // form, numbers and seed of the fleet's adapter for display, up to 64 bytes; empty without an adapter
+	Adapter string // form, numbers and seed of the fleet's adapter for display, up to 64 bytes; "" without an adapter
 
 	// Sections shows which section of two fleet files differs: up to maxSections, in the same order for all members. A
 	// section that the file lacks has a Sum of zeros, or is omitted at the end.

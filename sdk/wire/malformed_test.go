@@ -28,7 +28,7 @@ func checkError(t *testing.T, name string, err error, want string) {
 // raw is an encoded item that may be malformed.
 type raw []byte
 
-// enc encodes a value with the library, and returns a raw unchanged.
+// enc encodes a value with the CBOR library. It returns a value of type raw unchanged.
 func enc(v any) []byte {
 	if r, ok := v.(raw); ok {
 		return r
@@ -317,7 +317,7 @@ var frameFields = []struct {
 	{19, "digests", []byte{6}, func(m *admm.Message) { m.Signed.Digests = []byte{6} }},
 }
 
-// Encoding and decoding allow for each kind exactly the fields that the table in FORMAT.md lists.
+// For each kind, Append and Decode allow exactly the fields that the table in FORMAT.md lists.
 func TestFieldsOfKinds(t *testing.T) {
 	for _, kind := range []struct {
 		kind      admm.Kind

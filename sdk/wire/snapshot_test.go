@@ -49,7 +49,7 @@ func recoveredSnapshot() *Snapshot {
 	return c
 }
 
-// largeSnapshot returns a snapshot with every field, of dim coordinates.
+// largeSnapshot returns a snapshot of dim coordinates that has every field.
 func largeSnapshot(dim, edges, samples int) *Snapshot {
 	c := sampleSnapshot()
 	c.State.X, c.State.Mean, c.State.Last = normals(dim, 1), normals(dim, 2), normals(samples, 3)
@@ -389,7 +389,7 @@ func TestDecodeSnapshotRefuses(t *testing.T) {
 		!sameBits(c.State.X, []float32{1, 2}) {
 		t.Errorf("sound: %+v, %v", c, err)
 	}
-	// Truncate a snapshot anywhere, and append anything.
+	// A snapshot that is truncated anywhere is rejected.
 	b := mustSnapshot(t, sampleSnapshot())
 	for n := range b {
 		if DecodeSnapshot(b[:n], &c) == nil {
