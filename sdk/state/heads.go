@@ -128,7 +128,7 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 		return
 	}
 	e := headEntry{Key: hexText(keys[at]), Ledger: s.Ledger.ID[:], Signed: s}
-	var ofKey []int // entries of this key, the oldest first
+	var ofKey []int // indexes of the entries of this key, the oldest entry first
 	for i := range h.entries {
 		old := &h.entries[i]
 		if !bytes.Equal(old.Key, e.Key) {
