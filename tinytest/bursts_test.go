@@ -2,10 +2,10 @@ package tinytest
 
 import "github.com/spade-dfl/spade-edge/sdk/sim"
 
-// GilbertElliott loses messages in bursts. Each direction of an edge is a channel that is good or bad; it loses a
-// message with probability inGood or inBad. From one message to the next a good channel becomes bad with probability
-// worsen, and a bad one good with probability improve. Each channel starts in the stationary distribution. (Gilbert,
-// "Capacity of a burst-noise channel", 1960; Elliott, 1963.)
+// GilbertElliott loses messages in bursts. Each direction of an edge is a channel that is good or bad. A good channel
+// loses a message with probability inGood, a bad channel with probability inBad. From one message to the next a good
+// channel becomes bad with probability worsen, and a bad channel becomes good with probability improve. Each channel
+// starts in the stationary distribution. (Gilbert, "Capacity of a burst-noise channel", 1960; Elliott, 1963.)
 func GilbertElliott(seed uint64, worsen, improve, inGood, inBad float64) sim.FaultSchedule {
 	good, bad := either(seed, kindBurst, inGood, nil), either(seed, kindBurst, inBad, nil)
 	return func(from, to, seq int) []int {

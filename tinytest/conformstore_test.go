@@ -11,15 +11,15 @@ import (
 )
 
 // CheckStore checks a store against the promises of [state.Store], and returns one error with a line for each broken
-// rule. open opens the store, which is new at first; CheckStore calls it again, after Close, to check the content
-// after a restart. size is the length in bytes of the longest state that the store must accept, at least 1. A process
-// cannot check the effect of a power failure.
+// rule. open opens the store, which is new at first; CheckStore calls it again, after Close, to check the content after
+// a restart. size is the length in bytes of the longest state that the store must accept, at least 1. CheckStore cannot
+// check the effect of a power failure.
 func CheckStore(open OpenStore, size int) error {
 	if size < 1 {
 		return fmt.Errorf("tinytest: store: size is %d, want at least 1", size)
 	}
 	c := &storeTrial{open: open, size: size}
-	// Each rule starts with the content that the previous ones left, so a lostError ends the check. The last rule
+	// Each rule starts with the content that the rules before it left, so a lostError ends the check. The last rule
 	// leaves the store broken.
 	rules := []rule{
 		{"a fresh store has no states", c.fresh},
@@ -127,7 +127,7 @@ func (c *storeTrial) both() error {
 	return nil
 }
 
-// keeps saves, and checks the state at once and after a restart.
+// keeps saves a round with the given content, and checks the store at once and after a restart.
 func (c *storeTrial) keeps(content []byte, note string) error {
 	if err := c.save(content, note); err != nil {
 		return err
@@ -209,7 +209,8 @@ func (c *storeTrial) closes() error {
 	return c.check()
 }
 
-// final saves a round that does not follow the last saved one. A store may refuse it. A refusal must be final.
+// final saves a round that does not follow the last saved round. A store may refuse this round, but then all later
+// calls must fail until the store is opened again, and the last state must survive.
 func (c *storeTrial) final() error {
 	round := c.kept[0].Round
 	if c.store.Save(state.Record{Round: round + 7}) == nil {

@@ -28,7 +28,7 @@ func two() []sim.Client {
 	return clients
 }
 
-// A network of two in virtual time.
+// A network of two clients runs in virtual time.
 func ExampleSim() {
 	network, err := sim.New(two())
 	if err != nil {
@@ -45,8 +45,8 @@ func ExampleSim() {
 	// Output: 7 rounds in 7 ticks, 300 losses, 2 models
 }
 
-// The same network loses a third of all messages and delays some of the others: it takes longer, and computes the same
-// result.
+// The same network loses a third of all messages and delays some of the rest. The run takes longer, and computes the
+// same result.
 func ExampleChain() {
 	var transcripts []string
 	for _, fate := range []sim.FaultSchedule{nil, tinytest.Chain(tinytest.Drop(1, 0.3), tinytest.Delay(1, 0.3, 2))} {

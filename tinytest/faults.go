@@ -39,7 +39,8 @@ func draw(seed uint64, kind uint32, from, to, seq int) *rng.Stream {
 	return &s
 }
 
-// either returns a schedule that gives each message the fate hit with probability p. All other messages arrive on time.
+// either returns a schedule that gives each message, with probability p, the fate in the parameter hit. All other
+// messages arrive on time.
 func either(seed uint64, kind uint32, p float64, hit []int) sim.FaultSchedule {
 	return func(from, to, seq int) []int {
 		if draw(seed, kind, from, to, seq).Float64() < p {
@@ -62,7 +63,7 @@ func Duplicate(seed uint64, p float64) sim.FaultSchedule {
 	return either(seed, kindDuplicate, p, twice)
 }
 
-// Chain applies several fault schedules to each message: each schedule sees every copy that the earlier ones let
+// Chain applies several fault schedules to each message: each schedule sees every copy that the earlier schedules let
 // through. Delays add up.
 func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 	return func(from, to, seq int) []int {
@@ -80,9 +81,9 @@ func Chain(schedules ...sim.FaultSchedule) sim.FaultSchedule {
 	}
 }
 
-// Faulty wraps the transport of member number self with a fault schedule for its messages. members are all names, by
-// number; tick is the length of one tick of delay. Delayed frames and second copies reach inner from goroutines that
-// Close ends. Close closes inner.
+// Faulty wraps the transport of member number self with a fault schedule for its messages. members has the names of all
+// members, by number; tick is the duration of one tick of delay. Delayed frames and second copies are sent by
+// goroutines that Close ends. Close closes inner.
 func Faulty(
 	inner transport.Transport, faults sim.FaultSchedule, tick time.Duration, self int, members ...string,
 ) transport.Transport {
@@ -143,7 +144,7 @@ func (f *faulty) Send(ctx context.Context, to string, frame []byte) error {
 	return f.Transport.Send(ctx, to, frame)
 }
 
-// sendLate waits and sends. It ignores errors: a frame may be lost.
+// sendLate sends a frame after a delay. It ignores errors, because frames may be lost.
 func (f *faulty) sendLate(to string, frame []byte, ticks int) {
 	timer := time.NewTimer(time.Duration(max(0, ticks)) * f.tick)
 	defer timer.Stop()

@@ -53,7 +53,7 @@ func TestFaultsChangeNoBit(t *testing.T) {
 	}
 }
 
-// A run has the same result on one core and on more.
+// A run has the same result on one core and on several cores.
 func TestCoresChangeNoBit(t *testing.T) {
 	for _, change := range []func(int, *admm.Config){nil, private} {
 		run := func() (string, int, []admm.Message) {
@@ -135,14 +135,14 @@ func TestFateLaws(t *testing.T) {
 	near("always", share(n, func(k int) bool { return tinytest.Drop(1, 2)(0, 1, k) == nil }), 1)
 }
 
-// Bursts have the expected share and length, even if the chain flips more often than it stays, and the states do not
+// The bad state has the expected share and length, even if the chain changes its state in most steps. The states do not
 // depend on the order of queries.
 func TestChains(t *testing.T) {
 	for _, c := range []struct{ worsen, improve float64 }{{0.05, 0.2}, {0.01, 0.02}, {0.5, 0.5}, {0.9, 0.8}, {1, 1},
 		{0, 0.5}, {0.5, 0}} {
 		n := 40_000
 		if c.worsen+c.improve == 2 {
-			n = 200 // each state requires going back to the beginning
+			n = 200 // each query of a state goes back to the first message
 		}
 		f := tinytest.GilbertElliott(3, c.worsen, c.improve, 0, 1)
 		lost := make([]bool, n)

@@ -149,7 +149,7 @@ const traceHeader = "round client z baselines model mean"
 
 // traceOf runs a new simulation to its end and returns its intermediate values as text: one line per release, in order
 // of round, then client, with 32-bit hashes of the client's edge variables z, its estimator's baselines, the released
-// model, and the mean of its releases ("-" if the run does not have it). The last line has the transcript.
+// model, and the mean of its releases ("-" if the run does not compute this mean). The last line has the transcript.
 func traceOf(ctx context.Context, s *sim.Sim) (string, error) {
 	if s.Ticks() > 0 {
 		return "", fmt.Errorf("trace of a simulation that began %d ticks ago", s.Ticks())

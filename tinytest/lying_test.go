@@ -2,8 +2,8 @@ package tinytest
 
 import "github.com/spade-dfl/spade-edge/sdk/state"
 
-// LyingSync confirms saves from the nth on without making them durable. This process sees them, but they are lost when
-// it ends, as in a power failure.
+// LyingSync confirms saves from the nth on without making them durable. The process that made these saves sees them,
+// but they are lost when that process ends, as in a power failure.
 func LyingSync(open OpenStore, nth int) OpenStore {
 	saves := 0
 	return wrap(open, func(s *wrapped) {

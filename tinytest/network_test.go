@@ -94,8 +94,9 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// Nodes that crash after a durable save, or during a save, continue where they were. In a private run a torn release
-// is made again with different noise, but no neighbor has seen the first one; the comparison excludes it.
+// Nodes that crash after a durable save, or during a save, continue with the round at which they stopped. The private
+// run has no crash during a save: the node would then draw new noise for the release, and the result would differ from
+// the simulation.
 func TestNetworkCrashes(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		net := networkOf(4, private)

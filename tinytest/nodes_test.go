@@ -21,7 +21,7 @@ import (
 // are in the order of Fleet.Members.
 type Network struct {
 	Fleet   *sdk.Fleet
-	Samples []int          // m_i of every member
+	Samples []int          // number of samples of every member, m_i
 	Oracles []zoest.Oracle // see [sim.Client] for what they may share
 	// Noise returns a new source of a member's release noise. It is not called if the fleet is not private.
 	Noise func(client int) io.Reader
@@ -63,7 +63,8 @@ func (n *Network) Clients() ([]sim.Client, error) {
 }
 
 // Run runs the network as nodes over the given transports, which the caller closes, until every node has its last
-// release or one has an error. It returns the transcript, in the form of [sim.Sim.Transcript], and every node's model.
+// release or a node has an error. It returns the transcript, in the form of [sim.Sim.Transcript], and every node's
+// model.
 func (n *Network) Run(ctx context.Context, transports []transport.Transport) (string, [][]float32, error) {
 	if err := n.check(); err != nil {
 		return "", nil, err
@@ -131,7 +132,7 @@ func (n *Network) process(ctx context.Context, i int, cfg sdk.Config, t *sim.Tra
 	if err != nil {
 		return nil, err
 	}
-	if st := node.Status(); st.Round > 0 { // a release that a process saved but did not report before it crashed
+	if st := node.Status(); st.Round > 0 { // a release that the process before a crash saved but did not report
 		t.Add(st.Round, i, node.Model())
 	}
 	if err = node.Run(ctx); errors.Is(err, errOver) {

@@ -41,8 +41,8 @@ func newObjective(seed uint64, client, dim, samples int) *Objective {
 }
 
 // SquaredProbability returns client's loss (s(a·x) - y)², with the sigmoid s, features a in [-1, 1]^d of each sample
-// and y = s(a·x*). It lies in [0, 1]. The minimum is 0, at a point x* in [-1, 1]^d common to all clients of a seed; it
-// is unique if the features span all directions. The paper's loss is the same with y of 0 or 1.
+// and y = s(a·x*). The loss lies in [0, 1]. The minimum is 0, at a point x* in [-1, 1]^d common to all clients of a
+// seed; it is unique if the features span all directions. The paper's loss is the same with y of 0 or 1.
 func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
 	var target []float64 // one target for each sample
@@ -66,9 +66,9 @@ func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 
 func sigmoid(z float64) float64 { return 1 / (1 + vec.Exp(-z)) }
 
-// BoundedNonconvex returns client's loss q/(1+q) with q = c|x - x*|² and a c in [1/2, 3/2] for each sample. It lies in
-// [0, 1), is convex only near its minimum, and almost flat far away. The minimum is 0, at a point x* in [-1, 1]^d
-// common to all clients of a seed.
+// BoundedNonconvex returns client's loss q/(1+q) with q = c|x - x*|² and a c in [1/2, 3/2] for each sample. The loss
+// lies in [0, 1), is convex only near its minimum, and almost flat far away. The minimum is 0, at a point x* in [-1,
+// 1]^d common to all clients of a seed.
 func BoundedNonconvex(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
 	steepness := eighths(seed, uint32(client), everybody, samples)

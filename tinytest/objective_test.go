@@ -12,7 +12,7 @@ var objectives = map[string]func(seed uint64, client, dim, samples int) *tinytes
 	"BoundedNonconvex":   tinytest.BoundedNonconvex,
 }
 
-// The documented properties of an objective hold at 200 points near the minimizer and 200 far from it.
+// The documented properties of an objective hold at 200 points near the minimizer and at 200 points far from it.
 func TestObjectives(t *testing.T) {
 	const d = 6
 	for name, build := range objectives {
@@ -56,7 +56,7 @@ func judge(t *testing.T, name string, build func(uint64, int, int, int) *tinytes
 	}
 }
 
-// Clients of a seed share the minimizer, and differ otherwise.
+// Clients with the same seed have the same minimizer, but different losses.
 func TestObjectivesOfClients(t *testing.T) {
 	for name, build := range objectives {
 		a, b, c := build(3, 0, 4, 5), build(3, 1, 4, 5), build(4, 0, 4, 5)

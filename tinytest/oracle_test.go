@@ -26,7 +26,7 @@ func (g good) Losses(ctx context.Context, queries []zoest.Query, losses []float6
 	return nil
 }
 
-// The project's oracles follow all rules, and so does one with noisy measurements.
+// The project's oracles follow all rules, and so does an oracle with noisy measurements.
 func TestOracles(t *testing.T) {
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 1})
 	if err != nil {
@@ -66,7 +66,7 @@ func (b batch) Losses(ctx context.Context, queries []zoest.Query, losses []float
 	return b.losses(ctx, queries, losses)
 }
 
-// Each of these oracles has one error and breaks the expected rule.
+// Each of these oracles has one error, and TestOracle reports the expected rule as broken.
 func TestWrongOracles(t *testing.T) {
 	loss := tinytest.BoundedNonconvex(1, 0, 4, 7)
 	plain := func(x []float32, h int) float64 {

@@ -14,8 +14,8 @@ func Reorder(seed uint64, ticks int) sim.FaultSchedule {
 	}
 }
 
-// Partition isolates a group of clients: every edge between the group and the others loses the messages number start
-// to end-1.
+// Partition isolates a group of clients: every edge between the group and the others loses its messages with the
+// numbers start to end-1.
 func Partition(start, end int, group ...int) sim.FaultSchedule {
 	return func(from, to, seq int) []int {
 		if seq >= start && seq < end && slices.Contains(group, from) != slices.Contains(group, to) {

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// A thousand clients run 50 rounds, and ten thousand fit one process within 2 GiB. Times are only logged.
+// A thousand clients run 50 rounds, and ten thousand clients fit into one process of 2 GiB. The test only logs times.
 func TestManyClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")

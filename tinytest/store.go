@@ -10,7 +10,7 @@ import (
 )
 
 // OpenStore opens a node's store at the start of a process. The store has the records that earlier processes saved. The
-// process before must have ended: its store must not be used any more.
+// previous process must have ended, and its store must not be used any more.
 //
 // Store faults wrap any OpenStore and count saves over all processes, from 1.
 type OpenStore func() (state.Store, error)
@@ -32,7 +32,7 @@ func MemStore() OpenStore {
 
 // memDisk outlives the stores on it.
 type memDisk struct {
-	mu      sync.Mutex // also guards its stores
+	mu      sync.Mutex // also guards the stores on this disk
 	open    *memStore
 	records []state.Record // newest first, at most two
 	kept    map[string][]byte
@@ -94,8 +94,8 @@ func copyOf(states []state.Record) []state.Record {
 	return all
 }
 
-// lastTwo returns the newest two records of two lists, both newest first. All records of newer come before those of
-// older.
+// lastTwo returns the newest two records of two lists, both newest first. All records of the list newer are newer than
+// those of the list older.
 func lastTwo(newer, older []state.Record) []state.Record {
 	all := slices.Concat(newer, older)
 	return all[:min(2, len(all))]

@@ -49,7 +49,7 @@ func bend(f func(b *bentStore)) tinytest.OpenStore {
 	}
 }
 
-// Each of these stores has one error and breaks the expected rule.
+// Each of these stores has one error, and CheckStore reports the expected rule as broken.
 func TestWrongStores(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule string
@@ -172,7 +172,7 @@ func TestStoreFaults(t *testing.T) {
 		for name, c := range map[string]struct {
 			open  tinytest.OpenStore
 			crash int   // which save fails, 0 for none
-			left  []int // the rounds left by a process of four saves, or as many as there are until the crash
+			left  []int // rounds that remain after a process made four saves or crashed earlier
 		}{
 			"sound":               {fresh(), 0, []int{4, 3}},
 			"crash":               {tinytest.CrashAt(fresh(), 3), 3, []int{3, 2}},

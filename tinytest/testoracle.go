@@ -11,10 +11,11 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// TestOracle checks an oracle against the promises of [zoest.Oracle] and, if it is one, [zoest.BatchOracle], at points
-// with coordinates of magnitude at most 1. It returns one error with a line for each broken rule. dim is the length of
-// a point, and samples is the number of samples; both are at least 1. If repeated queries give the same answer, it also
-// checks that answers depend only on the query. It sends about 20 queries for every sample.
+// TestOracle checks an oracle against the promises of [zoest.Oracle] and, if the oracle has batches, of
+// [zoest.BatchOracle], at points with coordinates of magnitude at most 1. It returns one error with a line for each
+// broken rule. dim is the length of a point, and samples is the number of samples; both are at least 1. If repeated
+// queries give the same answer, TestOracle also checks that answers depend only on the query. TestOracle sends about 20
+// queries for every sample.
 func TestOracle(o zoest.Oracle, dim, samples int) error {
 	if dim < 1 || samples < 1 {
 		return fmt.Errorf("tinytest: oracle: dim is %d and samples %d, want at least 1 each", dim, samples)

@@ -25,7 +25,8 @@ const (
 // TestTransport checks a transport against the promises of [transport.Transport] and returns one error with a line for
 // each broken rule. open makes a new network of the given members, all neighbors of each other, and returns their
 // transports in the same order; TestTransport closes them. The transports may lose, repeat and reorder frames:
-// TestTransport resends lost frames for 30 seconds. It tries the longest frame unless that is longer than 64 MiB.
+// TestTransport resends lost frames for 30 seconds. TestTransport tries the longest frame that the transport accepts,
+// unless that frame is longer than 64 MiB.
 func TestTransport(open func(members []string) ([]transport.Transport, error)) error {
 	in := func(check func(*trial) error) func() error { return func() error { return try(open, check) } }
 	return tryRules("transport", []rule{
@@ -92,8 +93,8 @@ func await[T any](c <-chan T, long time.Duration) (v T, late error) {
 	}
 }
 
-// awaitEnd waits for the result of a call and returns an error unless good accepts the result. what names the call in
-// the error.
+// awaitEnd waits for the result of a call and returns an error unless the function good accepts the result. The
+// parameter what names the call in the error.
 func awaitEnd(what string, c <-chan error, good func(error) bool) error {
 	err, late := await(c, patience)
 	if late != nil || !good(err) {
@@ -132,7 +133,7 @@ func (tr *trial) send(from int, to string, frame []byte) error {
 	return cmp.Or(late, err)
 }
 
-// flood sends from the first member to the second until there is an error.
+// flood sends from the first member to the second member until a Send returns an error.
 func (tr *trial) flood(ctx context.Context) chan error {
 	frame := tr.frame(0, 100)
 	return async(func() (err error) {
@@ -244,8 +245,8 @@ func (tr *trial) contexts() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	sending := tr.flood(ctx)
-	receiving := async(func() error { return tr.recv(ctx, 2).err }) // no member sends to this one
-	time.Sleep(again / 10)                                          // most probably both wait by now
+	receiving := async(func() error { return tr.recv(ctx, 2).err }) // no member sends to member 2
+	time.Sleep(again / 10)                                          // by now the Send and the Recv most probably wait
 	cancel()
 	return cmp.Or(awaitEnd("a Send in progress", sending, isError), awaitEnd("a waiting Recv", receiving, isError))
 }
@@ -274,7 +275,7 @@ func (tr *trial) ownership() error {
 	return nil
 }
 
-// slowReceiver makes one member send to another that does not receive, until the sender can send no more.
+// slowReceiver makes one member send to a member that does not receive, until the sender can send no more.
 func (tr *trial) slowReceiver() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -316,7 +317,7 @@ func (tr *trial) peerGone() error {
 	return nil
 }
 
-// crowd makes all members send to all others, with two concurrent receivers each.
+// crowd makes every member send to all other members while two goroutines receive for each member.
 func (tr *trial) crowd() error {
 	const each = 50
 	frames := map[[2]int][][]byte{}

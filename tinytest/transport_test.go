@@ -73,7 +73,8 @@ func overTLS(names []string) ([]transport.Transport, error) {
 	return all, nil
 }
 
-// The project's transports follow all rules, and the transport in memory follows them even with every kind of fault.
+// The project's transports follow all rules, and the transport in memory follows all rules even with every kind of
+// fault.
 func TestTransports(t *testing.T) {
 	if err := tinytest.TestTransport(inMemory(0, nil)); err != nil {
 		t.Error(err)
@@ -133,7 +134,7 @@ func (b *bent) Close() error {
 	return b.close()
 }
 
-// Each of these transports has one error and breaks the expected rule.
+// Each of these transports has one error, and TestTransport reports the expected rule as broken.
 func TestWrongTransports(t *testing.T) {
 	for name, c := range map[string]struct {
 		rule string
@@ -273,7 +274,8 @@ func TestWrongTransports(t *testing.T) {
 	}
 }
 
-// A late frame arrives on time if the transport is still open, and Faulty keeps the optional methods of a transport.
+// A delayed frame arrives after its delay if the transport is still open, and Faulty keeps the optional methods of a
+// transport.
 func TestFaulty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := func(_, _, seq int) []int { return [][]int{{2}, {0, 1}, nil, {-1}, {9}}[seq] }

@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// chunk is how many parameters are processed at a time. It is a multiple of 64, the signs in a word, and small enough
-// for a processor's L1 cache.
+// chunk is how many parameters are processed at a time. It is a multiple of 64, the number of signs in a word, and
+// small enough for a processor's L1 cache.
 const chunk = 4096
 
 // Adapter expands c to x. Any goroutine may call its methods; expansions run one at a time.

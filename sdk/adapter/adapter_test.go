@@ -55,7 +55,7 @@ func cases(t testing.TB) []*Spec {
 	}
 }
 
-// sign is s[i] of a stream of signs, drawn bit by bit.
+// sign returns s[i] of a stream of signs, which it draws bit by bit.
 func sign(seed uint64, step, component, i int) float32 {
 	s := rng.New(seed, rng.Address{Purpose: rng.Adapter, Step: uint32(step), Component: uint32(component)})
 	var w uint64
@@ -134,7 +134,7 @@ func TestExpandMatchesTheReference(t *testing.T) {
 	}
 }
 
-// The bits are the same on every processor.
+// An expansion has the same bits on every processor.
 func TestExpandGolden(t *testing.T) {
 	for text, want := range map[string]string{
 		"random:100:7":                        "2bc0151ea765cf84e8bbf2bc8b01c5888940a9b7eb32fd4c6b1868d4abb12d8b",
@@ -217,7 +217,7 @@ func TestRandomSubspaceIsAnIsometryInTheMean(t *testing.T) {
 	}
 }
 
-// Moved is the mean square of what signs in c change.
+// Moved returns the mean squared length by which x changes if c consists of random signs.
 func TestMoved(t *testing.T) {
 	const draws = 200
 	for _, s := range cases(t) {
@@ -245,7 +245,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// signs returns the signs of a seed: the expansion of the single number 1 in the form random.
+// signs returns the signs of a seed: the expansion of the single number 1 by an adapter of the form random.
 func signs(of int, seed uint64) []float32 {
 	a, _ := New(Spec{Form: Random, Dim: 1, Of: of, Seed: seed}, nil, nil)
 	x := make([]float32, of)
@@ -461,7 +461,7 @@ func TestValidateReportsEveryFault(t *testing.T) {
 	}
 }
 
-// Every spec of a fleet file is refused, or can be expanded.
+// Any spec in a fleet file is either refused or can be expanded.
 func FuzzSpec(f *testing.F) {
 	for _, s := range cases(f) {
 		f.Add([]byte(s.String()))

@@ -19,5 +19,5 @@
 // ICLR 2018). Each column of A has D/d signs and zeros elsewhere, so an expansion costs one pass over x0.
 //
 // A fleet file has the Spec under "adapter". The node expands c before it queries its oracle. A program that answers
-// queries may expand c itself and then gets d numbers a query: see package scorer.
+// queries may expand c itself and then receives d numbers with each query: see package scorer.
 package adapter

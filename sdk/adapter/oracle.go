@@ -9,11 +9,11 @@ import (
 )
 
 // room bounds the total length of the copies of x in one call of a [zoest.BatchOracle]. A call with a single query may
-// exceed it.
+// exceed this bound.
 const room = 1 << 20
 
 // Oracle answers queries at points of d parameters: it expands each point, and queries an inner oracle of D parameters.
-// It allocates its memory once: one copy of x, or as many copies as fit 4 MiB. Calls run one at a time.
+// An Oracle allocates its memory once: one copy of x, or as many copies as fit 4 MiB. Calls run one at a time.
 type Oracle struct {
 	*Adapter
 	of zoest.Oracle

@@ -20,7 +20,7 @@ const (
 	Basis  = "basis"
 )
 
-// Spec is the public description of x0 and A. All members of a fleet have the same one.
+// Spec is the public description of x0 and A. All members of a fleet have the same Spec.
 type Spec struct {
 	Form string `json:"form"`           // Random, Coords, LoRA or Basis
 	Dim  int    `json:"dim"`            // d, trained numbers, 1..Of
@@ -29,7 +29,7 @@ type Spec struct {
 
 	Ranges   [][2]int `json:"ranges,omitempty"`   // Coords: the first and the last coordinate of each range, ascending
 	Rank     int      `json:"rank,omitempty"`     // LoRA: rows of signs for each matrix
-	Matrices []Matrix `json:"matrices,omitempty"` // LoRA: these do not overlap
+	Matrices []Matrix `json:"matrices,omitempty"` // LoRA: matrices that are changed; they do not overlap
 
 	Basis *File `json:"basis,omitempty"` // Basis: d rows of D float32, little endian
 	Base  *File `json:"base,omitempty"`  // x0: D float32, little endian; nil for zeros
@@ -50,7 +50,7 @@ type File struct {
 }
 
 // Parse returns the Spec that a text describes, "random:DIM:SEED" or "lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,...", for
-// a model with of parameters.
+// a model whose number of parameters is of.
 func Parse(text string, of int) (*Spec, error) {
 	s := &Spec{Of: of}
 	var matrices string

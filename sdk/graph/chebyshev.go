@@ -10,7 +10,8 @@ import "math"
 // so that the mean of all members stays constant. After n steps, disagreement in a mode of the Laplacian with
 // eigenvalue lambda is multiplied by a polynomial of degree n, at most 1 for 0 <= lambda <= High: Chebyshev's
 // semi-iteration (Golub and Varga, Numerische Mathematik 1961; for a network Montijano et al., IEEE Transactions on
-// Automatic Control 2013). It needs O(sqrt(High/Low)) rounds where a recursion without carry needs O(High/Low).
+// Automatic Control 2013). The schedule needs O(sqrt(High/Low)) rounds where a recursion without carry needs
+// O(High/Low).
 type Chebyshev struct {
 	High float64 // upper bound of the Laplacian's eigenvalues, > 0
 	Low  float64 // least eigenvalue that the polynomial covers, 0 < Low <= High

@@ -8,17 +8,17 @@ import (
 // Conductance states how much noise still hides a node in the worst case, when colluders have subtracted the pairwise
 // noise that they know.
 type Conductance struct {
-	Least   float64 // minimum conductance of a node to ground, at least 1; rounded down, never above the true one
+	Least   float64 // minimum conductance of a node to ground, at least 1; rounded down, never above the true minimum
 	Node    int     // node with the minimum, if Exact
-	Without []int   // nodes removed for the minimum, ascending; owned by the Graph, must not be changed
+	Without []int   // colluders whose removal gives the minimum, ascending; owned by the Graph, must not be changed
 	Exact   bool    // Least is below the true value by a share of at most 1e-4; otherwise it is only a lower bound
 }
 
 // Limits of the computation of a Conductance.
 const (
 	maxRatio   = 1 << 12
-	maxDense   = 1024 // nodes of a matrix, which then takes 8 MiB
-	exactWork  = 1e9  // numbers that an exact result may read, about a second
+	maxDense   = 1024 // maximum number of nodes of a matrix, which then takes 8 MiB
+	exactWork  = 1e9  // numbers that the computation of an exact result may read, in about a second
 	negligible = 1e-4 // largest relative error of a resistance in an exact result
 )
 
@@ -28,23 +28,23 @@ type weakestOf struct {
 }
 
 // Conductance returns the least conductance from any node to ground after any choice of colluders is removed. Each node
-// is wired to ground with a conductance of 1, and each edge has ratio^2, with ratio in (0, 4096]. This is the variance
-// of the noise that hides a node from an adversary who sees all messages and knows what the colluders know, if each
-// node has local noise of variance 1 and shares pairwise noise of variance ratio^2 with each neighbor. The graph caches
-// the result.
+// is wired to ground with a conductance of 1, and each edge has ratio^2, with ratio in (0, 4096]. The least conductance
+// is the variance of the noise that hides a node from an adversary who sees all messages and knows what the colluders
+// know, if each node has local noise of variance 1 and shares pairwise noise of variance ratio^2 with each neighbor.
+// The graph caches the result.
 //
 // The result is a lower bound with the same bits on every processor. By Rayleigh's law (Doyle and Snell, "Random walks
 // and electric networks", 1984) removing a part of the network never raises a conductance, so the maximum number of
 // colluders is the worst case. If trying all choices takes at most about a second, the result is Exact: for 1 colluder
-// in sparse graphs of up to 1024 nodes and in dense ones of up to 300, for 2 in graphs of up to 150, for 3 in graphs of
-// up to 50. Otherwise it is the better of two bounds: that of the spectrum, which is tight if every node has many
-// neighbors, and that of a tree. sdk/DEFAULTS.md has the cost of a bound.
+// in sparse graphs of up to 1024 nodes and in dense graphs of up to 300, for 2 in graphs of up to 150, for 3 in graphs
+// of up to 50. Otherwise it is the larger of two lower bounds: one follows from the spectrum and is tight if every node
+// has many neighbors, the other is the conductance of a tree. sdk/DEFAULTS.md has the cost of a bound.
 func (g *Graph) Conductance(ratio float64, colluders int) (Conductance, error) {
 	if !(ratio > 0 && ratio <= maxRatio) || colluders < 0 {
 		return Conductance{}, fmt.Errorf("graph: conductance: found ratio %v and %d colluders, wanted a ratio in (0, %d] "+
 			"and 0 colluders or more", ratio, colluders, maxRatio)
 	}
-	g.keeping.Lock() // during the computation, so that members in one process share it
+	g.keeping.Lock() // held during the computation, so that members in one process share its result
 	defer g.keeping.Unlock()
 	of := weakestOf{ratio, colluders}
 	c, ok := g.kept[of]
@@ -99,9 +99,9 @@ func (g *Graph) weakest(w float64, colluders int) Conductance {
 //
 // A complete graph, whose other eigenvalues are m, attains this bound.
 //
-// If c members leave a graph with second eigenvalue lambda, the rest has a second eigenvalue of at least lambda - c:
-// for a vector x on the rest with sum zero, x'*L*x, the sum of (x_u-x_v)^2 over all edges, is at least lambda*|x|^2,
-// and the removed edges contribute at most c*x_u^2 for each node u.
+// If c members leave a graph with second eigenvalue lambda, the remaining graph has a second eigenvalue of at least
+// lambda - c: for a vector x on the remaining nodes with sum zero, x'*L*x, the sum of (x_u-x_v)^2 over all edges, is at
+// least lambda*|x|^2, and the removed edges contribute at most c*x_u^2 for each node u.
 func spectral(m int, w, lambda2 float64) float64 {
 	if !(lambda2 > 0) {
 		return 0
@@ -110,11 +110,11 @@ func spectral(m int, w, lambda2 float64) float64 {
 	return k / (1 + (k-1)/(1+float64(w*lambda2))) * (1 - 1e-12)
 }
 
-// surely returns a lower bound of all eigenvalues of the Laplacian except that of the constant vector: lambda, or
-// slightly less. If it cannot prove this bound, it returns 0. The proof is a Cholesky factorization of M, which is L -
-// lambda*I plus a multiple of the matrix of ones. If it succeeds, some matrix that differs from M by at most the trace
-// times n+2 units in the last place has no negative eigenvalue (Rump, "Verification of positive definiteness", BIT 46,
-// 2006).
+// surely returns a lower bound of all eigenvalues of the Laplacian except the eigenvalue of the constant vector:
+// lambda, or slightly less. If it cannot prove this bound, it returns 0. The proof is a Cholesky factorization of M,
+// which is L - lambda*I plus a multiple of the matrix of ones. If the factorization succeeds, some matrix that differs
+// from M by at most the trace times n+2 units in the last place has no negative eigenvalue (Rump, "Verification of
+// positive definiteness", BIT 46, 2006).
 func (g *Graph) surely(lambda float64) float64 {
 	n := g.N()
 	a := square(n)
@@ -141,13 +141,13 @@ func (g *Graph) surely(lambda float64) float64 {
 	return lambda - float64(trace*float64(n+2)*0x1p-51)
 }
 
-// choicesWork estimates how many numbers the method exactly would read.
+// choicesWork estimates how many numbers [Graph.exactly] would read.
 func (g *Graph) choicesWork(colluders int) float64 {
 	n := float64(g.N())
 	if g.N() > maxDense {
 		return math.Inf(1)
 	}
-	choices, squares := 1.0, 0.0 // choices of all colluders but one
+	choices, squares := 1.0, 0.0 // number of choices of all colluders except the last
 	for k := 1; k < colluders; k++ {
 		choices *= (n - float64(k) + 1) / float64(k)
 	}

@@ -8,9 +8,10 @@ import (
 	"testing"
 )
 
-// resistance returns the resistance from node i to ground without some nodes, by a dense elimination of all but i that
-// subtracts nothing: an eliminated node leaves a mesh between its neighbors and ground, as a star of resistors does. A
-// step is off by a few units in the last place of every conductance, and by Rayleigh's law so is the result.
+// resistance returns the resistance from node i to ground after the nodes in gone are removed. It eliminates all nodes
+// but i, without subtractions: an eliminated node leaves a mesh between its neighbors and ground, as in the star-mesh
+// transform of resistors. A step changes every conductance by at most a few units in the last place, and by Rayleigh's
+// law it changes the result by no larger share.
 func resistance(g *Graph, w float64, i int, gone []bool) float64 {
 	n := g.N()
 	c := make([][]float64, n+1) // node n is ground
@@ -134,7 +135,7 @@ func TestConductanceOfAllChoices(t *testing.T) {
 	t.Logf("%d of %d are exact, the loosest bound is %.3f of the truth", exact, all, loose)
 }
 
-// graphs returns how many random graphs to test: many with SPADE_LONG, otherwise a quarter of that.
+// graphs returns how many random graphs to test: the number many with SPADE_LONG, otherwise a quarter of it.
 func graphs(many int) int {
 	if os.Getenv("SPADE_LONG") == "" {
 		many /= 4
@@ -142,7 +143,7 @@ func graphs(many int) int {
 	return many
 }
 
-// Every bound holds for every choice of colluders.
+// The result of Conductance is a lower bound for every choice of colluders.
 func TestConductanceBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range graphs(240) {
@@ -176,7 +177,7 @@ func TestConductanceBounds(t *testing.T) {
 	}
 }
 
-// The error that release returns covers its actual error, even for the largest ratio.
+// The error bound that the method release returns is never below the actual error, even for the largest ratio.
 func TestConductanceRounding(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for range graphs(200) {
@@ -206,7 +207,7 @@ func TestConductanceOfRings(t *testing.T) {
 	for _, n := range []int{3, 4, 10, 60, 300} {
 		for _, ratio := range []float64{0.5, 1, 4, 32, 1024} {
 			w := ratio * ratio
-			end := make([]float64, n) // conductance of the end of a path of that many nodes plus one
+			end := make([]float64, n) // end[k] is the conductance at the end of a path of k+1 nodes
 			end[0] = 1
 			for k := 1; k < n; k++ {
 				end[k] = 1 + w*end[k-1]/(w+end[k-1])
@@ -245,7 +246,7 @@ func TestConductanceOfCompleteGraphs(t *testing.T) {
 	}
 }
 
-// More colluders or less pairwise noise leave less noise to hide a node; more edges leave more.
+// More colluders or less pairwise noise leave less noise to hide a node; more edges leave more of it.
 func TestConductanceIsMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for k := range graphs(40) {

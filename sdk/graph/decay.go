@@ -8,7 +8,7 @@ import (
 )
 
 // MixingTime returns the number of rounds that reduce disagreement to a tenth if, in the long run, each round
-// multiplies it by contraction, in (0, 1). The result is at least 2.
+// multiplies disagreement by contraction, in (0, 1). The result is at least 2.
 func MixingTime(contraction float64) int {
 	return int(max(2, math.Ceil(math.Log(10)/-math.Log(contraction))))
 }
@@ -25,7 +25,7 @@ type Schedule struct {
 }
 
 // rate returns the coefficients of round t, from 0, of the cool-down or, if cooldown is false, of a block of mixing.
-// Both are 0 for the method's own step and for t = -1, the round of learning before the block.
+// Both coefficients are 0 for the method's own step and for t = -1, the round of learning before the block.
 func (s Schedule) rate(t int, cooldown bool) (carry, weight float64) {
 	switch {
 	case s.Chebyshev == nil || t < 0:
@@ -42,15 +42,15 @@ type Decay struct {
 	// standard deviation of the local noise. It is the geometric mean over the rounds of learning, because code lengths
 	// depend on the logarithm.
 	Step float64
-	// Mix[j] is the same number for the release of mixing round j, from 0, after each round of learning.
+	// Mix[j] is the same ratio as Step, for the release of mixing round j, from 0, after each round of learning.
 	Mix []float64
 	// Left[c] is the disagreement between the models after the last block of mixing and c rounds of cool-down, as a
 	// share of the disagreement right after the last noise.
 	Left   []float64
-	Needed int // cool-down rounds after which Left stays below the share passed to Decay; -1 if more than were tried
+	Needed int // cool-down rounds until Left stays below the share passed to Decay; -1 if Decay tried too few rounds
 }
 
-// decayWork bounds how many numbers Decay reads: a fraction of a second on all but huge networks.
+// decayWork bounds how many numbers Decay reads. This takes a fraction of a second on all but huge networks.
 const decayWork = 3e7
 
 // noisyNetwork is a network of models that learn nothing: only noise and their neighbors move them.
@@ -104,11 +104,11 @@ func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 	return sum / float64(len(n.x))
 }
 
-// Decay simulates the network on noise alone, with a = tau*beta*eta*mu: rounds of learning, as many as time allows,
-// then rounds of cool-down, as many as the schedule has, or more until disagreement stays below the given share. Each
-// release of learning has noise of variance 1 and pairwise noise: x <- x - a*p + noise with p = rho*L*x + dual and dual
-// <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper). Rounds of mixing and
-// cool-down are those of the schedule's Chebyshev, if it has one.
+// Decay simulates the network on noise alone, with a = tau*beta*eta*mu: rounds of learning, as many as decayWork
+// allows, then rounds of cool-down, as many as the schedule has, or more until disagreement stays below the given
+// share. Each release of learning has noise of variance 1 and pairwise noise: x <- x - a*p + noise with p = rho*L*x +
+// dual and dual <- dual + (rho/2)*L*x (eqs. (p-lambda), (lambda-update) and (stacked-x-update) of the paper). Rounds of
+// mixing and cool-down are those of the schedule's Chebyshev, if it has one.
 func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uint64) Decay {
 	width := 1 + 2000/g.N() // numbers of a model; about two thousand in all models keep the error at a few percent
 	partners := cmp.Or(schedule.Partners, g)
@@ -149,8 +149,8 @@ func (g *Graph) Decay(a, rho float64, schedule Schedule, share float64, seed uin
 		if !(s.Left[c] < share) {
 			above = c
 		}
-		// Modes oscillate as they shrink. Assume that the share stays small once it was small for as many rounds as it
-		// took to get there.
+		// Modes oscillate as they shrink. Assume that the share stays small once it has stayed small for about as many
+		// rounds as it took to become small.
 		if c >= 2*above+8 {
 			s.Needed = above + 1
 			if c >= schedule.Cooldown {

@@ -19,8 +19,8 @@ func (s covariance) round(g, noise float64) covariance {
 	}
 }
 
-// decayOfModes returns what Decay should measure: steps has Step and then Mix, and left has Left. It adds up the modes
-// exactly instead of drawing noise.
+// decayOfModes returns what Decay should measure: steps has Decay.Step and then the numbers of Decay.Mix, and left is
+// Decay.Left. decayOfModes adds up the modes exactly instead of drawing noise.
 func decayOfModes(lambdas []float64, a, rho float64, s Schedule) (steps, left []float64) {
 	modes, logs := make([]covariance, len(lambdas)), make([]float64, 1+s.Mixing)
 	learning, last := s.Rounds*(1+s.Mixing), 0.0
@@ -51,8 +51,9 @@ func decayOfModes(lambdas []float64, a, rho float64, s Schedule) (steps, left []
 	return steps, left
 }
 
-// The predicted effect of noise on a network, of pairwise noise, mixing and a cool-down matches the sum over all modes
-// of graphs with known eigenvalues. The slowest mode of ten nodes has 200 numbers, so it is accurate to 5 %.
+// The effect that Decay predicts, with pairwise noise, mixing and a cool-down, matches the sum over all modes of graphs
+// with known eigenvalues. With ten nodes the slowest mode has only 200 random numbers, so the simulation is accurate to
+// 5 %.
 func TestDecayAgainstModes(t *testing.T) {
 	eigenvalues := map[string][]float64{
 		"complete": {10, 10, 10, 10, 10, 10, 10, 10, 10}, "star": {1, 1, 1, 1, 1, 1, 1, 1, 10},

@@ -2,9 +2,10 @@ package graph
 
 import "slices"
 
-// exactly tries all choices of colluders. For all colluders but the last it inverts a matrix, whose diagonal has the
-// resistances, and it removes the last colluder by a low-rank update. It rounds each resistance up by more than its
-// error. The result is Exact if no resistance rose by more than a share of negligible.
+// exactly tries all choices of colluders. For each choice of all colluders but the last, it inverts a matrix, and the
+// diagonal of the inverse has the resistances. It removes the last colluder by a low-rank update. It rounds each
+// resistance up by more than the error of that resistance. The result is Exact if the worst resistance rose by at most
+// the share that the constant negligible allows.
 func (g *Graph) exactly(w float64, colluders int) Conductance {
 	n := g.N()
 	var c Conductance
@@ -111,17 +112,17 @@ func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	return a, error * 0x1p-53
 }
 
-// release takes the result a of inverse, removes node v too, and returns the diagonal of the new inverse with a bound
-// on its relative error. First v is wired to ground, so that its potential is zero: b = a - a_v*a_v'/a_vv. Each
-// neighbor then still has a conductance of w to ground through v. These conductances are removed one by one (Sherman
-// and Morrison, 1950), which is an elimination of S = I - w*b on the neighbors: the result is b_ii +
+// release takes a, a result of the method inverse, also removes node v, and returns the diagonal of the new inverse
+// with a bound on its relative error. First v is wired to ground, so that its potential is zero: b = a - a_v*a_v'/a_vv.
+// Each neighbor then still has a conductance of w to ground through v. These conductances are removed one by one
+// (Sherman and Morrison, 1950), which is an elimination of S = I - w*b on the neighbors: the result is b_ii +
 // w*b_i'*inverse(S)*b_i.
 //
 // Error. With m the largest number of a, a number of b is off by at most e = 4*error*m. Row x of S is diagonally
 // dominant, with an excess of the sum of all b_xz, the share of a current at x that reaches ground other than through
-// v. With h the least of these sums less n*e, S is at least h*I. Its d rows are off by w*d*e, and by 8*d units in the
-// last place from the elimination; the form is off by that share of h. The numbers of b_i count as 2*w*d*e, since no
-// potential exceeds that of i. Four times the first sum covers all.
+// v. With h the least of these sums less n*e, S is at least h*I. The d rows of S are off by w*d*e, and by 8*d units in
+// the last place from the elimination; the form is off by that share of h. The numbers of b_i count as 2*w*d*e, since
+// no potential exceeds that of i. Four times the first sum covers all.
 func (g *Graph) release(a [][]float64, error, w float64, v int, gone []bool) (resistances []float64, share float64) {
 	var near []int
 	for _, u := range g.neighbors[v] {

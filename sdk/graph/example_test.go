@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// Four hospitals in a ring: the neighbors of node 0, and a safe round gain for rho = 1.
+// Four hospitals form a ring. The example prints the neighbors of node 0 and a safe round gain for rho = 1.
 func Example() {
 	g, err := graph.Parse("ring", 4, 0)
 	if err != nil {
@@ -33,8 +33,8 @@ func ExampleNew_apart() {
 	// graph: not connected: no path leads from node 0 to node 2 (2 of 4 nodes are within reach of node 0)
 }
 
-// The number of rounds in which disagreement falls to a tenth. The slowest mode, at one end of the spectrum, determines
-// it.
+// The example computes in how many rounds disagreement falls to a tenth. The slowest mode, at one end of the spectrum,
+// determines this number.
 func ExampleContraction() {
 	g, err := graph.Parse("ring", 8, 0)
 	if err != nil {

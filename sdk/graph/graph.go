@@ -138,7 +138,8 @@ func (g *Graph) link(n int) {
 		degree[e[0]]++
 		degree[e[1]]++
 	}
-	// Edges are in ascending order, so a node first meets its smaller neighbors, then its larger ones, both in order.
+	// Edges are in ascending order, so a node first meets its smaller neighbors, then its larger neighbors, both in
+	// ascending order.
 	flat := make([]int, 2*len(g.edges))
 	g.neighbors = make([][]int, n)
 	for i, d := range degree {
@@ -153,7 +154,7 @@ func (g *Graph) link(n int) {
 	g.kept = map[weakestOf]Conductance{}
 }
 
-// reach counts the nodes with a path to node 0, including node 0, and returns the first node without one.
+// reach counts the nodes with a path to node 0, including node 0, and returns the first node without such a path.
 func (g *Graph) reach() (count, missing int) {
 	seen := make([]bool, g.N())
 	seen[0] = true

@@ -18,7 +18,7 @@ func mustParse(t testing.TB, spec string, n int, seed uint64) *Graph {
 }
 
 // checkShape checks a graph against the definition: edges ascending with i < j, neighbor lists ascending and consistent
-// with the edges from both ends, every node connected.
+// with the edges from both ends, a path between any two nodes.
 func checkShape(t *testing.T, g *Graph) {
 	t.Helper()
 	linked := map[[2]int]bool{}

@@ -6,8 +6,8 @@ import (
 )
 
 // known returns the largest and the second eigenvalue of a single node, a path, a ring, a star, a complete graph or a
-// grid numbered by rows (Brouwer and Haemers, "Spectra of Graphs", 2012, 1.4). ok reports whether the graph is one of
-// these. Degrees and the number of edges identify the first five up to the order of the nodes.
+// grid numbered by rows (Brouwer and Haemers, "Spectra of Graphs", 2012, 1.4). ok reports whether the graph is of one
+// of these kinds. Degrees and the number of edges identify the first five kinds up to the order of the nodes.
 func (g *Graph) known() (top, second float64, ok bool) {
 	n, edges := g.N(), len(g.edges)
 	least, most := n, 0

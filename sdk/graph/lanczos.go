@@ -12,7 +12,7 @@ const (
 	maxSteps  = 300   // maximum steps of a complete run; minimum steps of a run without a basis
 	tolerance = 1e-5  // residual, as a share of the largest eigenvalue, that ends the iteration
 	settled   = 1e-12 // residual below which further steps have no effect
-	runWork   = 1e9   // numbers that a run may read, in a second or two
+	runWork   = 1e9   // numbers that a run may read, which takes a second or two
 )
 
 // times stores the product of the Laplacian with x in y. It adds in the order of the neighbors.
@@ -93,10 +93,11 @@ func (g *Graph) lanczos() (basis [][]float64, a, b []float64) {
 }
 
 // approach does the same as extreme for large graphs, by Lanczos's method without reorthogonalization, whose steps take
-// time proportional to the graph. Rounding then only adds copies of eigenvalues, and the residual from the last element
-// of the matrix's eigenvector remains valid (Paige, "Accuracy and effectiveness of the Lanczos algorithm", Linear
-// Algebra Appl. 34, 1980). It stops when the residual, as a share of the eigenvalue, is at most enough and maxSteps are
-// done, when this share is at most settled, or at its limit of work.
+// time proportional to the number of nodes and edges. Rounding then only adds copies of eigenvalues, and the residual
+// from the last element of the matrix's eigenvector remains valid (Paige, "Accuracy and effectiveness of the Lanczos
+// algorithm", Linear Algebra Appl. 34, 1980). It stops when the residual, as a share of theta, is at most the parameter
+// enough after maxSteps or more steps, when this share is at most the constant settled, or after all the steps that
+// runWork allows.
 func (g *Graph) approach(top bool, enough float64) (theta, residual float64) {
 	bound := g.bound()
 	most := max(maxSteps, int(runWork)/(2*len(g.edges)+8*g.N()))

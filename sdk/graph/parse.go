@@ -24,11 +24,11 @@ const erDraws = 100 // attempts to draw a connected random graph
 //
 //	ring       0-1-...-(n-1)-0; on two nodes a single edge
 //	complete   every pair
-//	star       node 0 with every other
+//	star       node 0 with every other node
 //	path       0-1-...-(n-1)
-//	grid:RxC   R rows of C nodes, node r*C+c linked to those left, right, above and below it; R*C must be n
+//	grid:RxC   R rows of C nodes, node r*C+c linked to its neighbors left, right, above and below; R*C must be n
 //	er:P       Erdos-Renyi: each pair with probability P in (0, 1], drawn from seed until connected
-//	regular:K  each node with K others, 2 <= K < n, drawn from seed until connected; K is even if n is odd
+//	regular:K  each node with K other nodes, 2 <= K < n, drawn from seed until connected; K is even if n is odd
 //	file:F     the text file F: one edge "i j" a line, nodes counted from 0, "#" starts a comment
 //
 // With n = 1, every kind gives the single node, except regular and a grid larger than 1x1. Only er and regular use
@@ -132,7 +132,7 @@ func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
 	if err != nil || !(p > 0 && p <= 1) {
 		return nil, fmt.Errorf("found probability %.40q, wanted a number in (0, 1]", arg)
 	}
-	// Twice the expected number leaves room for chance.
+	// Twice the expected number of edges leaves room for chance.
 	if err := checkSize(n, min(pairs(n), int64(2*p*float64(pairs(n))))); err != nil {
 		return nil, fmt.Errorf("probability %v may draw too many edges: %w", p, err)
 	}

@@ -117,7 +117,7 @@ func TestRegular(t *testing.T) {
 }
 
 // All regular graphs of few nodes are about equally frequent. On six nodes with three neighbors each there are 60
-// prisms and 10 complete bipartite graphs, one of which is the start of the walk.
+// prisms and 10 complete bipartite graphs. The walk of regularEdges starts at one of these ten.
 func TestRegularFrequencies(t *testing.T) {
 	seen := map[string]int{}
 	const draws = 14000

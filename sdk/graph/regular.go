@@ -34,7 +34,7 @@ func regularGraph(arg string, n int, seed uint64) (*Graph, error) {
 		return g, nil
 	}
 	for round := range uint32(erDraws) {
-		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: round, Step: 1}) // differs from the draws of er
+		s := rng.New(seed, rng.Address{Purpose: rng.Graph, Round: round, Step: 1}) // Step 1: er draws other numbers
 		g, err := build(n, regularEdges(&s, n, k), nil)
 		if err == nil {
 			drawn.n, drawn.k, drawn.seed, drawn.graph = n, k, seed, weak.Make(g)

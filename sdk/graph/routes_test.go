@@ -55,8 +55,8 @@ func renumbered(t *testing.T, g *Graph, seed uint64) *Graph {
 	return out.graph(t, g.N())
 }
 
-// The closed forms agree with a complete iteration. A graph that differs slightly from such a kind is not mistaken for
-// it.
+// The closed forms for known kinds of graphs agree with a complete iteration. A graph that differs slightly from one of
+// these kinds is not mistaken for that kind.
 func TestKnownSpectra(t *testing.T) {
 	for _, spec := range []string{"ring", "path", "star", "complete", "grid:2x2", "grid:2x9", "grid:9x2", "grid:5x7", "grid:4x4"} {
 		sizes := []int{2, 3, 4, 5, 6, 7, 20, 31}
@@ -106,8 +106,8 @@ func TestKnownSpectra(t *testing.T) {
 	}
 }
 
-// hostile returns graphs of about n nodes that are hard for one route or another: eigenvalues that are small, crowded
-// or far apart, or whose vectors are concentrated in a corner.
+// hostile returns graphs of about n nodes that are hard for at least one way to compute the spectrum: eigenvalues that
+// are small, crowded or far apart, or whose vectors are concentrated in a corner.
 func hostile(t *testing.T, n int) map[string]*Graph {
 	s := rng.New(5, rng.Address{Purpose: rng.Graph})
 	all := map[string]*Graph{}
@@ -148,7 +148,7 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 			b.path(j-1-s.IntN(min(j, 3)), j)
 		}
 	})
-	add("spider", 1+10*(n/10), func(b *sketch) { // ten equal legs: one eigenvalue nine times
+	add("spider", 1+10*(n/10), func(b *sketch) { // ten equal legs: an eigenvalue of multiplicity nine
 		for k := range 10 {
 			b.path(append([]int{0}, span(1+k*(n/10), 1+(k+1)*(n/10))...)...)
 		}
@@ -172,7 +172,7 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 			b.path(j, j+n/2)
 		}
 	})
-	add("cubic", 2*(n/2), func(b *sketch) { // a ring and a random matching, less the links of the ring
+	add("cubic", 2*(n/2), func(b *sketch) { // a ring and those pairs of a random matching that the ring does not link
 		half := span(0, 2*(n/2))
 		b.path(append(half, 0)...)
 		s.Shuffle(len(half), func(i, j int) { half[i], half[j] = half[j], half[i] })
@@ -187,8 +187,8 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 	return all
 }
 
-// Every route to the two eigenvalues agrees with a complete iteration: the largest is never too low, the second never
-// too high, and both are close.
+// Every way to compute the two eigenvalues agrees with a complete iteration: the largest eigenvalue is never too low,
+// the second is never too high, and both are close to the true eigenvalues.
 func TestSpectrumRoutes(t *testing.T) {
 	for _, n := range []int{48, 150, 330}[:min(3, graphs(8))] {
 		for name, g := range hostile(t, n) {
@@ -231,7 +231,7 @@ func TestSpectrumLarge(t *testing.T) {
 		if want := wave(g.N() / 2); name == "ladder" && (got > want || got < want*(1-1e-5)) {
 			t.Errorf("ladder: %v, want %v", got, want)
 		}
-		// Rayleigh's principle gives an upper bound for the vector that the inverse makes of a random one.
+		// Rayleigh's principle gives an upper bound, here from a random vector after 20 multiplications by the inverse.
 		inverse, _ := g.inverse(1e6, make([]bool, g.N()))
 		x, y := start(g.N()), make([]float64, g.N())
 		for range 20 {
@@ -282,8 +282,8 @@ func belowInTree(g *Graph, x float64) (count int) {
 	return count
 }
 
-// The iteration finds the known spectra of graphs that are renumbered, so that the function known does not recognize
-// them.
+// The iteration finds the known spectra of graphs whose nodes are renumbered so that the function known does not
+// recognize these graphs.
 func TestSpectrumFamilies(t *testing.T) {
 	wave := func(k, n int) float64 { return 4 * math.Pow(math.Sin(math.Pi*float64(k)/float64(n)), 2) } // the eigenvalues of a ring
 	check := func(name string, n int, top, second float64, draw func(b *sketch)) {

@@ -21,7 +21,7 @@ func (g *Graph) Gain(share, rho float64) float64 {
 }
 
 // Contraction returns the spectral radius of the matrix M of [StabilityLimit] for an eigenvalue lambda: the factor by
-// which disagreement along that mode shrinks (below 1) or grows (above) in a round, in the long run. With g =
+// which disagreement along that mode shrinks (below 1) or grows (above 1) in a round, in the long run. With g =
 // a*rho*lambda, M has trace 2-g and determinant 1-g/2, eq. (trace-det) of the paper: its eigenvalues are a complex pair
 // of size sqrt(1-g/2) for 0 < g < 2, and real otherwise. Contraction falls from 1 at g = 0 up to g = 2 and rises from
 // there, so over all modes of a graph it is largest at [Graph.Lambda2] or at [Graph.LambdaMax].
@@ -48,16 +48,16 @@ func (g *Graph) Contraction(a, rho float64) float64 {
 // ends of an edge. It is computed once.
 //
 // Up to N = 301 the bits of the result and of [Graph.Gain] are the same in every version, so that one version can
-// continue the run of another. On larger graphs the last digits may change.
+// continue the run of another version. On larger graphs the last digits may change.
 func (g *Graph) LambdaMax() float64 { return g.lambdaMax() }
 
 // Lambda2 returns the smallest eigenvalue of the Laplacian above zero, the algebraic connectivity; 0 for a single node.
 // Up to rounding, the result is never too high. It is computed once.
 //
 // Rings, paths, stars and complete graphs in any numbering, and grids numbered by rows, have closed forms. On other
-// graphs of up to 301 nodes the relative error is below 1e-9 unless the eigenvalue is tiny. On the rest the result is
-// too low by a millionth, or by more if eigenvalues are crowded. That it is not too high is then very likely but not
-// proved: an iteration with a fixed random start could miss a mode that is nearly absent in that start.
+// graphs of up to 301 nodes the relative error is below 1e-9 unless the eigenvalue is tiny. On all other graphs the
+// result is too low by a millionth, or by more if eigenvalues are crowded. That it is not too high is then very likely
+// but not proved: an iteration with a fixed random start could miss a mode that is nearly absent in that start.
 func (g *Graph) Lambda2() float64 { return g.lambda2() }
 
 const below = 1e-6 // share by which [Graph.Lambda2] stays below the result of an iteration

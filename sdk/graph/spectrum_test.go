@@ -52,7 +52,8 @@ func TestSpectrumClosedForms(t *testing.T) {
 	}
 }
 
-// checkSpectrum checks the promises of the doc comments for a graph.
+// checkSpectrum checks LambdaMax and Lambda2 of a graph, with errors as in their doc comments, against the true
+// eigenvalues top and second.
 func checkSpectrum(t *testing.T, g *Graph, top, second float64) {
 	t.Helper()
 	const rounding = 1e-13
@@ -82,8 +83,8 @@ func TestSpectrumRandom(t *testing.T) {
 	}
 }
 
-// The largest eigenvalue is right on graphs that mislead an iteration: its vector is concentrated in one small corner,
-// and a nearly equal eigenvalue belongs to another corner far away.
+// LambdaMax is correct on graphs that mislead an iteration: the eigenvector is concentrated in one small corner, and a
+// nearly equal eigenvalue belongs to another corner far away.
 func TestSpectrumCorners(t *testing.T) {
 	// Two stars of a and b leaves at the ends of a long path.
 	barbell := func(a, b, length int) *Graph {
@@ -111,15 +112,15 @@ func TestSpectrumCorners(t *testing.T) {
 	checkSpectrum(t, small, want[small.N()-1], want[1])
 
 	// The same corner is at the end of a path that is too long for a complete run. The mode vanishes far from the
-	// corner, so both graphs have the same eigenvalue to more digits than are compared.
+	// corner, so both graphs have the same eigenvalue to more digits than the test compares.
 	long := barbell(12, 11, 400)
 	if got, want := long.LambdaMax(), want[small.N()-1]; got < want*(1-1e-12) || got > want*(1+1e-4) {
 		t.Errorf("LambdaMax of the long graph = %.17g, want %.17g", got, want)
 	}
 }
 
-// The parts of the iteration are right for a matrix with known eigenvalues and vectors: 2 on the diagonal, -1 next to
-// it.
+// The functions eigenvalue and eigenvector are correct for a matrix with known eigenvalues and eigenvectors: 2 on the
+// diagonal, -1 next to the diagonal.
 func TestTridiagonal(t *testing.T) {
 	const m = 25
 	a, b := make([]float64, m), make([]float64, m-1)
@@ -150,8 +151,8 @@ func TestTridiagonal(t *testing.T) {
 	}
 }
 
-// With the gain at 99.9 % of the limit every mode's matrix has spectral radius below 1; at 100.1 % the top mode's does
-// not.
+// With the gain at 99.9 % of the limit every mode's matrix has spectral radius below 1; at 100.1 % the matrix of some
+// mode has a radius above 1.
 func TestStabilityLimit(t *testing.T) {
 	for _, spec := range []string{"ring", "complete", "star", "path", "grid:3x3", "er:0.5"} {
 		for _, rho := range []float64{0.1, 1, 7} {
@@ -187,7 +188,7 @@ func spectralRadius(a, rho, lambda float64) float64 {
 	return max(cmplx.Abs((complex(tr, 0)+root)/2), cmplx.Abs((complex(tr, 0)-root)/2))
 }
 
-// The exact bits are part of every run's parameters.
+// The bits of LambdaMax and Lambda2 must not change, because the parameters of a run depend on them.
 func TestSpectrumBits(t *testing.T) {
 	g := mustParse(t, "er:0.3", 20, 5)
 	if got := math.Float64bits(g.LambdaMax()); got != 0x40297a43caa93af7 {
@@ -282,8 +283,8 @@ func TestContractionOfMatrix(t *testing.T) {
 	}
 }
 
-// The contraction is 1 without gain and at the limit, and 0 at g = 2, where the mode vanishes after two rounds. It
-// falls up to g = 2 and then rises.
+// The contraction is 1 at g = 0 and at the stability limit, and 0 at g = 2, where the mode vanishes after two rounds.
+// It falls up to g = 2 and then rises.
 func TestContractionShape(t *testing.T) {
 	for g, want := range map[float64]float64{0: 1, 1.5: 0.5, 2: 0, 8.0 / 3: 1, 3: 0.5 + math.Sqrt(0.75)} {
 		if got := Contraction(g, 1, 1); math.Abs(got-want) > 1e-15 {

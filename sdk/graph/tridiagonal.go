@@ -49,8 +49,8 @@ func eigenvalue(a, b []float64, k int, bound float64) float64 {
 
 // eigenvector returns an eigenvector, not normalized, for the eigenvalue lambda of the symmetric tridiagonal matrix
 // with diagonal a and off-diagonal b. It factors the matrix minus lambda from both ends. The two factorizations meet at
-// the component with the smallest remainder, which is set to 1; the others follow (Parlett and Dhillon, "Fernando's
-// solution to Wilkinson's problem", Linear Algebra Appl. 267, 1997).
+// the component with the smallest remainder, which is set to 1; all other components follow (Parlett and Dhillon,
+// "Fernando's solution to Wilkinson's problem", Linear Algebra Appl. 267, 1997).
 func eigenvector(a, b []float64, lambda float64) []float64 {
 	m := len(a)
 	down, up := pivots(a, b, lambda), pivots(reversed(a), reversed(b), lambda)

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// Open opens a file like [os.OpenFile]. It accepts only a regular file, or a link to one, of at most limit bytes. Its
-// errors are of type [*fs.PathError].
+// Open opens a file like [os.OpenFile]. It accepts only a regular file, or a link to a regular file, of at most limit
+// bytes. Its errors are of type [*fs.PathError].
 func Open(path string, flag int, perm fs.FileMode, limit int64) (*os.File, error) {
 	if info, err := os.Stat(path); err == nil { // before opening, because opening some devices has effects
 		if err := check(path, info, limit); err != nil {

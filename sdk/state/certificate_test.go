@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// certify returns the certificate of a run with the given number of releases, and its ledger. The ledger has the given
-// number of reservations for the run, and before them three rounds of another run.
+// certify returns the certificate of a run with the given number of releases, and its ledger. The ledger has three
+// reservations of another run and then, as the parameter reserved says, those of this run.
 func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
 	t.Helper()
 	l, _ := newLedger(t, limitOf(40, 1e-6, dpmech.ZCDP))
@@ -117,8 +117,8 @@ func TestCertificateOlderThanRun(t *testing.T) {
 	}
 }
 
-// Ledger.Verify detects a certificate that understates the spend even if its lifetime was rewritten to agree with it.
-// It also detects a certificate that contradicts its own lifetime.
+// Ledger.Verify detects a certificate that understates the spend even if the lifetime in the certificate was rewritten
+// to agree with the understated spend. Verify also detects a certificate that contradicts its own lifetime.
 func TestRewrittenCertificate(t *testing.T) {
 	good, l := certify(t, 10, 10)
 	few := []dpmech.Spend{{First: 1, Rounds: 1, Clip: 1, Sigma: 800}}

@@ -34,9 +34,9 @@ func TestFirstSaveCutShort(t *testing.T) {
 	survives(t, d.files, 0)
 }
 
-// The files of a killed process contain everything that it wrote up to some byte, and nothing that it would have
-// written after that byte. The test tries every such byte from an empty directory to round 4, except that it skips
-// most of the zeros of new slots.
+// The files of a killed process contain everything that the process wrote up to some byte, and nothing that the process
+// would have written after that byte. The test tries every such byte from an empty directory to round 4, except that it
+// skips most of the zeros of new slots.
 func TestKilledAtEveryByte(t *testing.T) {
 	h := record(t, nil, 4)
 	files := map[string][]byte{}
@@ -56,14 +56,14 @@ func TestKilledAtEveryByte(t *testing.T) {
 		s.on(files)
 		survives(t, files, h.promised(i+1))
 	}
-	// If a slot is whole but its line is not yet in the log, the loaded state is newer than the last one that Save
+	// If a slot is whole but its line is not yet in the log, the loaded state is newer than the last state that Save
 	// confirmed.
 	if cuts < 1000 || ahead < 400 {
 		t.Errorf("%d cuts, %d of them with a state that Save had not returned from", cuts, ahead)
 	}
 }
 
-// The store survives a power cut, after which any subset of the unsynced writes remains.
+// The store survives a power cut, whichever of the unsynced writes reached the disk.
 func TestPowerCut(t *testing.T) {
 	coin := rng.New(1, rng.Address{Purpose: rng.Fault})
 	h := record(t, nil, 4)
@@ -94,8 +94,8 @@ func hasReleases(t *testing.T, files map[string][]byte) {
 	}
 }
 
-// The power may fail again during recovery from the first power cut. The state that was loaded after the first cut
-// must survive the second, because the node may have sent it.
+// The power may fail again during recovery from the first power cut. The state that was loaded after the first cut must
+// survive the second cut, because the node may have sent it.
 func TestPowerCutTwice(t *testing.T) {
 	coin := rng.New(2, rng.Address{Purpose: rng.Fault})
 	h := record(t, nil, 3)
@@ -113,8 +113,8 @@ func TestPowerCutTwice(t *testing.T) {
 	}
 }
 
-// A process that is killed between write and sync leaves a slot that the next process can read although it is not on
-// the disk. The state that the next process loads must survive a power cut.
+// A process that is killed between write and sync leaves a slot that the next process can read although the slot is not
+// on the disk. The state that the next process loads must survive a power cut.
 func TestLoadedIsDurable(t *testing.T) {
 	h := record(t, nil, 3)
 	for n := range h.steps {
@@ -138,8 +138,8 @@ func TestLoadedIsDurable(t *testing.T) {
 }
 
 // A disk that reports syncs without doing them can roll back the store. If all files are rolled back together, the
-// store is valid but old, which only the neighbors can detect. If the log is intact, Open does not accept slots from
-// earlier times as the newest.
+// store is valid but old, and only the neighbors can detect the rollback. If the log is intact, Open never accepts an
+// older state as the newest.
 func TestLyingSync(t *testing.T) {
 	h := record(t, nil, 5)
 	n := len(h.steps)
@@ -175,8 +175,8 @@ func TestLyingSync(t *testing.T) {
 }
 
 // The test makes each call to the disk fail once, in every possible way. Save returns the error, and all later saves
-// fail. The next process finds the previous state, or the new state if only its log line failed. A state whose sync
-// failed is not found again.
+// fail. The next process finds the previous state, or the new state if only its log line failed. No later process finds
+// a state whose sync failed.
 func TestEveryStepFails(t *testing.T) {
 	h := record(t, nil, 3)
 	before := h.after(len(h.steps))
@@ -265,8 +265,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// One corrupt byte in the older slot makes that slot unusable. In the newer slot it makes Open fail. In the log it
-// never changes which states are loaded.
+// A corrupt byte in the older slot makes only that slot unusable. A corrupt byte in the newer slot makes Open fail. A
+// corrupt byte in the log never changes which states are loaded.
 func TestEveryByteRots(t *testing.T) {
 	h := record(t, nil, 4)
 	files := h.after(len(h.steps))

@@ -13,8 +13,8 @@ import (
 
 // Dir is a [Store] in a directory of four files:
 //
-//	slot-0, slot-1   the states of even and of odd rounds, each with a SHA-256 over it
-//	releases.log     a line of JSON for every save, only ever added to
+//	slot-0, slot-1   the states of even and of odd rounds, each with its SHA-256
+//	releases.log     a line of JSON for every save; the file only grows
 //	lock             held while the store is open, against a second process
 //
 // Keep adds journal.jsonl and secrets.json. Reserve detects a full disk early; later saves overwrite the allocated
@@ -27,7 +27,7 @@ type Dir struct {
 	log    file
 	logEnd int64
 	contents
-	err error // the error of a failed Save, or that the store is closed
+	err error // error for further calls: after a failed Save or after Close
 }
 
 const (
@@ -37,9 +37,9 @@ const (
 
 func slotName(i int) string { return fmt.Sprintf("slot-%d", i) }
 
-// Open opens the store in a directory and creates both if necessary. It repairs the effects of a crash: see
-// [Dir.Remarks]. On other damage it changes nothing and returns an error with the files and the remedy, which wraps
-// [ErrRollback] if the state is older than the log.
+// Open opens the store in a directory and creates the directory and the files if necessary. It repairs the effects of a
+// crash: see [Dir.Remarks]. On other damage it changes nothing and returns an error that names the files and the
+// remedy. This error wraps [ErrRollback] if the state is older than the log.
 func Open(dir string) (*Dir, error) {
 	if err := makeDir(dir); err != nil {
 		return nil, named(err)
@@ -63,7 +63,7 @@ func Open(dir string) (*Dir, error) {
 	return d, nil
 }
 
-// openOn is Open on any disk; dir is for messages.
+// openOn is Open on any disk; dir is the name of the directory for messages.
 func openOn(on disk, dir string) (*Dir, error) {
 	s, err := scanDir(on, dir, true)
 	if err != nil {
@@ -80,8 +80,8 @@ func openOn(on disk, dir string) (*Dir, error) {
 	return d, nil
 }
 
-// prepare makes the files ready for Save, the slots before the log, because a log that exists means that the store is
-// complete.
+// prepare makes the files ready for Save. It prepares the slots before the log, because a log that exists means that
+// the store is complete.
 func (d *Dir) prepare(s *scan) error {
 	var err error
 	for i := range d.slots {
@@ -91,7 +91,7 @@ func (d *Dir) prepare(s *scan) error {
 		err = allocate(d.slots[i], slotOverhead)
 		if err == nil && d.newest < 0 && s.slots[i].torn() {
 			// The next attempt at a first save may use the other slot and may be torn, too. Open rejects two damaged
-			// slots, so this one is cleared.
+			// slots, so the slot of the torn save is cleared now.
 			err = writeSync(d.slots[i], make([]byte, slotHeader), 0)
 		}
 		if err != nil {
@@ -228,8 +228,8 @@ func (d *Dir) save(r Record) error {
 	}
 	if err != nil {
 		// After a failed sync the system may treat the pages as written: the next process would read a whole slot that
-		// is not on the disk. Without its digest the slot counts as torn. Nothing more can be done if this write
-		// fails.
+		// is not on the disk. This write erases the digest, so that the slot counts as torn. Nothing more can be done
+		// if this write fails.
 		f.WriteAt(make([]byte, len(digest)), slotHeader+int64(len(r.State)+len(r.Note)))
 		return named(err)
 	}
@@ -278,8 +278,8 @@ func (d *Dir) closeFiles() error {
 	return err
 }
 
-// InUse reports whether a process has the store in a directory open. It creates no file. If no process has it, InUse
-// holds the store's lock for a moment.
+// InUse reports whether any process has the store in a directory open. InUse creates no file. If no process has the
+// store open, InUse holds the store's lock for a moment.
 func InUse(dir string) (bool, error) {
 	lock, err := lockFile(filepath.Join(dir, lockName), 0)
 	switch {

@@ -77,8 +77,8 @@ func loaded(t *testing.T, d *Dir) []int {
 	return rounds(t, kept)
 }
 
-// A store has no state at first, one after the first save, and the last two after that. The next process finds the
-// same states.
+// A store has no state at first, one state after the first save, and the last two states after each later save. The
+// next process finds the same states.
 func TestDirStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "on the way")
 	for r := 0; r <= 6; r++ {
@@ -152,7 +152,7 @@ func TestDirStoreGrows(t *testing.T) {
 	}
 }
 
-// A slot has exactly these bytes, because later builds must be able to read it.
+// A slot has exactly the bytes below, because later builds must be able to read slots of this build.
 func TestSlotLayout(t *testing.T) {
 	var b writerAt
 	digest, err := writeSlot(&b, Record{Round: 0x0102, State: []byte("state"), Note: "{}"})
@@ -227,7 +227,8 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// Save makes no copy of a state and Load makes only one, because a state can take much of a small device's memory.
+// Save makes no copy of a state, and Load makes only one copy, because a state can take much of a small device's
+// memory.
 func TestStateIsNotCopied(t *testing.T) {
 	const length = 8 << 20
 	d, err := sized(Open(t.TempDir()))(length)

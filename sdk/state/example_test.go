@@ -62,7 +62,7 @@ func ExampleOpen() {
 	// the newest is of round 3
 }
 
-// Two runs use one data set: the lifetime in the second run's certificate has the cost of both.
+// Two runs use one data set: the lifetime in the second run's certificate has the cost of both runs.
 func ExampleLedger() {
 	dir, err := os.MkdirTemp("", "ledger")
 	if err != nil {

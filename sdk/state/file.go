@@ -34,8 +34,8 @@ type file interface {
 	sync() error
 }
 
-// Limits in bytes: for a file that is read as a whole, and for a state or a log, whose length is checked again
-// elsewhere.
+// Limits in bytes: mostKept for a file that is read as a whole, and mostState for the file of a state or of the log,
+// whose length is checked again elsewhere.
 const (
 	mostKept  = 1 << 30
 	mostState = 1 << 40
@@ -111,8 +111,8 @@ func makeDir(dir string) error {
 // replaceFile is [Replace] for a file that only its owner may read.
 func replaceFile(path string, content []byte) error { return Replace(path, content, 0o600) }
 
-// Replace gives a file new content, durably: after a crash it has the old or the new content. A new file gets mode
-// without the bits of the umask. An existing file gets exactly mode and keeps its owner, because root may edit the
+// Replace gives a file new content, durably: after a crash the file has the old or the new content. A new file gets
+// mode without the bits of the umask. An existing file gets exactly mode and keeps its owner, because root may edit the
 // files of another user's node.
 func Replace(path string, content []byte, mode fs.FileMode) error {
 	temp := path + ".tmp"
@@ -168,7 +168,7 @@ func readIfThere(path string) ([]byte, error) {
 	return text, named(err)
 }
 
-// named adds the package to an error of the operating system, which names the file.
+// named adds the name of this package to an error of the operating system, which already names the file.
 func named(err error) error {
 	if err == nil {
 		return nil

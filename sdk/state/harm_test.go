@@ -43,7 +43,7 @@ func flip(name string, at int) harm {
 	return edit(name, func(b []byte) []byte { b[at] ^= 1; return b })
 }
 
-// from returns the harm that replaces the named files with those of another store, which has n rounds.
+// from returns the harm that replaces the named files with the files of another store, which has n rounds.
 func from(n int, names ...string) harm {
 	return func(t *testing.T, dir string) {
 		other := filled(t, n)
@@ -78,12 +78,12 @@ func resealed(name string, change func([]byte)) harm {
 
 var emptyLog = edit(logName, func([]byte) []byte { return nil })
 
-// After every kind of harm to a store of rounds 1 to 6, Open returns the listed states, or an error with the listed
-// words.
+// After every kind of harm to a store of rounds 1 to 6, either Open succeeds and Load returns the listed states, or
+// Open returns an error with the listed words.
 func TestHarm(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm    harm
-		kept    []int    // result of Load; nil if Open rejects the store
+		kept    []int    // rounds that Load returns; nil if Open rejects the store
 		words   []string // expected words in the remarks or the error
 		setBack bool     // the error wraps ErrRollback
 	}{

@@ -64,9 +64,9 @@ func (e *headEntry) check() error {
 	return e.Signed.Verify(e.Signed.Scope, []ed25519.PublicKey{ed25519.PublicKey(e.Key)})
 }
 
-// Find returns the latest state of a ledger that one of keys signed; nil if there is none or if the latest state
-// equals known. It also returns a state that is older than known, because a ledger that was rolled back and then
-// continued does not contain it.
+// Find returns the latest state of a ledger that one of keys signed; nil if there is none or if the latest state equals
+// known. Find also returns a state that is older than known, because a ledger that was rolled back and then continued
+// does not contain that state.
 func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head) *signed.Earlier {
 	e := h.most(keys, func(e, than *signed.Earlier) bool {
 		return bytes.Equal(e.Ledger.ID[:], ledger) && (than == nil || e.Ledger.Seq > than.Ledger.Seq ||
@@ -78,9 +78,9 @@ func (h *Heads) Find(keys []ed25519.PublicKey, ledger []byte, known signed.Head)
 	return e
 }
 
-// Lost returns the checkpoint with the largest spend outside the run, of those that one of keys signed for ledgers
-// other than the given one; nil for none. The checkpoint shows a member with a new ledger what its lost ledger had
-// spent.
+// Lost returns the checkpoint that one of keys signed for any ledger but the given one, or nil if there is none. Of
+// several checkpoints it returns the one with the largest spend outside the run. The checkpoint shows a member with a
+// new ledger what its lost ledger had spent.
 func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) *signed.Earlier {
 	return h.most(keys, func(e, than *signed.Earlier) bool {
 		if e.Kind != signed.Checkpoint || bytes.Equal(e.Ledger.ID[:], ledger) {
@@ -95,8 +95,9 @@ func (h *Heads) Lost(keys []ed25519.PublicKey, ledger []byte, run signed.Scope) 
 	})
 }
 
-// most returns the greatest entry that one of keys signed, in the order that more defines; nil if there is none. more
-// reports whether e is greater than the other entry or, if the other entry is nil, whether e may be returned at all.
+// most returns the greatest of the entries that one of keys signed, in the order that the function more defines; nil if
+// there is none. more(e, than) reports whether e is greater than the entry named than; more(e, nil) reports whether e
+// may be returned at all.
 func (h *Heads) most(keys []ed25519.PublicKey, more func(e, than *signed.Earlier) bool) (found *signed.Earlier) {
 	if h == nil {
 		return nil
@@ -114,8 +115,8 @@ func (h *Heads) most(keys []ed25519.PublicKey, more func(e, than *signed.Earlier
 	return found
 }
 
-// Learn keeps a statement that one of keys signed unless a later state of the same ledger is known. [Heads.Save]
-// writes it to the file.
+// Learn keeps a statement that one of keys signed, unless a later state of the same ledger is known. [Heads.Save]
+// writes the kept statements to the file.
 func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 	if h == nil || s.Ledger == (signed.Head{}) {
 		return
@@ -127,7 +128,7 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 		return
 	}
 	e := headEntry{Key: hexText(keys[at]), Ledger: s.Ledger.ID[:], Signed: s}
-	var ofKey []int // entries of this key, the oldest first
+	var ofKey []int // indexes of the entries of this key, the oldest entry first
 	for i := range h.entries {
 		old := &h.entries[i]
 		if !bytes.Equal(old.Key, e.Key) {
@@ -148,9 +149,9 @@ func (h *Heads) Learn(keys []ed25519.PublicKey, s signed.Earlier) {
 	h.entries, h.changed = append(h.entries, e), true
 }
 
-// later reports whether s replaces old, an entry of the same ledger. Of two checkpoints the one with the larger cost
-// is kept. That cost includes the planned cost of open runs, so an earlier checkpoint can have the larger one, and no
-// later statement can reduce it.
+// later reports whether s replaces old, an entry of the same ledger. Of two checkpoints, the checkpoint with the larger
+// cost is kept, even if it is the earlier one: a checkpoint's cost includes the planned cost of open runs, and no later
+// statement can reduce that cost.
 func later(s, old *signed.Earlier) bool {
 	if s.Kind == signed.Checkpoint {
 		have, _ := s.Spent(signed.Scope{})
@@ -161,7 +162,7 @@ func later(s, old *signed.Earlier) bool {
 	return s.Ledger.Seq > old.Ledger.Seq || s.Scope == old.Scope && s.Epoch > old.Epoch
 }
 
-// Save writes the file if something changed: after a crash it has the old or the new content.
+// Save writes the file if something changed: after a crash the file has the old or the new content.
 func (h *Heads) Save() error {
 	if h == nil {
 		return nil

@@ -21,9 +21,9 @@ func marks(t *testing.T, path string) string {
 	return fmt.Sprint(m.Seq, m.Unsent)
 }
 
-// Several runs on one ledger crash between line and mark. From the ledger, each run learns which releases it may have
-// sent. Opening the ledger again does not change this. A release that is marked later is removed from the list of
-// unsent releases.
+// Several runs on one ledger crash after they wrote a line and before they wrote its mark. From the ledger, each run
+// learns which of its releases may have been sent. Opening the ledger again does not change the answer. A release that
+// is marked later is removed from the list of unsent releases.
 func TestLedgerMarks(t *testing.T) {
 	l, path := newLedger(t, nil)
 	check := func(when, file string, runs map[string][2]int) {
@@ -54,7 +54,7 @@ func TestLedgerMarks(t *testing.T) {
 	check("a mark", "1 []", map[string][2]int{"one": {1, 1}})
 	reserve(t, l, "one", 2, 2) // run "one" crashes after this line
 	again()
-	reserve(t, l, "two", 1, 1) // and run "two" after this one
+	reserve(t, l, "two", 1, 1) // run "two" crashes after this line
 	again()
 	check("two lines behind the mark", "1 []", map[string][2]int{"one": {2, 1}, "two": {1, 0}, "three": {}})
 	reserve(t, l, "three", 1, 1)
@@ -131,8 +131,8 @@ func TestLedgerMarkRefuses(t *testing.T) {
 	}
 }
 
-// Of any number of reservations after the mark, only the last may be torn. A ledger that ends before its mark is
-// rejected, even if the releases of the missing lines were never sent.
+// However many reservations follow the mark, only the last reservation may be torn. A ledger that ends before its mark
+// is rejected, even if the releases of the missing lines were never sent.
 func TestLedgerLinesBehindMark(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)

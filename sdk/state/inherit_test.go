@@ -48,9 +48,9 @@ func TestInheritedIsComparedWithTheLedger(t *testing.T) {
 	}
 }
 
-// An inherited spend may exceed the limit or have a weaker unit: the releases made so far can be certified, but
-// further releases are refused. A lost ledger with zero cost is recorded, too, because another neighbor may prove a
-// larger cost.
+// An inherited spend may exceed the limit or have a weaker privacy unit: a certificate of the releases made so far is
+// still possible, but further releases are refused. A lost ledger with zero cost is recorded, too, because another
+// neighbor may prove a larger cost.
 func TestInheritedAboveTheLimit(t *testing.T) {
 	for _, unit := range []dpmech.Unit{dpmech.Client, dpmech.Record} {
 		l, _ := newLedger(t, &dpmech.Limit{Epsilon: 6, Delta: 1e-5, Accounting: dpmech.GDP})

@@ -13,12 +13,12 @@ import (
 type Report struct {
 	Newest  Record   // newest whole save, with State nil; zero if there is none
 	Journal Journal  // as stored; its signatures are not verified
-	Remarks []string // what [Open] would repair or only report
+	Remarks []string // findings that [Open] would repair or only report
 	Refused error    // why a node would refuse to start with this directory; nil if it would start
 }
 
 // Inspect reads the store in a directory without its lock and changes nothing. If a node is running, the slot that it
-// is writing may be reported as torn. It fails only if the files cannot be read.
+// is writing may be reported as torn. Inspect fails only if the files cannot be read.
 func Inspect(dir string) (Report, error) {
 	if _, err := os.ReadDir(dir); err != nil {
 		return Report{}, named(err)
@@ -69,7 +69,7 @@ func (s scannedSlot) torn() bool {
 func (s *scan) path(i int) string { return filepath.Join(s.dir, slotName(i)) }
 func (s *scan) logPath() string   { return filepath.Join(s.dir, logName) }
 
-// whole returns the whole slots, the older first.
+// whole returns the slots that are whole, the older slot first.
 func (s *scan) whole() []scannedSlot {
 	w := slices.DeleteFunc(slices.Clone(s.slots[:]), func(sl scannedSlot) bool { return sl.fault != nil })
 	if len(w) == 2 && w[0].Round > w[1].Round {
@@ -78,8 +78,8 @@ func (s *scan) whole() []scannedSlot {
 	return w
 }
 
-// readSlots reads the slots. With settle it syncs each first: a process killed between write and sync leaves a slot
-// that is whole in memory but not on the disk.
+// readSlots reads the slots. If settle is set, it first syncs each slot: a process killed between write and sync leaves
+// a slot that is whole in memory but not on the disk.
 func (s *scan) readSlots(on disk, settle bool) error {
 	for i := range s.slots {
 		sl := &s.slots[i]

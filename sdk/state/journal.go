@@ -29,7 +29,7 @@ type Journal struct {
 	Fleet      [sha256.Size]byte // hash of the fleet
 	Member     string            // owner of the journal
 	Evidence   []signed.Evidence
-	Stops      []signed.Relayed // verified on arrival; they count even if a key is replaced later
+	Stops      []signed.Relayed // verified on arrival; a stop counts even if its key is replaced later
 	Quarantine []Quarantine     // at most one for each neighbor
 }
 
@@ -147,8 +147,8 @@ func NewFrame(b []byte) Frame {
 // Kept implements [Store].
 func (d *Dir) Kept(name string) ([]byte, error) { return readIfThere(filepath.Join(d.dir, name)) }
 
-// Keep implements [Store]: it replaces the file of that name. If data is nil, it removes the file and what an
-// interrupted Keep left.
+// Keep implements [Store]: it replaces the file of that name. If data is nil, it removes the file and any temporary
+// file that an interrupted Keep left.
 func (d *Dir) Keep(name string, data []byte) error {
 	switch {
 	case d.err != nil:
@@ -171,8 +171,8 @@ func removeKept(dir, name string) error {
 	return named(errors.Join(append(errs, syncDir(dir))...))
 }
 
-// ForgetSecrets removes, durably, the secrets of a fleet (by its SHA-256), if there are any, from the directory of a
-// [Dir] once the run is over. No process may have the store open.
+// ForgetSecrets durably removes the secrets of the fleet with the given SHA-256, if there are any, from the directory
+// of a [Dir]. Call it once the run is over. No process may have the store open.
 func ForgetSecrets(dir string, fleet [32]byte) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -51,8 +51,9 @@ func saveUntilKilled(dir string) error {
 	}
 }
 
-// A real process on a real disk is killed at random moments: SPADE_KILLS times if that is set, 20 times with
-// SPADE_LONG, and otherwise 8 times. The newest state is whole, and its round is the last printed one or the next.
+// A real process on a real disk is killed at random moments: SPADE_KILLS times if that variable is set, 20 times with
+// SPADE_LONG, and otherwise 8 times. The newest state is then complete, and its round is the last printed round or the
+// round after it.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv("SPADE_KILL_DIR"); dir != "" {
 		t.Fatal(saveUntilKilled(dir))
@@ -113,7 +114,7 @@ func TestKill(t *testing.T) {
 }
 
 // runAndKill runs the process until it has printed a few rounds, waits for a random part of the duration of the last
-// round, and kills the process. It returns the last printed round, 0 if none.
+// round, and kills the process. runAndKill returns the last printed round, or 0 if no round was printed.
 func runAndKill(t *testing.T, dir string, chance *rng.Stream) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestKill$")

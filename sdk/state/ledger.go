@@ -18,12 +18,13 @@ import (
 // The file has one JSON object for each line: a header, then reservations, each with the SHA-256 of the previous line,
 // so that any change is detected. Until the ledger is closed, zeros follow as room for further lines. The high-water
 // mark, a small separate file (".mark"), says which releases may have been sent (see [Ledger.Mark]) and holds the
-// [dpmech.Head] of the newest line at that time. A ledger that was cut off, or restored from an old copy, does not
-// contain that head and is rejected. A crash can only leave one reservation too many. If ledger and mark are restored
-// together, only a later head reveals it, such as the one in the node's state: see [Ledger.CheckHead].
+// [dpmech.Head] of the line that was newest when the mark was written. A ledger that was cut off, or restored from an
+// old copy, does not contain that head and is rejected. A crash can only leave one reservation too many. If ledger and
+// mark are restored together, only a later head reveals the rollback, such as the head in the node's state: see
+// [Ledger.CheckHead].
 //
-// One process at a time can open a ledger. It is safe for concurrent use. After a failed write or sync every further
-// reservation and mark fails until the ledger is opened again.
+// One process at a time can open a ledger. A Ledger is safe for concurrent use. After a failed write or sync every
+// further reservation and mark fails until the ledger is opened again.
 type Ledger struct {
 	path string
 
@@ -34,7 +35,7 @@ type Ledger struct {
 	marks    file  // file of the high-water mark
 	place    int   // which place of the mark file has the newest mark, 0 or 1
 	markRoom int64 // length of each place in bytes; 0 if there is no mark yet
-	broken   error // the failed write or sync
+	broken   error // error of a failed write or sync
 }
 
 // append makes a line durable and counts it. If the file has no room for the line, it grows to the end of a block.
@@ -55,7 +56,7 @@ func (l *Ledger) append(e entry) error {
 	return l.broken
 }
 
-// runID returns the RunID of a member in a run, which the SHA-256 of the fleet file identifies.
+// runID returns the RunID of a member in the run with the given name and SHA-256 of the fleet file.
 func runID(run string, fleet [32]byte, member string) dpmech.RunID {
 	return dpmech.RunID{Run: run, Fleet: hex.EncodeToString(fleet[:]), Member: member}
 }
@@ -69,7 +70,7 @@ func (l *Ledger) fault(err error) error {
 }
 
 // Covers returns an error that wraps [dpmech.ErrBudget] if a run of the given number of rounds with the parameters g
-// would, together with all other runs, exceed the limit. It reserves nothing.
+// would, together with all other runs, exceed the limit. Covers reserves nothing.
 func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,9 +97,9 @@ func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g
 	return l.fault(l.append(reserved(id, round, g)))
 }
 
-// Mark raises a run's high-water mark to a reserved round, durably: its releases up to that round may be sent from now
-// on. Call it once the state of that round is durable, before sending the release. After any error nothing may be
-// sent.
+// Mark raises a run's high-water mark to a reserved round, durably: the run's releases up to that round may be sent
+// from now on. Call it once the state of that round is durable, before sending the release. After any error nothing may
+// be sent.
 func (l *Ledger) Mark(run string, fleet [32]byte, member string, round int) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,15 +149,15 @@ func (l *Ledger) Head() dpmech.Head {
 	return l.log.head(l.log.seq())
 }
 
-// Contains returns an error unless h is the present state of the ledger or an earlier one.
+// Contains returns an error unless h is the present or an earlier state of the ledger.
 func (l *Ledger) Contains(h dpmech.Head) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault(l.log.contains(h))
 }
 
-// CheckHead is [Ledger.Contains] for the [dpmech.Head] that a node stored as text with its state. stored is empty if
-// the node had no ledger. If stored is not empty, a nil l is an error.
+// CheckHead is [Ledger.Contains] for the [dpmech.Head] that a node stored as text with its state. The parameter stored
+// is this text, or empty if the node had no ledger. If stored is not empty, a nil l is an error.
 func (l *Ledger) CheckHead(stored string) error {
 	if stored == "" {
 		return nil
@@ -171,7 +172,7 @@ func (l *Ledger) CheckHead(stored string) error {
 	return l.Contains(h)
 }
 
-// Lifetime returns the spend of all runs. Its epsilons are for the given delta.
+// Lifetime returns the spend of all runs. The epsilons of the result are for the given delta.
 func (l *Ledger) Lifetime(delta float64) *dpmech.Lifetime {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -219,9 +220,9 @@ func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g d
 	return l.log.spent.Plan(runID(run, fleet, member), rounds, g)
 }
 
-// Inherits reports whether the ledger takes over the spend of another ledger of its member: it has counted no release
-// yet, or has already inherited from that ledger. Otherwise, or if it was declared [NeverUsed], the ledger is for
-// other data and inherits nothing.
+// Inherits reports whether the ledger takes over the spend of lost, another ledger of its member. It does so if it has
+// counted no release yet, or has already inherited from lost, and was not declared [NeverUsed]. Otherwise the ledger is
+// for other data and inherits nothing.
 func (l *Ledger) Inherits(lost string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,8 +233,9 @@ func (l *Ledger) Inherits(lost string) bool {
 	return l.log.inheritsFrom(lost) || !slices.ContainsFunc(l.log.lines[1:], released)
 }
 
-// Inherit counts, durably, the new part of a lost ledger's spend on the same data, even above the limit, because those
-// releases were made. The limit then refuses further releases. member is the neighbor that proved the spend.
+// Inherit counts, durably, the part of a lost ledger's spend on the same data that is not yet counted here, even above
+// the limit, because those releases were made. The limit then refuses further releases. member is the neighbor that
+// proved the spend.
 func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.Limit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -274,7 +276,7 @@ func (l *Ledger) Close() error {
 	return errors.Join(err, l.closeFiles())
 }
 
-// closeFiles closes both files, and last the ledger, which is locked.
+// closeFiles closes the file of the mark, and then the file of the ledger, which holds the lock.
 func (l *Ledger) closeFiles() error {
 	err := closeAll(l.marks, l.file)
 	l.file, l.marks = nil, nil

@@ -18,7 +18,7 @@ var (
 	noisy  = gauss(1, 8)
 )
 
-// zeroRun is the run that forged lines of the tests name.
+// zeroRun is the run in the ledger lines that tests forge.
 var zeroRun = dpmech.RunID{Run: "run", Fleet: strings.Repeat("0", 64), Member: "a"}
 
 func gauss(clip, sigma float64) dpmech.Gaussian { return dpmech.Gaussian{Clip: clip, Sigma: sigma} }
@@ -163,7 +163,7 @@ func TestLedgerRefusesReservations(t *testing.T) {
 	if l.Head() != before {
 		t.Error("what was refused is in the ledger")
 	}
-	// These are the longest possible names: JSON escapes each of their bytes in six bytes.
+	// These are the longest possible names: JSON writes each of their bytes as an escape of six bytes.
 	long := strings.Repeat("<", 200)
 	if err := l.Reserve(long, fleetA, long, math.MaxInt32, gauss(1.2345678901234567e-10,
 		1.2345678901234567e-9)); err != nil {
@@ -211,7 +211,8 @@ func TestLedgerLock(t *testing.T) {
 	reopen(t, path)
 }
 
-// If many goroutines make reservations, none is lost, and a reservation that several goroutines make counts once.
+// If many goroutines make reservations, no reservation is lost, and a reservation that several goroutines make counts
+// once.
 func TestLedgerConcurrent(t *testing.T) {
 	l, path := newLedger(t, nil)
 	var wg sync.WaitGroup

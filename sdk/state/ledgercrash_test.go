@@ -40,8 +40,8 @@ func (n simNode) facts() facts {
 	return facts{max(n.dir.newest, 0), n.ledger.Last("run", fleetA, "a"), n.ledger.Marked("run", fleetA, "a")}
 }
 
-// round makes release k: it reserves, saves and marks it in the order of a node, and then calls sent, because from
-// then on neighbors may see the release.
+// round makes release k: it reserves, saves and marks the release in the order of a node, and then calls the function
+// sent, because from then on neighbors may see the release.
 func (n simNode) round(t *testing.T, k int, sent func()) {
 	t.Helper()
 	reserve(t, n.ledger, "run", k, k)
@@ -52,8 +52,8 @@ func (n simNode) round(t *testing.T, k int, sent func()) {
 	sent()
 }
 
-// ledgerFiles returns the files of an open ledger in which another run has reserved as many rounds as other says and
-// marked none.
+// ledgerFiles returns the files of an open ledger in which another run has reserved as many rounds as the parameter
+// other says and marked none.
 func ledgerFiles(t *testing.T, other int) map[string][]byte {
 	t.Helper()
 	l, path := newLedger(t, nil)
@@ -70,7 +70,7 @@ func ledgerFiles(t *testing.T, other int) map[string][]byte {
 }
 
 // runNode makes releases on files up to round last. It returns the disk's steps and, for each release, the number of
-// steps after which neighbors may see it.
+// steps after which neighbors may see the release.
 func runNode(t *testing.T, files map[string][]byte, last int) history {
 	t.Helper()
 	d := newSimDisk(files)
@@ -90,8 +90,9 @@ func runNode(t *testing.T, files map[string][]byte, last int) history {
 	return h
 }
 
-// resumes opens the files after a crash and checks that everything that was seen is saved, reserved and marked, and
-// that two more rounds succeed. It returns the last rounds saved, reserved and marked that it found.
+// resumes opens the files after a crash and checks that all rounds up to seen, whose releases neighbors may have seen,
+// are saved, reserved and marked, and that two more rounds succeed. The result has the last rounds saved, reserved and
+// marked that it found.
 func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	t.Helper()
 	d := newSimDisk(files)
@@ -118,8 +119,8 @@ func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	return f
 }
 
-// A round syncs line, state and mark, each once and in this order. It creates no file, and extends only a ledger whose
-// block is full.
+// A round syncs its line, its state and its mark, each once and in this order. It creates no file, and it extends the
+// ledger only when the ledger's last block is full.
 func TestLedgerSyncsOfRound(t *testing.T) {
 	const rounds = 60
 	h := runNode(t, ledgerFiles(t, 0), rounds)
@@ -147,8 +148,9 @@ func TestLedgerSyncsOfRound(t *testing.T) {
 	}
 }
 
-// cuts returns the number of power cuts to simulate at each of the given number of steps: 8, 20 with SPADE_LONG, or,
-// if SPADE_CRASHES is set, enough for that many in all.
+// cuts returns the number of power cuts to simulate at each of the given number of steps: 20 with SPADE_LONG, otherwise
+// 8. If SPADE_CRASHES is set, its value is the number of power cuts at all steps together, but each step gets at least
+// one power cut.
 func cuts(t *testing.T, steps int) int {
 	n := 8
 	if os.Getenv("SPADE_LONG") != "" {
@@ -165,7 +167,7 @@ func cuts(t *testing.T, steps int) int {
 }
 
 // The test cuts the power at every step of a node's rounds, with ledger lines that cross block boundaries. Each
-// unsynced write is then complete, missing or partly there. The node continues with every release that may have been
+// unsynced write is then complete, missing or partial. The node must still have every release that a neighbor may have
 // seen.
 func TestLedgerPowerCut(t *testing.T) {
 	coin := rng.New(5, rng.Address{Purpose: rng.Fault})
@@ -180,8 +182,8 @@ func TestLedgerPowerCut(t *testing.T) {
 			}
 		}
 	}
-	// An unfinished round leaves either only its line, or its line and state, or its line, state and mark. No other
-	// combination is possible.
+	// An unfinished round leaves nothing, or only its line, or its line and state, or its line, state and mark. No
+	// other combination is possible.
 	for _, f := range []facts{{0, 0, 0}, {0, 1, 0}, {1, 1, 0}, {1, 1, 1}} {
 		if found[f] == 0 {
 			t.Errorf("never found: %+v", f)
@@ -194,7 +196,7 @@ func TestLedgerPowerCut(t *testing.T) {
 }
 
 // The power fails again during recovery from the first power cut. A round that a process found marked, and whose
-// release it may thus send, must remain marked.
+// release that process may therefore have sent, must remain marked.
 func TestLedgerPowerCutTwice(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("needs SPADE_LONG=1")
@@ -217,8 +219,8 @@ func TestLedgerPowerCutTwice(t *testing.T) {
 	}
 }
 
-// A process that is killed between write and sync leaves a mark that the next process can read although it is not on
-// the disk.
+// A process that is killed between write and sync leaves a mark that the next process can read although the mark is not
+// on the disk.
 func TestLedgerMarkFoundIsDurable(t *testing.T) {
 	coin := rng.New(7, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 0), 3)
@@ -237,8 +239,8 @@ func TestLedgerMarkFoundIsDurable(t *testing.T) {
 	}
 }
 
-// If after a power cut one of state, lines and mark is rolled back to any earlier content, then either the node
-// refuses to continue, or nobody has yet seen a release of its next round.
+// If, after a power cut, either the state, the lines or the mark is rolled back to any earlier content, then the node
+// refuses to continue, unless nobody has yet seen the release that it would make next.
 func TestLedgerOneFileSetBack(t *testing.T) {
 	coin := rng.New(8, rng.Address{Purpose: rng.Fault})
 	h := runNode(t, ledgerFiles(t, 10), 4)
@@ -276,7 +278,7 @@ func TestLedgerOneFileSetBack(t *testing.T) {
 }
 
 // If any single byte of a mark's file changes, readMark returns the newest mark or the previous mark. If the same byte
-// of both marks changes, readMark fails, unless the byte is not part of a mark.
+// of both marks changes, readMark fails, except for the bytes after the end of a mark.
 func TestLedgerMarkRots(t *testing.T) {
 	h := runNode(t, ledgerFiles(t, 2), 3)
 	files := h.after(len(h.steps))

@@ -18,7 +18,7 @@ var errFault = errors.New("planted fault")
 type faulty struct {
 	file
 	keep     int  // bytes of a write that reach the disk, -1 for all
-	silent   bool // a short write without an error
+	silent   bool // a short write returns no error
 	syncErr  error
 	lost     bool // the crash loses all unsynced writes
 	attempts int
@@ -44,7 +44,7 @@ func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
 func (f *faulty) sync() error { return errors.Join(f.syncErr, f.file.sync()) }
 
 // A reservation that fails in any way has no effect, and all later reservations fail. After the crash the ledger opens
-// with every acknowledged reservation and, at most, the failed one.
+// with every acknowledged reservation and perhaps the failed reservation, but no others.
 func TestLedgerFaults(t *testing.T) {
 	type fault struct {
 		name string
@@ -137,7 +137,7 @@ func TestLedgerMakingInterrupted(t *testing.T) {
 	l, path := newLedger(t, nil)
 	head := l.Head()
 	closeLedger(t, l)
-	if err := os.Remove(markPath(path)); err != nil { // as in a crash between the first line and the mark
+	if err := os.Remove(markPath(path)); err != nil { // as after a crash between the first line and the mark
 		t.Fatal(err)
 	}
 	l = reopen(t, path)
@@ -202,7 +202,7 @@ func TestLedgerFileErrors(t *testing.T) {
 }
 
 // A line after the mark may be in the page cache but not on the disk, because its sync failed. OpenLedger writes and
-// syncs such a line again, and fails if it cannot. The line stays unmarked.
+// syncs such a line again, and fails if this is not possible. The line stays unmarked.
 func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)

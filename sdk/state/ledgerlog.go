@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// maxLine bounds a line with its newline: two names of 200 bytes, each up to six bytes when escaped, and the other
+// maxLine bounds a line with its newline: two names of 200 bytes, each byte escaped as up to six bytes, and all other
 // fields.
 const maxLine = 4096
 
@@ -23,11 +23,11 @@ type header struct {
 	Dataset string        `json:"dataset"`
 	Created string        `json:"created"` // RFC 3339, by the device's clock
 	Limit   *dpmech.Limit `json:"limit"`
-	// NeverUsed is the operator's declaration that no run used this data before: nothing is inherited.
+	// NeverUsed is the operator's declaration that no earlier run used this data. The ledger then inherits nothing.
 	NeverUsed bool `json:"never_used,omitempty"`
 }
 
-// composition returns the account of a ledger with this header before any release.
+// composition returns the account of a ledger that has this header and no releases yet.
 func (h *header) composition() (*dpmech.Composition, error) {
 	return dpmech.NewComposition(h.Dataset, h.Created, h.Limit)
 }
@@ -53,7 +53,7 @@ func reserved(id dpmech.RunID, round int, g dpmech.Gaussian) entry {
 // ledgerLog is the content of a ledger: lines chained by hash.
 type ledgerLog struct {
 	header header
-	spent  *dpmech.Composition // what the lines count
+	spent  *dpmech.Composition // the spend that the lines record
 	lines  []ledgerLine        // all lines, including the header
 	unsent []int               // ascending: the numbers, from 1, of reservations whose releases are not marked
 }
@@ -64,7 +64,7 @@ type ledgerLine struct {
 	id        dpmech.RunID
 	round     int
 	g         dpmech.Gaussian
-	inherited *dpmech.Inherited // set for an inherited spend, which has no reservation
+	inherited *dpmech.Inherited // set if the line is an inherited spend and not a reservation
 }
 
 func (l *ledgerLog) seq() int { return len(l.lines) - 1 }
@@ -105,7 +105,7 @@ func (l *ledgerLog) line(seq int, e entry) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// start parses line, the first line of a ledger without its newline.
+// start parses the first line of a ledger, which is passed without its newline.
 func (l *ledgerLog) start(line []byte) error {
 	if err := exactJSON(line, &l.header); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (l *ledgerLog) start(line []byte) error {
 	return err
 }
 
-// add parses and counts line, a further line of the ledger without its newline.
+// add parses and counts a further line of the ledger, which is passed without its newline.
 func (l *ledgerLog) add(line []byte) error {
 	e := entry{reservation: new(reservation)}
 	if bytes.Contains(line, []byte(`,"inherited":{`)) {
@@ -204,8 +204,8 @@ func (l *ledgerLog) at(seq int) (*dpmech.Composition, error) {
 }
 
 // readLedgerLog parses the lines of a ledger. torn is the length of an incomplete reservation that a crash left at the
-// end. mark is the head of the high-water mark, nil if unknown. Every invalid line is an error, with one exception:
-// the last line, if it is after the mark, because no release that was sent depends on it.
+// end. mark is the head of the high-water mark, nil if unknown. Every invalid line is an error, with one exception: the
+// last line may be invalid if it is after the mark, because no release that was sent depends on it.
 func readLedgerLog(text []byte, mark *dpmech.Head) (l *ledgerLog, torn int, err error) {
 	l = new(ledgerLog)
 	for n := 1; n == 1 || len(text) > 0; n++ {

@@ -28,10 +28,10 @@ const NeverUsed Declaration = "never used"
 // neverAfresh ends the text of each error about a missing ledger.
 const neverAfresh = "a new ledger is never started automatically, because it would forget what the data set has spent"
 
-// CreateLedger creates the ledger of a data set, named dataset in reports, and leaves it open. The new ledger starts
-// at cost zero. limit bounds the spend of all runs (see [dpmech.Limit]); with a nil limit the ledger only counts.
+// CreateLedger creates the ledger of a data set, named dataset in reports, and leaves it open. The new ledger starts at
+// cost zero. limit bounds the spend of all runs (see [dpmech.Limit]); with a nil limit the ledger only counts.
 // CreateLedger fails if path has a ledger or a mark. If neighbors hold a checkpoint of another ledger of the member,
-// the new one inherits its spend (see [Ledger.Inherit]), unless it is declared [NeverUsed].
+// the new ledger inherits the spend of that ledger (see [Ledger.Inherit]), unless it is declared [NeverUsed].
 func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declaration) (*Ledger, error) {
 	h := header{Version: 1, Dataset: dataset, Created: time.Now().UTC().Format(time.RFC3339), Limit: limit,
 		NeverUsed: len(declared) > 0}
@@ -77,8 +77,8 @@ func CreateLedger(path, dataset string, limit *dpmech.Limit, declared ...Declara
 }
 
 // OpenLedger opens a ledger and checks all of it. If a crash left an incomplete reservation, which Reserve never
-// acknowledged, OpenLedger removes it. Reservations after the mark count, although their releases were never sent. It
-// fails if the ledger is missing, in use by another process, damaged or older than its mark.
+// acknowledged, OpenLedger removes it. Reservations after the mark count, although their releases were never sent.
+// OpenLedger fails if the ledger is missing, in use by another process, damaged or older than its mark.
 func OpenLedger(path string) (*Ledger, error) {
 	if err := checkModes(path, markPath(path)); err != nil {
 		return nil, err
@@ -90,7 +90,8 @@ func OpenLedger(path string) (*Ledger, error) {
 	l := &Ledger{path: path, file: f}
 	m, err := readMark(path)
 	if err == nil && m != nil {
-		// The previous process may have been killed after it renamed the mark.
+		// The previous process may have been killed after it renamed the mark's file and before it synced the
+		// directory.
 		err = l.fault(errors.Join(l.openMark(), syncDir(filepath.Dir(path))))
 	}
 	if err = l.recover(m, err); err != nil {
@@ -102,7 +103,7 @@ func OpenLedger(path string) (*Ledger, error) {
 // ReadLedger opens a ledger for reading and checks all of it. It changes nothing and works while another process has
 // the ledger open. Reserve and Mark fail.
 func ReadLedger(path string) (*Ledger, error) {
-	m, markErr := readMark(path) // first: a line written meanwhile is then after the mark
+	m, markErr := readMark(path) // read before the lines: a line written meanwhile is then after the mark
 	text, err := regular.Read(path, mostLedger)
 	if err != nil {
 		return nil, missing(path, err)
@@ -123,8 +124,8 @@ const Restore = "restore the newest copy of ledger and mark together, or, if the
 
 func headsPath(ledger string) string { return ledger + ".neighbors" }
 
-// used reports whether a run with neighbors has used the ledger at path, by the files that such a run leaves next to
-// it.
+// used reports whether a run with neighbors has used the ledger at path. It looks for the files that such a run leaves
+// next to the ledger.
 func used(path string) bool {
 	_, err := os.Stat(headsPath(path))
 	return err == nil
@@ -168,7 +169,7 @@ func (l *Ledger) read(lines []byte, m *highWater, markErr error) (torn int, err 
 	return torn, l.fault(err)
 }
 
-// recover reads the file and makes it and its mark m (nil for none) durable.
+// recover reads the ledger's file, and makes the file and its mark m (nil for none) durable.
 func (l *Ledger) recover(m *highWater, err error) error {
 	size, errSize := l.file.size()
 	if errSize == nil && size > mostLedger {

@@ -16,7 +16,7 @@ import (
 )
 
 // A ledger is never created automatically: OpenLedger does not replace a missing or deleted ledger, and CreateLedger
-// does not overwrite one.
+// does not overwrite an existing ledger.
 func TestLedgerIsNeverStartedAfresh(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.ledger")
 	refused(t, path, "never started automatically", ErrNoLedger.Error())
@@ -83,7 +83,7 @@ func TestLedgerRollback(t *testing.T) {
 
 	put(path, oldLedger)
 	refused(t, path, "ends with reservation 3", "reservation 9 was made", "rolled back")
-	put(mark, oldMark) // with both files rolled back, only someone with a later head can detect it
+	put(mark, oldMark) // both files are rolled back: only someone with a later head can detect this
 	l = reopen(t, path)
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "rolled back") {
 		t.Errorf("%v, want a rollback", err)
@@ -114,7 +114,8 @@ func TestLedgerRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, path, "mark", "is missing")
-	// sound returns a mark with a valid SHA-256 and a list of unsent reservations that no ledger writes.
+	// The function sound returns a mark with a valid SHA-256. The tests below give it lists of unsent reservations that
+	// no ledger writes.
 	sound := func(unsent string) []byte { return markFile(t, newest, unsent) }
 	put(mark, sound(""))
 	if l := reopen(t, path); l.Head() != newest {
@@ -188,7 +189,7 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 			}
 		}
 	}
-	// A forger who states more noise and recomputes the hashes of all lines gets another head.
+	// A forger who states more noise and recomputes the hashes of all lines gets a different head.
 	forged := new(ledgerLog)
 	if err := forged.start(bytes.TrimSpace(lines[0])); err != nil {
 		t.Fatal(err)
@@ -206,8 +207,8 @@ func TestLedgerIsTamperEvident(t *testing.T) {
 	}
 }
 
-// A line is accepted only if it is, byte for byte, what Reserve writes, and only in its place. This holds even for
-// lines after the mark.
+// A line is accepted only if Reserve would write exactly these bytes at this place. This holds even for lines after the
+// mark.
 func TestLedgerLines(t *testing.T) {
 	l, _ := newLedger(t, nil)
 	reserve(t, l, "run", 1, 1)
@@ -238,7 +239,7 @@ func TestLedgerLines(t *testing.T) {
 	if err := l.log.add([]byte(good)); err != nil {
 		t.Error(err)
 	}
-	// A second line for the same round is rejected, because Reserve never writes one.
+	// A second line for the same round is rejected, because Reserve never writes such a line.
 	line, err = l.log.line(l.log.seq()+1, reserved(zeroRun, 2, noisy))
 	if err != nil || l.log.add(line[:len(line)-1]) == nil {
 		t.Errorf("a round was added twice (%v)", err)
@@ -252,7 +253,7 @@ var badLines = []string{
 	`{"seq":1,"prev":"x","run":"r","fleet":"","member":"a","round":1e400,"clip":1,"sigma":8}`,
 }
 
-// A file of arbitrary content is either rejected, or each of its lines is what this package would write.
+// ReadLedger accepts a file only if this package would write each of its lines.
 func FuzzReadLedger(f *testing.F) {
 	l, path := newLedger(f, limitOf(100, 1e-5, dpmech.ZCDP))
 	reserve(f, l, "run", 1, 2)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A starting child process shares all open files for a moment. If a locked file is closed meanwhile, the child does
-// not keep its lock.
+// A child process that is just starting shares all open files for a moment. If a locked file is closed at that moment,
+// the child does not keep the lock.
 func TestLockIsNotKeptByAStart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	first, err := lockFile(path, os.O_CREATE)

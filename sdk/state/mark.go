@@ -20,12 +20,13 @@ const block = 4096
 
 func blocks(n int64) int64 { return (n + block - 1) / block * block }
 
-// highWater is a ledger's high-water mark: the line that was newest when the mark was written, and the list of lines
-// up to it whose releases were never sent. All other releases up to that line may have been sent, and none after it.
+// highWater is a ledger's high-water mark: the line that was newest when the mark was written, and the list of lines up
+// to that line whose releases were never sent. All other releases up to that line may have been sent. No release after
+// that line has been sent.
 //
 // The file has two places of equal length, in whole blocks. A mark is written to the place that does not hold the
 // newest mark, as JSON, a space, the SHA-256 of the JSON in hexadecimal and a newline. One sync is enough: a torn mark
-// does not match its SHA-256, and the other place still holds the previous mark, which then counts. Nothing is sent
+// does not match its SHA-256, and the other place still holds the previous mark, which then counts. No release is sent
 // before that sync.
 type highWater struct {
 	dpmech.Head
@@ -74,7 +75,7 @@ func parseMark(data []byte) (*highWater, error) {
 			continue
 		}
 		m, err := parseHighWater(text)
-		// The newer of the two marks has more lines or, if both have the same number, fewer unsent lines.
+		// The newer of the two marks has more lines or, if both have the same number of lines, fewer unsent lines.
 		if faults[i] = err; err == nil &&
 			(newest == nil || m.Seq > newest.Seq || m.Seq == newest.Seq && len(m.Unsent) < len(newest.Unsent)) {
 			newest = m

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Files that others can access are rejected. The error has the command that fixes their mode, and after that command
-// they open.
+// Files that other users can access are rejected. The error contains the command that fixes the mode of the files;
+// after this command they can be opened.
 func TestLooseModes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	ledger := filepath.Join(t.TempDir(), "ledger")

@@ -13,8 +13,8 @@ import (
 )
 
 // simDisk is a disk in memory that records every step, so that a test can reconstruct the files after a failure of the
-// process or the power at any step. files is what programs see; what remains on the physical disk is decided only when
-// a crash is simulated.
+// process or the power at any step. The field files is what programs see; the test decides only when it simulates a
+// crash which data the physical disk still has.
 type simDisk struct {
 	files map[string][]byte
 	steps []step
@@ -115,7 +115,8 @@ func (f simFile) sync() error { return f.d.do(step{kind: "sync", name: f.name}) 
 
 func (f simFile) Close() error { return nil }
 
-// history has the steps of a store on a disk and, for each save, the number of steps after which it had returned.
+// history has the steps of a store on a disk and, for each save, the number of steps after which that save had
+// returned.
 type history struct {
 	start map[string][]byte
 	steps []step
@@ -169,8 +170,9 @@ func (h history) promised(n int) int {
 	return newest
 }
 
-// survives checks a store after a crash: it opens, its newest state is whole and of round promised or the next round,
-// and it accepts two further rounds. It returns the newest round.
+// survives checks that a store opens after a crash, that its newest state is complete and belongs to the promised round
+// or the one after it, and that the store accepts two further rounds. survives returns the round of the newest state
+// found.
 func survives(t *testing.T, files map[string][]byte, promised int) int {
 	t.Helper()
 	d := newSimDisk(files)
@@ -194,8 +196,8 @@ func survives(t *testing.T, files map[string][]byte, promised int) int {
 	return newest
 }
 
-// powerCut returns the files after a power cut at step n. The files have every write that was synced. Of each write
-// that was not, they have everything, nothing, or a random subset of its 8-byte pieces.
+// powerCut returns the files after a power cut at step n. The files contain every synced write. Of each unsynced write
+// they contain everything, nothing, or a random subset of its 8-byte pieces.
 func (h history) powerCut(n int, coin *rng.Stream) map[string][]byte {
 	synced := map[string]int{}
 	for i, s := range h.steps[:n] {
@@ -238,7 +240,7 @@ func (h history) after(n int) map[string][]byte {
 	return files
 }
 
-// badDisk is a disk on which reads of the file bad fail beyond its header.
+// badDisk is a disk on which reads of the file named in the field bad fail beyond the file's header.
 type badDisk struct {
 	disk
 	bad string

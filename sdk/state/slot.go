@@ -15,9 +15,9 @@ import (
 //	magic "SPADEslt" | version uint32 | note length uint32 | round uint64 | state length uint64 | state | note | SHA-256
 //
 // in little-endian order. The digest covers everything before it; room for longer states follows. Later versions keep
-// the header and the place of the digest, so that an older build does not mistake a newer slot for a damaged one. A
-// new state overwrites the older of the two states in place. One sync suffices: a mix of old and new bytes does not
-// match its SHA-256. Nothing is sent before that sync, and the file with the newest state is untouched.
+// the header and the place of the digest, so that an older build does not mistake a newer slot for a damaged slot. A
+// new state overwrites the older of the two states in place. One sync suffices, because a mix of old and new bytes does
+// not match its SHA-256. No release is sent before that sync, and the file with the newest state is untouched.
 const (
 	slotMagic    = "SPADEslt"
 	slotVersion  = 1
@@ -34,7 +34,7 @@ type slot struct {
 // errEmpty reports a slot that was never saved to.
 var errEmpty = errors.New("holds nothing yet")
 
-// writeSlot writes s to w, the digest last, and returns the digest. It does not copy the state.
+// writeSlot writes s to w, the digest last, and returns the digest. writeSlot does not copy the state.
 func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	sum := sha256.New()
 	var off int64
@@ -57,8 +57,8 @@ func writeSlot(w io.WriterAt, s Record) (digest [sha256.Size]byte, err error) {
 	return digest, err
 }
 
-// readSlot reads the slot in a file of the given size and allocates no more than that. The error's text is written to
-// follow the name of the file. The error is errEmpty if nothing was ever saved.
+// readSlot reads the slot in a file of the given size and allocates no more memory than that size. Callers put the name
+// of the file before the error's text. The error is errEmpty if nothing was ever saved.
 func readSlot(r io.ReaderAt, size int64) (slot, error) {
 	var s slot
 	head := make([]byte, min(size, slotHeader))

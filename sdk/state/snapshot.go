@@ -13,14 +13,14 @@ import (
 // Snapshot is the last state that a node saved in a [Dir].
 type Snapshot struct {
 	Member   string
-	Fleet    [32]byte  // hash of its fleet
+	Fleet    [32]byte  // SHA-256 of the fleet file
 	Build    string    // names the arithmetic that computed the state
 	Round    int       // releases made, including cool-down rounds
 	Model    []float32 // last release, which is the model that the node holds
 	End      int       // last round that uses data, if the run ends early; 0 otherwise
 	Early    int       // number of the last release, if a neighbor's early end reduced it; 0 otherwise
-	Replaced bool      // the device replaced a lost one
-	Averaged []float32 // mean of the releases; nil if the node does not keep one
+	Replaced bool      // the device replaced a lost device
+	Averaged []float32 // mean of the releases; nil if the node does not keep this mean
 	Ledger   string    // the ledger's [dpmech.Head] when the state was saved, as JSON; empty without a ledger
 	Note     string    // note of the save, see [Record]
 }
@@ -32,9 +32,9 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 	if _, err := os.Stat(dir); err != nil {
 		return nil, named(err)
 	}
-	// A running node overwrites one slot at a time and may begin to overwrite the other slot between two reads. A
-	// single whole slot therefore counts only if the other stays unchanged; otherwise both are read again, up to a
-	// limit.
+	// A running node overwrites one slot at a time and may begin to overwrite the other slot between two reads. If only
+	// one slot is whole, it therefore counts only if the other slot stays unchanged; otherwise both slots are read
+	// again, up to a limit.
 	const tries, patience = 5, 2 * time.Second
 	began := time.Now()
 	for try, before := 1, ""; ; try++ {
@@ -55,7 +55,7 @@ func ReadSnapshot(dir string) (*Snapshot, error) {
 	}
 }
 
-// fault returns why a slot has no readable state, nil if it has one.
+// fault returns why a slot has no readable state, or nil if the slot has a readable state.
 func (s *scan) fault(i int) error {
 	switch sl := s.slots[i]; {
 	case sl.fault == errMissing || sl.fault == errEmpty:

@@ -7,18 +7,17 @@ import (
 )
 
 // Store keeps the state behind a node's releases. A node saves the state of a round, marks the release in the ledger
-// and then sends it, so that after a crash it sends the same bits again instead of drawing other noise. The store
-// keeps two states because a neighbor can be one round behind, but never more, and then needs the earlier release
-// again.
+// and then sends it, so that after a crash it sends the same bits again instead of drawing new noise. The store keeps
+// two states because a neighbor can be one round behind, but never more, and then needs the earlier release again.
 //
-// A store belongs to one node, and its methods to one goroutine at a time. [Dir] stores it in files.
+// A store belongs to one node, and only one goroutine at a time may call its methods. [Dir] is a store in files.
 type Store interface {
-	// Load returns the last two whole saves, newest first: one save if the other was torn by a crash or never made,
-	// and none in a fresh store. The caller owns the slices. After an error the stored state cannot be trusted, and
-	// the node must not start from nothing.
+	// Load returns the last two whole saves, newest first. It returns one save if the other save was torn by a crash or
+	// never made, and none in a fresh store. The caller owns the slices. After an error the stored state cannot be
+	// trusted, and the node must not start from nothing.
 	Load() ([]Record, error)
 
-	// Save commits the state of a round: once it returns nil, Load finds the state after a crash or a power cut. It
+	// Save commits the state of a round: once it returns nil, Load finds the state after a crash or a power cut. Save
 	// replaces the older of the two states. r.Round is the round after the newest state; in a fresh store any r.Round
 	// >= 0 is valid. r.State is only read during the call. An error is final: the state may or may not be written,
 	// nothing that depends on it may be sent, and all later calls except Close fail.
@@ -28,7 +27,8 @@ type Store interface {
 	Kept(name string) ([]byte, error)
 
 	// Keep stores a few kilobytes under a name, durably, and replaces earlier data: after a crash or an error, either
-	// the old or the new data is stored. nil removes it. After an error the store remains usable.
+	// the old or the new data is stored. If the data is nil, Keep removes the earlier data. After an error the store
+	// remains usable.
 	Keep(name string, data []byte) error
 
 	// Close closes the store. Further calls of Close do nothing and return nil.
@@ -36,7 +36,7 @@ type Store interface {
 }
 
 // Serial returns a store that runs Save and Keep of s one at a time, so that several goroutines may call these two
-// methods. Its other methods are those of s.
+// methods. All other methods of the result are those of s.
 func Serial(s Store) Store { return &serial{Store: s} }
 
 type serial struct {
@@ -67,8 +67,8 @@ type Record struct {
 const MaxNote = 4096
 
 // ErrRollback is wrapped by three errors: the state on disk is older than a release that was made, the ledger is older
-// than a line that was signed, or another device has replaced this one. Continuing would repeat a release with other
-// noise, and the two releases together reveal more than the privacy cost covers.
+// than a line that was signed, or another device has replaced this device. Continuing would repeat a release with
+// different noise, and the two releases together reveal more than the privacy cost covers.
 var ErrRollback = errors.New("the state was set back")
 
 // ErrLost is an [ErrRollback] for a state that is missing or old although the ledger or a neighbor knows of later

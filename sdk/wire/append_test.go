@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// reference encodes a frame with the library's own encoder, in core deterministic form. Append must return these bytes
-// for incompressible numbers.
+// reference encodes a frame with the CBOR library's own encoder, in core deterministic form. For incompressible numbers
+// Append must return the same bytes.
 func reference(t *testing.T, f *admm.Message) []byte {
 	t.Helper()
 	mode, err := cbor.CoreDetEncOptions().EncMode()
@@ -232,7 +232,7 @@ func TestAppendUsesDst(t *testing.T) {
 	}
 }
 
-// One goroutine may encode while another decodes; the race detector checks this.
+// One goroutine may encode while another goroutine decodes; the race detector checks this.
 func TestAppendBesideDecode(t *testing.T) {
 	const dim = 2000
 	c := newCodec(t, dim)

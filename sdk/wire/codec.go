@@ -19,13 +19,14 @@ const frameVersion = 1
 // releases and prove what they claim about other nodes' releases.
 const Protocol = 2
 
-// Heartbeat is the frame of a node that has no other message, an empty map. Do not change it.
+// Heartbeat is the frame that a node sends if it has no other message: an empty CBOR map. Do not modify the slice.
 var Heartbeat = []byte{0xa0}
 
 // IsHeartbeat reports whether a frame is a [Heartbeat].
 func IsHeartbeat(frame []byte) bool { return bytes.Equal(frame, Heartbeat) }
 
-// IsQuestion reports whether a frame starts like kind [admm.Question]. It does not check the rest.
+// IsQuestion reports whether a frame starts like a frame of kind [admm.Question]. It does not check the rest of the
+// frame.
 func IsQuestion(frame []byte) bool {
 	return len(frame) > 4 && bytes.Equal(frame[1:5], []byte{1, frameVersion, 2, byte(admm.Question)})
 }
@@ -46,7 +47,7 @@ const (
 const frameRoom = 79 + maxSigned + signed.Size + 4 + signed.MaxStops*signed.RelayedSize + signed.MaxDigests
 
 // MaxFrame returns an upper bound, in bytes, of every [Hello] and every frame of dimension dim in 1..MaxDim: four bytes
-// for each coordinate, four for each block of 65,536 coordinates and 9095 for the rest.
+// for each coordinate, four for each block of 65,536 coordinates and 9095 for everything else.
 func MaxFrame(dim int) int { return frameRoom + 4*dim + 4*(dim/blockSize+1) }
 
 type frame struct {
@@ -118,7 +119,7 @@ var rules = [...]struct{ must, may fields }{
 func (f *frame) check(kind admm.Kind) error {
 	must, may := rules[kind].must, rules[kind].may
 	has := f.has()
-	if kind == admm.ProbeReply { // a probe with resent set
+	if kind == admm.ProbeReply { // encoded as a probe in which resent is set
 		has &^= hasResent
 	}
 	switch {
@@ -181,7 +182,8 @@ func (f *frame) checkSigned() error {
 }
 
 // Codec encodes and decodes the frames of one run, all of one dimension, and holds the compression's work space. One
-// goroutine may call Append while another calls Decode, but two goroutines must not call the same method at once.
+// goroutine may call Append while another goroutine calls Decode, but two goroutines must not call the same method at
+// once.
 type Codec struct {
 	dim int
 	enc packer
@@ -196,8 +198,9 @@ func NewCodec(dim int) (*Codec, error) {
 	return &Codec{dim: dim}, nil
 }
 
-// Append appends the encoding of m, without its From and To, to dst and returns the extended slice: at most [MaxFrame]
-// bytes. It allocates only if dst is too small, and keeps no reference to m. On error it returns dst unchanged.
+// Append appends the encoding of m, without its From and To, to dst and returns the extended slice. The encoding takes
+// at most [MaxFrame] bytes. It allocates only if dst is too small, and keeps no reference to m. On error it returns dst
+// unchanged.
 func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	f, err := c.frame(m)
 	if err == nil {
@@ -209,7 +212,7 @@ func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	return appendItem(dst, f)
 }
 
-// frame converts a message to a frame. Its vector or grid is valid until the next call.
+// frame converts a message to a frame. The frame's vector or grid is valid until the next call.
 func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	switch {
 	case m.Kind < admm.EdgeMessage || m.Kind > admm.Relay:
@@ -246,9 +249,9 @@ func (c *Codec) frame(m *admm.Message) (*frame, error) {
 	return f, nil
 }
 
-// Decode decodes one frame into m and sets its From and To to 0. It reuses the storage of m's vector and grid, empties
-// fields that the frame lacks, and keeps no reference to b. The error names the wrong field, the value found and the
-// value wanted; m is then undefined.
+// Decode decodes one frame into m and sets its From and To to 0. Decode reuses the storage of m's vector and grid,
+// empties fields that the frame lacks, and keeps no reference to b. The error names the wrong field, the value found
+// and the value wanted; m is then undefined.
 func (c *Codec) Decode(b []byte, m *admm.Message) error {
 	if err := c.decode(b, m); err != nil {
 		return fmt.Errorf("wire: frame: %w", err)

@@ -72,7 +72,8 @@ func sameFrame(a, b *admm.Message) bool {
 		sameBits(a.Vector, b.Vector) && slices.Equal(a.Grid, b.Grid)
 }
 
-// Every frame survives a round trip bit by bit, within the bound, whatever the codec encoded or decoded before.
+// Every frame survives a round trip bit by bit and is no longer than MaxFrame, whatever frames the codec encoded or
+// decoded earlier.
 func TestRoundTrip(t *testing.T) {
 	vectors := map[string][]float32{
 		"specials":           specials,
@@ -147,7 +148,7 @@ func TestFramesAreIndependent(t *testing.T) {
 	}
 }
 
-// Compression shortens vectors as much as the package comment says, and adds at most 0.1 % to incompressible ones.
+// Compression shortens vectors as much as the package comment says, and adds at most 0.1 % to incompressible vectors.
 func TestPlanesSize(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -222,7 +223,8 @@ func BenchmarkCodec(b *testing.B) {
 	}
 }
 
-// Signed fields survive a round trip with every kind that may have them, and Decode reuses the storage of an old frame.
+// Signed fields survive a round trip in every kind of message that may have these fields, and Decode reuses the storage
+// of the previous message.
 func TestSignedFieldsRoundTrip(t *testing.T) {
 	b := func(n int, v byte) []byte { return bytes.Repeat([]byte{v}, n) }
 	c := newCodec(t, 3)

@@ -35,7 +35,8 @@ func Example() {
 	// wire: frame: unexpected EOF
 }
 
-// A release in steps of the run's grid, the same frame for all neighbors. Most of it is noise of a few steps.
+// A release consists of numbers of steps of the run's grid. All neighbors get the same frame. Most numbers are noise of
+// a few steps.
 func Example_release() {
 	codec, err := wire.NewCodec(10)
 	if err != nil {
@@ -61,7 +62,7 @@ func Example_release() {
 	// release 7 [3 -14 0 8 -1 22 -9 5 -17 11]
 }
 
-// A node stores its state before it sends a release, and reads it when it starts again.
+// A node stores its state before it sends a release, and reads the state when it starts again.
 func ExampleAppendSnapshot() {
 	b, err := wire.AppendSnapshot(nil, &wire.Snapshot{
 		Member: "gateway-a", Build: "v1",

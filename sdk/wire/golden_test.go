@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/v1-*.hex from what the code gives now")
 
-// golden compares b with testdata/v1-NAME.hex, which it first writes if -update is set, and returns the file's bytes.
+// golden compares b with testdata/v1-NAME.hex and returns the file's bytes. With -update it first writes b to the file.
 func golden(t *testing.T, name string, b []byte) []byte {
 	t.Helper()
 	file := filepath.Join("testdata", "v1-"+name+".hex")
@@ -42,8 +42,8 @@ func golden(t *testing.T, name string, b []byte) []byte {
 	return want
 }
 
-// Frames of version 1 have these bytes on every processor and with every release of the compressor, because different
-// builds exchange them.
+// The frames below have the bytes in testdata on every processor and with every release of the compressor, because
+// different builds exchange frames.
 func TestGoldenFrames(t *testing.T) {
 	for _, c := range []struct {
 		name string

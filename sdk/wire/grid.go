@@ -54,7 +54,7 @@ func readGrid(g []int32, b []byte) error {
 	return nil
 }
 
-// readNumbers fills g from the first block of b and returns the rest.
+// readNumbers fills g from the first block of b and returns the rest of b.
 func readNumbers(g []int32, b []byte) (rest []byte, err error) {
 	if len(b) == 0 {
 		return nil, errors.New("found the end, wanted a block")
@@ -96,7 +96,8 @@ func riceParameter(g []int32) (k uint, least int) {
 	return k, least
 }
 
-// riceBits returns the length of g in bits with parameter k, or some number above most if the length exceeds most.
+// riceBits returns the length of g in bits with parameter k, or some number above the parameter most if the length
+// exceeds that parameter.
 func riceBits(g []int32, k uint, most int) int {
 	n := len(g) * int(k+1)
 	for i := 0; i < len(g) && n <= most; i++ {
@@ -125,7 +126,7 @@ func appendRice(dst []byte, g []int32, k uint) []byte {
 	return w.bytes()
 }
 
-// readRice fills g from the start of b and returns the rest.
+// readRice fills g from the start of b and returns the rest of b.
 func readRice(g []int32, b []byte, k uint) ([]byte, error) {
 	r := bitReader{b: b}
 	for i := range g {

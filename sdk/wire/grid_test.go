@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// gridNormals returns n normal numbers of standard deviation sd, rounded.
+// gridNormals returns n normal numbers of standard deviation sd, rounded to integers.
 func gridNormals(n int, sd float64, seed uint64) []int32 {
 	s := rng.New(seed, rng.Address{Purpose: rng.Generate, Client: 2})
 	g := make([]int32, n)
@@ -39,7 +39,7 @@ func anyInts(n int, seed uint64) []int32 {
 
 var extremes = []int32{0, -1, 1, math.MaxInt32, math.MinInt32, math.MaxInt32 - 1, math.MinInt32 + 1, 1 << 30}
 
-// withOutliers returns n small numbers, at least 20, that include all the extremes.
+// withOutliers returns n small numbers, at least 20, with the large values of the variable extremes among them.
 func withOutliers(n int) []int32 {
 	g := gridNormals(n, 16, 5)
 	for i, x := range extremes[3:] {
@@ -83,7 +83,7 @@ func TestZigzag(t *testing.T) {
 	}
 }
 
-// Every grid survives a round trip, within the bound, with a used codec and with a fresh one.
+// Every grid survives a round trip and its frame is no longer than MaxFrame, with a used codec and with a fresh codec.
 func TestGridRoundTrip(t *testing.T) {
 	all := grids()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -115,7 +115,7 @@ func TestGridRoundTrip(t *testing.T) {
 	}
 }
 
-// Each form of a block survives a round trip for all numbers, even if the encoder would not choose it.
+// Each form of a block survives a round trip for all numbers, even if the encoder would not choose that form.
 func TestGridForms(t *testing.T) {
 	for name, g := range grids() {
 		g = g[:min(len(g), 700)]
@@ -160,13 +160,13 @@ func entropy(g []int32) float64 {
 	return h
 }
 
-// sourceEntropy returns the entropy of a normal number of standard deviation sd, rounded, in bits.
+// sourceEntropy returns the entropy, in bits, of a rounded normal number of standard deviation sd.
 func sourceEntropy(sd float64) float64 {
 	h := 0.0
 	for k := 0.0; k <= 9*sd+1; k++ {
 		p := (math.Erfc((k-0.5)/sd/math.Sqrt2) - math.Erfc((k+0.5)/sd/math.Sqrt2)) / 2
 		if k > 0 {
-			h -= p * math.Log2(p) // the term of -k
+			h -= p * math.Log2(p) // the term of -k, equal to the term of k
 		}
 		if p > 0 {
 			h -= p * math.Log2(p)
@@ -175,7 +175,7 @@ func sourceEntropy(sd float64) float64 {
 	return h
 }
 
-// Grids of normal numbers have the promised size.
+// Grids of normally distributed numbers take at most as many bytes as the package comment says.
 func TestGridSize(t *testing.T) {
 	for _, dim := range []int{10, 40, 300, 500, 1000, 10_000, 100_000} {
 		for _, sd := range []float64{1, 4, 16, 40, 100, 700} {
@@ -186,12 +186,12 @@ func TestGridSize(t *testing.T) {
 			t.Logf("d %6d, sd %3g: %6d bytes, %6.3f bits; entropy %6.3f (%+.2f %%), of the source %6.3f (%+.2f %%)",
 				dim, sd, len(frame), bits, h, 100*(bits/h-1), source, 100*(bits/source-1))
 			// If a sample is not much larger than its alphabet, its empirical entropy is below the source's entropy. No
-			// code is shorter than the source's entropy, so compare with that.
+			// code is shorter than the source's entropy, so the test compares with the source's entropy.
 			if dim < 10_000 || sd > 100 && dim < 100_000 {
 				h = source
 			}
 			// The frame's own 12 bytes matter only for small numbers. A Rice code has no parameter that fits numbers
-			// around one, which only a grid as coarse as the noise has.
+			// around 1. Such numbers occur only on a grid as coarse as the noise.
 			most := 1.03
 			if sd == 1 {
 				most = 1.06
@@ -219,7 +219,7 @@ func TestGridSize(t *testing.T) {
 	}
 }
 
-// Decode refuses errors inside a packed grid, at dimension 100.
+// Decode refuses a packed grid of dimension 100 with any of these errors.
 func TestDecodeRefusesPacked(t *testing.T) {
 	const dim = 100
 	ones := bytes.Repeat([]byte{0xff}, 300)
@@ -290,7 +290,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// allocated returns how many bytes do allocates; nothing else may run.
+// allocated returns how many bytes the function do allocates; no other goroutine may run meanwhile.
 func allocated(do func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -300,7 +300,8 @@ func allocated(do func()) uint64 {
 }
 
 // Frames with random errors do not make Decode panic or allocate much, and accepted frames survive a second round trip.
-// The test tries 100,000 frames with SPADE_LONG, otherwise a quarter of that, or as many as WIRE_MUTATIONS says.
+// With SPADE_LONG the test tries 100,000 frames, otherwise a quarter of that. WIRE_MUTATIONS, if set, is the number of
+// frames instead.
 func TestMutations(t *testing.T) {
 	count := 25_000 * trials()
 	if s := os.Getenv("WIRE_MUTATIONS"); s != "" {

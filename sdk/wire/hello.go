@@ -19,8 +19,8 @@ const maxSections = 16
 const MaxName = 64
 
 // Hello is the first frame from each end of a connection. It binds the connection to one run, fleet file, direction and
-// version of the frames. All versions encode it the same way, so that nodes can report a version mismatch. It proves
-// nothing about its sender; the transport does.
+// version of the frames. All versions encode it the same way, so that nodes can report a version mismatch. A hello
+// proves nothing about its sender; the transport authenticates the sender.
 type Hello struct {
 	Run   string   // id of the run: 1 to 64 bytes of UTF-8
 	Fleet [32]byte // SHA-256 of the fleet file's canonical form
@@ -28,7 +28,7 @@ type Hello struct {
 	To    string   // name of the receiver, 1 to 64 bytes of UTF-8
 	Codec uint32   // version of the sender's protocol, at least 1; this package sends Protocol
 
-	Adapter string // form, numbers and seed of the fleet's adapter for display, up to 64 bytes; empty without one
+	Adapter string // form, numbers and seed of the fleet's adapter for display, up to 64 bytes; "" without an adapter
 
 	// Sections shows which section of two fleet files differs: up to maxSections, in the same order for all members. A
 	// section that the file lacks has a Sum of zeros, or is omitted at the end.
@@ -89,8 +89,8 @@ func checkName(field, s string) error {
 	return nil
 }
 
-// DecodeHello decodes a hello as strictly as a frame and keeps no reference to b. [Hello.Check] compares it with the
-// expected one.
+// DecodeHello decodes a hello as strictly as a frame and keeps no reference to b. [Hello.Check] compares the decoded
+// hello with the expected hello.
 func DecodeHello(b []byte) (Hello, error) {
 	h, err := decodeHello(b)
 	if err != nil {
@@ -120,7 +120,7 @@ func decodeHello(b []byte) (h Hello, err error) {
 	return h, h.check()
 }
 
-// Check compares a received hello with the expected one. The error lists every differing field with both values. A
+// Check compares a received hello with the expected hello. The error lists every differing field with both values. A
 // fleet hash is shown by its first eight bytes and, if both hellos have sections, with the names of the sections that
 // differ.
 func (h Hello) Check(want Hello) error {
@@ -141,7 +141,7 @@ func (h Hello) Check(want Hello) error {
 	return errors.Join(errs...)
 }
 
-// differing names the sections that differ, or nothing if one hello has none.
+// differing names the sections that differ. It names no section if either hello has no sections.
 func (h Hello) differing(want Hello) string {
 	found, wanted := h.Sections, want.Sections
 	if len(found) == 0 || len(wanted) == 0 {

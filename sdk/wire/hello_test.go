@@ -105,7 +105,7 @@ func TestHelloCheck(t *testing.T) {
 	}
 }
 
-// Check names the sections in which two fleet files differ, if both hellos have them.
+// Check names the sections in which two fleet files differ, if both hellos have sections.
 func TestHelloCheckSections(t *testing.T) {
 	const differ = "wire: hello: fleet file hash: found ff070e151c232a31..., wanted 00070e151c232a31..."
 	for _, c := range []struct {

@@ -16,7 +16,7 @@ var encoding = func() cbor.UserBufferEncMode {
 	options.NilContainers = cbor.NilContainerAsEmpty
 	mode, err := options.UserBufferEncMode()
 	if err != nil {
-		panic(err) // constant options: every test would fail here
+		panic(err) // the options are constant, so an error would fail every test
 	}
 	return mode
 }()
@@ -30,7 +30,7 @@ var decoding = func() cbor.DecMode {
 		MaxNestedLevels:   4,
 	}.DecMode()
 	if err != nil {
-		panic(err) // constant options: every test would fail here
+		panic(err) // the options are constant, so an error would fail every test
 	}
 	return mode
 }()

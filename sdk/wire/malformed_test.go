@@ -28,7 +28,7 @@ func checkError(t *testing.T, name string, err error, want string) {
 // raw is an encoded item that may be malformed.
 type raw []byte
 
-// enc encodes a value with the library, and returns a raw unchanged.
+// enc encodes a value with the CBOR library. It returns a value of type raw unchanged.
 func enc(v any) []byte {
 	if r, ok := v.(raw); ok {
 		return r
@@ -49,7 +49,7 @@ func pairs(kv ...any) []byte {
 	return b
 }
 
-// vector returns a vector in the form of a frame, uncompressed.
+// vector returns the uncompressed encoding of a vector, as in a frame.
 func vector(v ...float32) []byte {
 	var b []byte
 	for plane := range 4 {
@@ -317,7 +317,7 @@ var frameFields = []struct {
 	{19, "digests", []byte{6}, func(m *admm.Message) { m.Signed.Digests = []byte{6} }},
 }
 
-// Each kind has the fields that the table in FORMAT.md lists, in both directions, and no others.
+// For each kind, Append and Decode allow exactly the fields that the table in FORMAT.md lists.
 func TestFieldsOfKinds(t *testing.T) {
 	for _, kind := range []struct {
 		kind      admm.Kind
@@ -338,7 +338,8 @@ func TestFieldsOfKinds(t *testing.T) {
 		{admm.Start, 9, []int{7, 10}, []int{12, 17, 18}},
 		{admm.Question, 10, []int{19}, []int{13}},
 	} {
-		// try decodes and encodes a frame of these fields. The error must contain want; an empty want means no error.
+		// The function try decodes and encodes a frame of the fields with these keys. The error must contain want; an
+		// empty want means no error.
 		try := func(keys []int, want string, decodeOnly bool) {
 			t.Helper()
 			name := fmt.Sprintf("%s with %v", kind.kind, keys)
@@ -383,7 +384,7 @@ func TestFieldsOfKinds(t *testing.T) {
 					want = fmt.Sprintf("vector: found no vector and no grid, wanted one of them with kind %s", kind.kind)
 				}
 				without := slices.DeleteFunc(slices.Clone(kind.must), func(k int) bool { return k == f.key })
-				try(without, want, f.key == 9 || f.key == 10) // a message always has these two, even if they are 0
+				try(without, want, f.key == 9 || f.key == 10) // every message has these two fields, even as 0
 			case slices.Contains(kind.may, f.key):
 				try(with, "", false)
 			case payload:
@@ -424,7 +425,7 @@ func TestDecodeRefusesEveryPrefix(t *testing.T) {
 	}
 }
 
-// After a rejected frame, a codec decodes and encodes the next one correctly.
+// After a rejected frame, a codec decodes and encodes the next frame correctly.
 func TestCodecSurvivesFaults(t *testing.T) {
 	const dim = 1000
 	c, f := newCodec(t, dim), &admm.Message{Kind: admm.EdgeMessage, Vector: normals(dim, 1)}
@@ -433,7 +434,7 @@ func TestCodecSurvivesFaults(t *testing.T) {
 	for at := 0; at < len(frame); at += 5 {
 		bad := slices.Clone(frame)
 		bad[at] ^= 0x5a
-		_ = c.Decode(bad, &got) // a flipped mantissa is valid, most other changes are not
+		_ = c.Decode(bad, &got) // a frame with a flipped bit of a mantissa is valid; after most other changes it is not
 		if err := c.Decode(frame, &got); err != nil || !sameFrame(&got, f) {
 			t.Fatalf("after a fault at byte %d: %v", at, err)
 		}

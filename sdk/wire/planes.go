@@ -50,7 +50,7 @@ func (p *packer) planes(v []float32) []byte {
 
 // appendBlock appends the block to out in its shortest form.
 func (p *packer) appendBlock() {
-	// Do not reuse a table in a later frame: frames may get lost.
+	// No frame may reuse the Huffman table of an earlier frame, because frames may get lost.
 	p.huff.Reuse = huff0.ReusePolicyNone
 	packed, _, err := huff0.Compress4X(p.block, &p.huff)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/admm"
 )
 
-// trials returns the factor for the number of blocks to try: four with SPADE_LONG, otherwise one.
+// trials returns the factor by which tests multiply their number of blocks: 4 with SPADE_LONG, otherwise 1.
 func trials() int {
 	if os.Getenv("SPADE_LONG") != "" {
 		return 4
@@ -16,8 +16,8 @@ func trials() int {
 	return 1
 }
 
-// All frames of one payload have the same length, whatever the receiver and earlier frames: so measuring one frame of a
-// release gives the length for all neighbors.
+// All frames with the same payload have the same length, whatever their receiver and whatever was encoded earlier. The
+// length of a release's frame to one neighbor is therefore its length to all neighbors.
 func TestLengthOfRelease(t *testing.T) {
 	for _, dim := range []int{1, 6, 10, 14, 15, 31, 110, 5000} {
 		c := newCodec(t, dim)

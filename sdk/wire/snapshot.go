@@ -19,26 +19,26 @@ const (
 )
 
 // Snapshot is the durable state of a node after a release: its owner, and all that the bits of the next round depend
-// on. All floats are finite. Vectors of State that are not computed are nil; the others, except Last, have the length
-// of X.
+// on. All floats are finite. Vectors of State that are not computed are nil; all other vectors, except Last, have the
+// length of X.
 type Snapshot struct {
 	Fleet  [32]byte // SHA-256 of the fleet file's canonical form
 	Member string   // owner of the state: 1 to 64 bytes of UTF-8
 	Build  string   // version of the arithmetic that computed the state: 1 to 64 bytes of UTF-8
 
-	// State is the machine's state. Peers stores the names of its neighbors instead of their numbers, which
-	// DecodeSnapshot sets to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in
+	// State is the machine's state. Peers stores names in place of the numbers of its neighbors, and DecodeSnapshot
+	// sets these numbers to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in
 	// epoch 0.
 	State admm.State
 	Peers []Peer // peers of the edges of State, in the same order; nil if there are none
 
-	Epoch  uint16 // number of devices of this name that were lost before
+	Epoch  uint16 // number of earlier devices of this member, which were lost
 	Filter []byte // state of the privacy filter, up to 64 KiB, opaque; nil if there is none
 	Ledger string // head of the lifetime ledger, up to 256 bytes, opaque; "" if there is none
 	Signed []byte // signed last release, up to maxField bytes, opaque; nil if it was not signed
 }
 
-// Peer is what a [Snapshot] holds of a neighbor in addition to the machine's state.
+// Peer is what a [Snapshot] holds about a neighbor in addition to the machine's state.
 type Peer struct {
 	Name   string // 1 to 64 bytes of UTF-8
 	Signed []byte // its latest signed releases that this node received, up to 2*maxField bytes, opaque; nil for none
@@ -101,7 +101,8 @@ const (
 )
 
 // MaxSnapshot returns an upper bound, in bytes, of every snapshot with dim coordinates, the given number of edges, and
-// samples numbers in Last, for dim and samples in 0..MaxDim. It returns the highest int if the bound overflows.
+// samples numbers in Last, for dim and samples in 0..MaxDim. MaxSnapshot returns the highest int if the bound
+// overflows.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers in vectors
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))
@@ -109,8 +110,8 @@ func MaxSnapshot(dim, edges, samples int) int {
 }
 
 // AppendSnapshot appends the encoding of s to dst and returns the extended slice: at most [MaxSnapshot] bytes, and
-// equally many for all snapshots with fields of the same lengths. It allocates only if dst is too small. The error
-// names what is out of range; dst is then returned unchanged.
+// equally many for all snapshots with fields of the same lengths. AppendSnapshot allocates only if dst is too small.
+// The error names the field that is out of range; dst is then returned unchanged.
 func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	st := &s.State
 	if len(s.Peers) != len(st.Edges) {
@@ -132,7 +133,7 @@ func AppendSnapshot(dst []byte, s *Snapshot) ([]byte, error) {
 	return appendItem(dst, &e)
 }
 
-// limits is a number, its name in errors, and the least and the greatest value that are allowed.
+// limits holds a number, its name in errors, and the least and the greatest value that the number may have.
 type limits struct {
 	name      string
 	n, lo, hi int64
@@ -202,8 +203,8 @@ func (n *neighbor) check(dim int) error {
 }
 
 // DecodeSnapshot decodes a snapshot into s. It accepts only bytes that [AppendSnapshot] writes. Missing parts are nil.
-// It keeps no reference to b. The error names the wrong field, the value found and the value wanted; s is then
-// undefined.
+// DecodeSnapshot keeps no reference to b. The error names the wrong field, the value found and the value wanted; s is
+// then undefined.
 func DecodeSnapshot(b []byte, s *Snapshot) error {
 	var e snapshot
 	err := decodeItem(b, &e)

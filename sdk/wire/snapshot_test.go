@@ -49,7 +49,7 @@ func recoveredSnapshot() *Snapshot {
 	return c
 }
 
-// largeSnapshot returns a snapshot with every field, of dim coordinates.
+// largeSnapshot returns a snapshot of dim coordinates that has every field.
 func largeSnapshot(dim, edges, samples int) *Snapshot {
 	c := sampleSnapshot()
 	c.State.X, c.State.Mean, c.State.Last = normals(dim, 1), normals(dim, 2), normals(samples, 3)
@@ -389,7 +389,7 @@ func TestDecodeSnapshotRefuses(t *testing.T) {
 		!sameBits(c.State.X, []float32{1, 2}) {
 		t.Errorf("sound: %+v, %v", c, err)
 	}
-	// Truncate a snapshot anywhere, and append anything.
+	// A snapshot that is truncated anywhere is rejected.
 	b := mustSnapshot(t, sampleSnapshot())
 	for n := range b {
 		if DecodeSnapshot(b[:n], &c) == nil {
@@ -422,7 +422,7 @@ func FuzzDecodeSnapshot(f *testing.F) {
 }
 
 func BenchmarkSnapshot(b *testing.B) {
-	// Five vectors of a million coordinates: x, mean, grid, delta and one z.
+	// Five vectors of a million coordinates: x, mean, grid, delta and the z of one edge.
 	c := largeSnapshot(1_000_000, 1, 1000)
 	c.Peers[0].Name, c.State.Edges[0] = "p", admm.EdgeState{Z: c.State.Edges[0].Z}
 	buf := mustSnapshot(b, c)
