@@ -99,7 +99,7 @@ func (n *normal) cells(dst []int64, shift int) {
 	}
 }
 
-// wedge draws a height between the rectangles of cell j and reports whether it is below the density at x =
+// wedge draws a height between the rectangles of cell j and reports whether this height is below the density at x =
 // (j+u/2^64)/16.
 func (n *normal) wedge(j, u uint64) bool {
 	t := trial{

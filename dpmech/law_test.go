@@ -303,8 +303,8 @@ func TestNoFloatGrid(t *testing.T) {
 	}
 }
 
-// In the tail, which random draws rarely reach, the accepted fraction and its distribution agree with the complementary
-// error function.
+// For points in the tail, which random draws rarely reach, the accepted fraction and the distribution of the accepted
+// points agree with the complementary error function.
 func TestTailLaw(t *testing.T) {
 	n := keyed(t, 40)
 	tries := 20000
@@ -333,7 +333,8 @@ func TestTailLaw(t *testing.T) {
 				got[min(bins-1, int((math.Ldexp(float64(x), -52)-start)*32))]++
 			}
 		}
-		// Mass of the density on the tail, in cells, divided by the weight of the proposal.
+		// p is the expected fraction of accepted points: the mass of the density on the tail, in cells, divided by the
+		// weight of the proposal.
 		p := float64(c.peak) * math.Ldexp(math.Sqrt(math.Pi/2)*math.Erfc(start/math.Sqrt2), int(c.bits)) / float64(c.weight)
 		if sd := math.Sqrt(float64(tries) * p * (1 - p)); math.Abs(kept-float64(tries)*p) > 5*sd {
 			t.Errorf("%s: %v of %d were kept, want %.0f", c.name, kept, tries, float64(tries)*p)

@@ -96,7 +96,7 @@ func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
 	}
 }
 
-// A delta above one half is useless, but an epsilon at it must still be a bound.
+// A delta above one half is useless, but Epsilon must return an upper bound for such a delta, too.
 func TestEpsilonAtLargeDelta(t *testing.T) {
 	for _, rho := range []float64{1e-3, 0.5, 8, 50, 100, 1e3, 1e5} {
 		r := newReference(digits(rho))

@@ -6,7 +6,7 @@ import (
 )
 
 // trial is a comparison: is base + Y*span/2^down below peak*exp(-x^2/2), x = (k+U)/2^bits? U and Y are uniform in (0,
-// 1); u and y are their first 64 digits, the others are not yet drawn.
+// 1); u and y are their first 64 digits. The further digits are not yet drawn.
 type trial struct {
 	peak, base, span uint64
 	k, u, y          uint64
