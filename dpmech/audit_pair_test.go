@@ -18,7 +18,7 @@ type rest struct {
 	gone  int
 }
 
-// direction solves (I + ratio^2 L) a = e_i for the rest: the direction that reveals most about client i. 1/a_i is the
+// direction solves (I + ratio^2 L) a = e_i on the graph g. The direction a reveals most about client i. 1/a_i is the
 // conductance from i to ground: the variance of the noise that effectively protects i, in units of sigma^2.
 func (g rest) direction(i int, ratio float64) []float64 {
 	m := make([][]float64, g.n) // the last column is the right side

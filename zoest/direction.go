@@ -5,8 +5,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Distribution is the distribution of the query directions u. All satisfy Assumption 3 of the paper with c_u = 1 and
-// R_u = sqrt(d): E u = 0, E uu' = I and |u| = sqrt(d).
+// Distribution is the distribution of the query directions u. All distributions satisfy Assumption 3 of the paper with
+// c_u = 1 and R_u = sqrt(d): E u = 0, E uu' = I and |u| = sqrt(d).
 type Distribution int
 
 const (
