@@ -36,7 +36,7 @@ var notCoveredShared = []string{
 // NotSigned is an additional entry in not_covered of a certificate without a signature.
 const NotSigned = "the author of this certificate: it is not signed, so nobody can prove who wrote it"
 
-const maxText = 2000 // bytes of one entry of a list
+const maxText = 2000 // maximum length of a list entry, in bytes
 
 // About is the part of a certificate that describes a run and how its noise was drawn, but not its cost.
 type About struct {

@@ -115,8 +115,8 @@ func (l *Limit) bounds(u Unit, what string) error {
 		what, ErrBudget, ErrUnit, l, u)
 }
 
-// allows returns an error that wraps ErrBudget if the total in after exceeds the limit or maxSpend. The error states
-// both totals, before and after the refused release.
+// allows returns an error that wraps ErrBudget if after, the total including the requested release, exceeds the limit
+// or maxSpend. The error states the totals before and after this release.
 func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
 		return within(what, err)

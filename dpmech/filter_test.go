@@ -196,7 +196,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 		f := mustFilter(t, limit)
 		for _, v := range [][2]float64{
 			{}, {1, 0}, {0, 1}, {-1, 8}, {1, -8}, {math.NaN(), 8}, {1, math.NaN()}, {math.Inf(1), 8}, {1, math.Inf(1)},
-			{5e-324, 5e-324}, {1e-310, 1e-309}, {1, 5e-324}, {1, 1e300}, {1e300, 1e300}, {1, 1e-3}, // the last has rho 2e6
+			{5e-324, 5e-324}, {1e-310, 1e-309}, {1, 5e-324}, {1, 1e300}, {1e300, 1e300}, {1, 1e-3}, // last case: rho 2e6
 		} {
 			g := Gaussian{Clip: v[0], Sigma: v[1]}
 			if err := f.Reserve(1, g); err == nil {

@@ -76,7 +76,7 @@ func (g Gaussian) Rho() float64 {
 // sigma, rounded up.
 func (g Gaussian) RhoAll() float64 { return g.rho(g.Sigma) }
 
-// rho returns the cost of the release against an adversary who cannot remove noise of standard deviation faced.
+// rho returns the cost of the release against an adversary who cannot remove noise with the standard deviation faced.
 func (g Gaussian) rho(faced float64) float64 {
 	if g.Validate() != nil {
 		return math.Inf(1)

@@ -73,8 +73,8 @@ func count(n, shift int, fill func(block []int64)) *draws {
 	return d
 }
 
-// between returns the probability that a standard normal number, rounded to the grid, falls into the fine bins from,
-// ..., to-1. It is accurate in both tails.
+// between returns the probability that a standard normal number, rounded to the grid, falls into one of the fine bins
+// from, ..., to-1. It is accurate in both tails.
 func (d *draws) between(from, to int) float64 {
 	edge := func(i int) float64 {
 		switch i {
@@ -165,8 +165,8 @@ func (d *draws) faults() (failed []string) {
 
 // sizes returns the number of draws for all tests but that of the signs, the number for the signs, and the relative
 // error of the scale that the draws detect (0 for none), see TestNormalLawPower. With SPADE_LONG the draws detect a
-// scale that is off by 0.5 % and 0.1 % wrong signs. Without it, a fifth and a tenth as many draws detect errors three
-// times as large. With -short there are even fewer draws.
+// scale that is off by 0.5 %, and wrong signs in 0.1 % of the draws. Without it, a fifth and a tenth as many draws
+// detect errors three times as large. With -short there are even fewer draws.
 func sizes() (plain, signs int, fault float64) {
 	switch {
 	case testing.Short():

@@ -123,8 +123,8 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 }
 
-// A certificate of releases against different adversaries names the weakest, and its limit against all other members
-// together covers the stated cost.
+// A certificate of releases against different adversaries names the weakest of these adversaries, and its limit against
+// all other members together covers the stated cost.
 func TestCertificateOfTwoSharedNoises(t *testing.T) {
 	more, fewer := shared, shared
 	more.Shared.Colluders, fewer.Shared.Colluders = 2, 0

@@ -7,7 +7,7 @@ import (
 )
 
 // digits returns the number of binary digits with which the reference must compute for a spend rho. A small rho needs
-// more, because the reference then subtracts two tails of nearly the same size.
+// more digits, because the reference then subtracts two tails of nearly the same size.
 func digits(rho float64) uint { return 320 + uint(max(0, -math.Log2(rho)))*2 }
 
 // checkEpsilon compares an epsilon with the reference: delta decreases with epsilon, so comparing delta at two

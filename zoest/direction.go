@@ -33,6 +33,6 @@ func (d *Distribution) UnmarshalText(name []byte) error { return distributions.P
 // direction is a vector u of d coordinates +1 or -1, as packed signs.
 type direction []uint64
 
-// add adds a times a part of u to y: the part that has the length of y and begins at coordinate from of u. from must be
-// a multiple of 64.
+// add adds a times a part of u to y. The part has the length of y and begins at the coordinate of u with the number
+// from, a multiple of 64.
 func (u direction) add(y []float32, from int, a float32) { vec.SignAxpy(y, a, u[from/64:]) }

@@ -11,9 +11,9 @@ import (
 // steps, each started by [Estimator.Step]. Both start a stage: the driver takes queries from [Estimator.Next] and
 // passes their losses to [Estimator.Answer] until Next returns none.
 //
-// It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered or tracking, d more with momentum, and
-// up to 2d for each further query of the window. Only [NewEstimator] allocates. An Estimator is not safe for concurrent
-// use.
+// An Estimator holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered or tracking, d more with
+// momentum, and up to 2d for each further query of the window. Only [NewEstimator] allocates. An Estimator is not safe
+// for concurrent use.
 //
 // The table's mean is updated row by row. To bound its rounding error, it is recomputed at each Fill, and at the start
 // of a step once max(8m, 16384) rows have been replaced.

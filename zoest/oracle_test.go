@@ -105,7 +105,8 @@ func questions(n int) []Query {
 	return qs
 }
 
-// Ask retries only failed queries, unchanged; a query that stays without an answer is NaN, and the error names it.
+// Ask retries only failed queries, unchanged; a query that stays without an answer gets the loss NaN, and the error
+// names the query.
 func TestAsk(t *testing.T) {
 	down := errors.New("scorer is down")
 	losses := make([]float64, 4)

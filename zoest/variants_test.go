@@ -104,9 +104,9 @@ func TestCenteredMatchesShiftedLoss(t *testing.T) {
 	})
 }
 
-// Lemma 1 holds for the centered estimator: the conditional mean is the same, and the second moment for losses in [0,
-// 1] is below the paper's 9 Q^2 = 9d. A constant loss shows the purpose: after the first round all of the variance is
-// gone.
+// Lemma 1 holds for the centered estimator: the conditional mean equals that of the paper's estimator, and the second
+// moment for losses in [0, 1] is below the paper's 9 Q^2 = 9d. A constant loss shows the purpose: after the first round
+// all of the variance is gone.
 func TestCenteredLemma(t *testing.T) {
 	p, mu, n := logistic, 0.5, 30000
 	if brief() {

@@ -21,7 +21,7 @@ type Report struct {
 	NotCountersigned []string         // neighbors that did not sign this
 }
 
-// LedgerHead returns the state of the ledger that the member signed with its last release; nil if it had no ledger.
+// LedgerHead returns the ledger's state that the member signed with its last release; nil if the member had no ledger.
 func (r *Report) LedgerHead() *dpmech.Head {
 	if r.Head.Ledger == (signed.Head{}) {
 		return nil
@@ -236,7 +236,7 @@ func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) 
 }
 
 // ledger checks that the certificate's lifetime comes from the ledger that the signed head names. The state of this
-// ledger must be the one in the head or a later one.
+// ledger in the certificate must be the state in the head or a later state.
 func (x *auditor) ledger() error {
 	named := x.found.LedgerHead()
 	switch {

@@ -115,7 +115,7 @@ func TestCopyKeepsPosition(t *testing.T) {
 	s := at(1)
 	s.Uint32()
 	s.Uint32()
-	s.Normal() // leaves a spare
+	s.Normal() // keeps the second normal of the pair as the spare
 	c := *s
 	for i := range 50 {
 		x, y := s.Normal(), c.Normal()

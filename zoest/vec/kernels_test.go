@@ -212,7 +212,7 @@ func TestKernelsOnSpecialPairs(t *testing.T) {
 					k.check(t, &variant, r, 13*13, []int{0, 1, 2, 3}[:k.vecs], func(*rand.Rand) float32 {
 						turn++
 						if turn <= 2 {
-							return specials[(i+turn)%len(specials)] // the scalars
+							return specials[(i+turn)%len(specials)] // the scalars a and b
 						}
 						p := (turn - 3) % (13 * 13)
 						if (turn-3)/(13*13)%2 == 0 {
