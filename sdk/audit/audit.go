@@ -18,7 +18,7 @@ import (
 type Report struct {
 	Head             signed.Statement // the member's last signed release; zero if it made none
 	Countersigned    []string         // neighbors that signed that they hold Head
-	NotCountersigned []string         // neighbors that did not sign this
+	NotCountersigned []string         // neighbors that did not sign that they hold Head
 }
 
 // LedgerHead returns the ledger's state that the member signed with its last release; nil if the member had no ledger.

@@ -45,7 +45,7 @@ func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited 
 	return newEnded(t, change, 0, blank...)
 }
 
-// newEnded is like newAudited, but for a run that ended early and whose last round with data is last. If last is 0, the
+// newEnded is like newAudited, but for a run that ended early, with its last round with data in last. If last is 0, the
 // run ended as planned.
 func newEnded(t testing.TB, change func(f *sdk.Fleet), last int, blank ...int) *audited {
 	t.Helper()

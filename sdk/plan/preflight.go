@@ -19,7 +19,7 @@ type PreflightReport struct {
 	Forecast *Outlook      // nil if the run is not private, or the settings are wrong
 	Answered time.Duration // duration of the query
 	// Saddle is the size of a set of parameters that change a loss if all of them move from zero, but not if only half
-	// of them moves; 0 if Preflight found no such set. The gradient in these parameters is zero at zero, as in hidden
+	// of them move; 0 if Preflight found no such set. The gradient in these parameters is zero at zero, as in hidden
 	// layers, so the run needs an X0. Saddle depends on the data: keep it on the device.
 	Saddle int
 }

@@ -17,7 +17,7 @@ const (
 )
 
 // saddle searches for a set of parameters that change a loss if all of them leave zero, but not if only half of them
-// does. The gradient of a smooth model in these parameters is zero, so a start at zero is a saddle, as in hidden
+// do. The gradient of a smooth model in these parameters is zero, so a start at zero is a saddle, as in hidden
 // layers, whose weights are multiplied with each other. saddle returns the size of the set, or 0 if it found no such
 // set in time. The size depends on the data: keep it on the device.
 func saddle(ctx context.Context, oracle sdk.Oracle, dim, samples int) int {
