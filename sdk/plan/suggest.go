@@ -70,7 +70,7 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0.
 //   - Consensus: Chebyshev with noise, without Robust.
 //   - Robust: 0 with pairwise noise, with Chebyshev, or below five Neighbors. Otherwise 1.5 with client-level noise and
-//     at least eight members, else 2 if each member has at least eight neighbors or is connected to all members, else 0.
+//     at least eight members, else 2 if each member has at least eight neighbors or is linked to all members, else 0.
 //   - Mu, Eta and Clip follow from Dim, Moved and the queries of a step, to three digits. In a schedule of T steps tau is
 //     T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
 //   - Sigma: the least noise within EpsilonLimit (default 8). Shrink: 0.5 with Columns and record-level privacy, else 0.
