@@ -62,8 +62,8 @@ func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	if err := (Limit{Epsilon: epsilon, Delta: delta, Accounting: a}).Validate(); err != nil {
 		return 0, err
 	}
-	// Epsilon grows with rho except for its last digits. The upper end of the search never fits, because Epsilon is at
-	// least rho - 8.3*sqrt(2 rho).
+	// Epsilon grows with rho except for its last digits. The upper end of the search always exceeds the budget, because
+	// Epsilon is at least rho - 8.3*sqrt(2 rho).
 	fits := func(rho float64) bool { return a.Epsilon(rho, delta) <= epsilon }
 	if !fits(leastRho) {
 		return 0, fmt.Errorf("dpmech: epsilon %v at delta %v is too small for any release with %v accounting",
@@ -72,8 +72,8 @@ func (a Accounting) MaxRho(epsilon, delta float64) (float64, error) {
 	return bisect(leastRho, 2e6, fits), nil
 }
 
-// bisect returns approximately the largest number in lo..hi for which below holds. below must hold for lo and fail for
-// hi.
+// bisect returns approximately the largest number in lo..hi that satisfies the condition below. lo must satisfy the
+// condition, and hi must not.
 func bisect(lo, hi float64, below func(float64) bool) float64 {
 	for range 200 {
 		mid := math.Sqrt(lo) * math.Sqrt(hi)

@@ -208,7 +208,7 @@ func TestMaxRounds(t *testing.T) {
 	}
 }
 
-// The smallest delta inverts Epsilon. If part of delta pays for the difference between real and ideal noise, the
+// smallestDelta is the inverse of Epsilon. If part of delta pays for the difference between real and ideal noise, the
 // remaining delta gives a larger epsilon.
 func TestDeltaAndSlack(t *testing.T) {
 	for _, acc := range []Accounting{GDP, ZCDP, Paper} {

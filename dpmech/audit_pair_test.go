@@ -10,14 +10,15 @@ import (
 
 // This file audits a network with pairwise noise against the theorem of part 3 of PROOF.md.
 
-// rest is the graph of the honest members: all n members except the colluder gone, or all n if gone is -1.
+// rest is the graph of the honest members: all n members except the colluder with the number gone, or all n members if
+// gone is -1.
 type rest struct {
 	n     int
 	edges [][2]int
 	gone  int
 }
 
-// direction solves (I + ratio^2 L) a = e_i for the rest: the direction that reveals most about client i. 1/a_i is the
+// direction solves (I + ratio^2 L) a = e_i on the graph g. The direction a reveals most about client i. 1/a_i is the
 // conductance from i to ground: the variance of the noise that effectively protects i, in units of sigma^2.
 func (g rest) direction(i int, ratio float64) []float64 {
 	m := make([][]float64, g.n) // the last column is the right side
@@ -63,8 +64,8 @@ func solve(m [][]float64) []float64 {
 	return a
 }
 
-// weakest returns the client with the least conductance. With colluders = 1, the member whose removal leaves the least
-// conductance is removed first; with 0, nobody is.
+// weakest returns the client with the least conductance. With colluders = 1, it first removes the member whose removal
+// leaves the least conductance; with 0, it removes no member.
 func weakest(n int, edges [][2]int, ratio float64, colluders int) (g rest, client int, least float64) {
 	least = math.Inf(1)
 	for gone := -1; gone < n*colluders; gone++ {
@@ -82,7 +83,7 @@ func weakest(n int, edges [][2]int, ratio float64, colluders int) (g rest, clien
 // The conductances from dense matrices agree with results by hand: for resistors in series, and for a ring by its
 // eigenvalues.
 func TestWeakest(t *testing.T) {
-	// A graph of one edge has conductance 1 from this end to ground, in parallel with r^2 and 1 in series via the
+	// In a graph of one edge, the conductance from an end to ground is 1, in parallel with r^2 and 1 in series via the
 	// other end.
 	if _, _, k := weakest(2, [][2]int{{0, 1}}, 2, 0); math.Abs(k-(1+4./5)) > 1e-12 {
 		t.Errorf("an edge has %v", k)
@@ -121,12 +122,13 @@ func complete(n int, keep func(i, j int) bool) (edges [][2]int) {
 // flaw is an error planted in the releases; the zero value means no error.
 type flaw struct {
 	sigma     float64 // true noise (local and pairwise) divided by the claimed noise; 0 means 1
-	sameSign  bool    // both ends add
+	sameSign  bool    // both ends of an edge add the pairwise noise
 	leftOut   bool    // the client omits the pairwise noise that its honest neighbors add
 	sameRound bool    // a round reuses the keys of the previous one
 }
 
-// watched is the view of an adversary that sees all releases and knows everything that one member, gone, knows.
+// watched is the view of an adversary that sees all releases and knows everything that the member with the number gone
+// knows.
 type watched struct {
 	rest
 	client  int
@@ -137,8 +139,8 @@ type watched struct {
 	scale   float64   // factor by which the projection is multiplied
 }
 
-// sample makes count samples and returns their projections. The client's update is on the boundary of the ball, on the
-// side of sign; the update of each other member is known to be 0.
+// sample makes as many samples as count says and returns their projections. The client's update is on the boundary of
+// the ball, on the side of sign; the update of each other member is known to be 0.
 func (w *watched) sample(t *testing.T, count int, sign float64, f flaw, seed uint64) []float64 {
 	t.Helper()
 	g := w.claim

@@ -36,9 +36,9 @@ var heights = [cells + 1]uint64{
 	0x10c0c8, 0xa9630, 0x6a9f5, 0x42da6, 0x29c10, 0x19f9f, 0x1018f, 0x9efd,
 }
 
-// columns is the alias table (Walker, ACM TOMS 3, 1977) of the weights: 256 columns of weight 2^55. The upper 56 bits
-// of an entry are the weight of the column's own number; the lower 8 bits are the number of the cell, wedge or tail
-// that has the rest of the column.
+// columns is the alias table (Walker, ACM TOMS 3, 1977) of the weights of all rectangles, wedges and the tail: 256
+// columns of weight 2^55. The upper 56 bits of an entry are the weight of the column's own number; the lower 8 bits are
+// the number of the cell, wedge or tail that has the rest of the column.
 var columns = aliasTable()
 
 func aliasTable() (table [256]uint64) {
@@ -99,7 +99,7 @@ func (n *normal) cells(dst []int64, shift int) {
 	}
 }
 
-// wedge draws a height between the rectangles of cell j and reports whether it is below the density at x =
+// wedge draws a height between the rectangles of cell j and reports whether this height is below the density at x =
 // (j+u/2^64)/16.
 func (n *normal) wedge(j, u uint64) bool {
 	t := trial{

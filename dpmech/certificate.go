@@ -36,9 +36,9 @@ var notCoveredShared = []string{
 // NotSigned is an additional entry in not_covered of a certificate without a signature.
 const NotSigned = "the author of this certificate: it is not signed, so nobody can prove who wrote it"
 
-const maxText = 2000 // bytes of one entry of a list
+const maxText = 2000 // maximum length of a list entry, in bytes
 
-// About is the part of a certificate that describes the run and how it was made, not the spend.
+// About is the part of a certificate that describes a run and how its noise was drawn, but not its cost.
 type About struct {
 	RunID
 	// Simulated means that the noise came from a seed and protects nobody. The stated costs are those that a real run
@@ -50,10 +50,10 @@ type About struct {
 	Cooldown int  `json:"cooldown_rounds"`
 	Averaged bool `json:"averaged_model"`
 	// EndedAfter is the last round with data if the run ended early. Stops are the signed early-stop requests (package
-	// signed), not verified here.
+	// signed); Verify does not check their signatures.
 	EndedAfter int `json:"ended_after_round,omitempty"`
-	// TookOverAfter is the number of the last release before this device replaced a lost one. All planned rounds then
-	// count.
+	// TookOverAfter is the round of the last release before this device replaced a lost device; 0 if it replaced none.
+	// After a replacement all planned rounds count.
 	TookOverAfter int      `json:"took_over_after,omitempty"`
 	Stops         []string `json:"stops,omitempty"`
 	// ConditionalOn names public inputs that data may have influenced: preprocessing, partition, settings.
@@ -92,9 +92,9 @@ type Certificate struct {
 }
 
 // NewCertificate certifies the spend of a filter at delta, without a signature. life is the state of the data set's
-// ledger (nil without a ledger); the certificate keeps it. Its releases of this run must equal those of f, except for
-// additional ones that [Certificate].ReservedUnmade counts. levels are as for [CurveOf], and only for releases with
-// pairwise noise.
+// ledger (nil without a ledger); the certificate keeps it. The releases of this run in life must equal those of f,
+// except for additional releases, which [Certificate].ReservedUnmade counts. levels are the levels of [CurveOf], to be
+// given only for releases with pairwise noise.
 func NewCertificate(about About, delta float64, f *Filter, life *Lifetime, levels ...Level) (*Certificate, error) {
 	about.ConditionalOn = append([]string{}, about.ConditionalOn...)
 	c := &Certificate{

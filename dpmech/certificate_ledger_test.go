@@ -23,8 +23,8 @@ func recost(t testing.TB, c *Certificate) {
 	c.Lifetime.Cost = CostOf(total, c.Delta)
 }
 
-// whole returns the certificate of a run with the given number of releases, all with equal parameters, and its ledger,
-// which has the given number of reservations for the run.
+// whole returns the certificate of a run and the member's ledger. The certificate has as many releases as made says,
+// all with equal parameters; the ledger has as many reservations for the run as reserved says.
 func whole(t testing.TB, made, reserved int) (*Certificate, *testLedger) {
 	t.Helper()
 	l := newLedger(t, nil)

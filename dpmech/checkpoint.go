@@ -53,7 +53,8 @@ func (a Amount) validate() error {
 }
 
 // Checkpoint summarizes a member's lifetime ledger. A member sends its checkpoint to its neighbors when it starts, so
-// that a device that replaces it can continue the account. All numbers follow from fleet files, not from data.
+// that a device that replaces the member's device can continue the account. All numbers follow from fleet files, not
+// from data.
 type Checkpoint struct {
 	Limit *Limit `json:"limit"` // limit of the ledger; nil: unlimited
 	// Elsewhere is the cost of all runs except the one in which the member sends the checkpoint. A run that is not
@@ -110,7 +111,8 @@ func (c *Composition) Plan(id RunID, rounds int, g Gaussian) Checkpoint {
 	check := Checkpoint{Limit: c.life.Limit.clone(), Run: c.plans[id]}
 	elsewhere, unit := sumInherited(c.life.Inherited), inheritedUnit(c.life.Inherited)
 	for _, r := range c.life.Runs {
-		// A run without a larger plan is over, or another process executes it: its releases so far count.
+		// If a run's plan does not cover its releases, the run is over or another process executes it: its releases
+		// count.
 		if cost := r.Total(); r.RunID != id && c.plans[r.RunID].All < cost.All {
 			elsewhere, unit = elsewhere.plus(cost), max(unit, unitOf(r.Spends))
 		}

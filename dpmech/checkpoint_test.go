@@ -12,8 +12,8 @@ func checkpointRun(run string) RunID {
 	return RunID{Run: run, Fleet: strings.Repeat("ab", 32), Member: "a"}
 }
 
-// A checkpoint has the cost of the other runs (the planned cost of those that are not over) and the planned cost of
-// its own run, however far that run is. Parsing returns what was encoded.
+// A checkpoint has the planned cost of its own run, however many rounds of this run are done, and the cost of the other
+// runs, with the planned cost of every run that is not over. Parsing returns what was encoded.
 func TestCheckpoint(t *testing.T) {
 	c, err := NewComposition("d", "2025-01-02T03:04:05Z", &Limit{Epsilon: 8, Delta: 1e-5, Accounting: GDP})
 	if err != nil {

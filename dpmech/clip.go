@@ -35,8 +35,8 @@ func newBall(r, gamma float64) ball {
 	return ball{n, hi + carry, lo}
 }
 
-// holds reports whether onGrid(x, scale) is in the ball. Squares are exact and their sum fits 128 bits: a coordinate
-// is at most 2^48, so only a vector of 2^32 coordinates or more could overflow, and for it holds returns false.
+// holds reports whether onGrid(x, scale) is in the ball. Squares are exact and their sum fits 128 bits: a coordinate is
+// at most 2^48, so only a vector of 2^32 coordinates or more could overflow, and for such a vector the result is false.
 func (b ball) holds(s []float32, scale float64) bool {
 	var hi, lo, carry, over uint64
 	for _, x := range s {

@@ -281,7 +281,7 @@ func TestFineGridIsInvisible(t *testing.T) {
 			}
 		}
 	}
-	// The largest dimension for which this holds at any ratio of sigma to clip.
+	// With 2^28-1 coordinates, the grid is as fine as required even for the largest ratio of sigma to clip.
 	g := Gaussian{Clip: 1, Sigma: 1 << 20}
 	if gamma := math.Ldexp(g.Sigma, -gridBits(g, 1<<28-1)); gamma*0x1p14 > 0x1p-16 {
 		t.Errorf("d 2^28: gamma is %v", gamma)

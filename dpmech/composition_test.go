@@ -14,7 +14,7 @@ var (
 	noisy  = Gaussian{Clip: 1, Sigma: 8}
 )
 
-// testLedger is a composition and a made-up head, as a ledger would have.
+// testLedger stands for a ledger: it is a composition with a made-up head.
 type testLedger struct {
 	*Composition
 	seq int

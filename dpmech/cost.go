@@ -17,8 +17,8 @@ type Cost struct {
 	EpsilonPaper float64 `json:"epsilon_paper"`
 	EpsilonZCDP  float64 `json:"epsilon_zcdp"`
 	EpsilonGDP   float64 `json:"epsilon_gdp"`
-	// EpsilonZeroOut is EpsilonGDP under zero-out adjacency: without its data set a client's updates are zero vectors.
-	// Two clipped updates are then at most R apart instead of 2R, which halves mu.
+	// EpsilonZeroOut is EpsilonGDP under zero-out adjacency, which replaces a client's updates by zero vectors. Two
+	// clipped updates are then at most R apart instead of 2R, which halves mu.
 	EpsilonZeroOut float64 `json:"epsilon_zero_out"`
 	// AgainstAll is the spend against [AllOthers], who know all pairwise noise; nil if it equals the spend against
 	// Adversary.
@@ -62,7 +62,7 @@ func (c Cost) verify(t Total) error {
 	return errors.Join(wrong...)
 }
 
-// verifyFigure is verify for the cost against one adversary, without AgainstAll.
+// verifyFigure does the work of verify for the cost against one adversary; it ignores AgainstAll.
 func (c Cost) verifyFigure(figure Figure) error {
 	want := costOf(figure, c.Delta)
 	var wrong faults
@@ -86,8 +86,8 @@ func (c Cost) verifyFigure(figure Figure) error {
 	return errors.Join(wrong...)
 }
 
-// notBelow reports whether the stated number have is not below want and not far above it, within the tolerance of
-// [Certificate.Verify].
+// notBelow reports whether a stated number, have, is neither below the recomputed number, want, nor far above it,
+// within the tolerance of [Certificate.Verify].
 func notBelow(have, want float64) bool {
 	return have >= want-float64(1e-11*want)-1e-12 && have <= want+float64(1e-6*want)+1e-12
 }

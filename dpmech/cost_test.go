@@ -23,7 +23,7 @@ func TestCostZeroOut(t *testing.T) {
 	}
 }
 
-// A formatted epsilon is not below its value, and a positive epsilon is not formatted as zero.
+// A formatted epsilon is not below the given epsilon, and a positive epsilon is not formatted as zero.
 func TestFormatEpsilon(t *testing.T) {
 	for _, c := range []struct {
 		eps      float64

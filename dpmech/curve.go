@@ -30,7 +30,7 @@ type Curve struct {
 }
 
 // CurveOf returns the curve for the cost t of releases that all have the pairwise noise s, with epsilons at delta.
-// levels are the run's levels by ascending Colluders. They contain the level of s, and the last one is that of all
+// levels are the run's levels by ascending Colluders. They must contain the level of s and end with the level of all
 // other members. Without pairwise noise the curve is one point. If no levels are given, as for several runs, the curve
 // has two points: the two costs in t.
 //
@@ -113,8 +113,8 @@ func (c Curve) Bars() (bars []Bar) {
 	return bars
 }
 
-// shown returns the points without those at the end that repeat a cost: it ends with the first point whose cost equals
-// that of the last point.
+// shown returns the points up to the first point whose cost equals that of the last point, because all further points
+// repeat this cost.
 func (c Curve) shown() []Point {
 	end := len(c.Points) - 1
 	for end > 0 && c.Points[end-1].Rho == c.Points[end].Rho {
@@ -123,7 +123,7 @@ func (c Curve) shown() []Point {
 	return c.Points[:end+1]
 }
 
-// who names the adversary of a point; told means that the text has already stated the number of others.
+// who names the adversary of a point; told means that the text has already stated the number of other members.
 func (c Curve) who(p Point, told bool) string {
 	last := c.Points[len(c.Points)-1]
 	with := fmt.Sprintf("with %d", p.Colluders)

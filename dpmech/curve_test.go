@@ -53,7 +53,7 @@ func TestCurve(t *testing.T) {
 	}
 }
 
-// An epsilon in a text has three digits and is not below its value, except for that value's rounding error.
+// epsilonText returns three digits, and a number that is below its argument by at most a rounding error.
 func TestEpsilonText(t *testing.T) {
 	for epsilon, want := range map[float64]string{0: "0.00", 8: "8.00", 8 * (1 + 1e-12): "8.00", 8.0001: "8.01", 67.62: "67.7", 173.2: "174",
 		0.01234: "0.0124", 0.9999: "1.00", 9.9951: "10.0", 0.99: "0.990", 999.5: "1000", math.Inf(1): "+Inf", 1e-12: "0.000000001"} {

@@ -6,10 +6,10 @@
 // [CheckResume] decides after a crash whether continuing could repeat a release. Package state stores all of this in
 // files.
 //
-// Unit of privacy. Two inputs are adjacent if any other data set, of any size, replaces one client's whole data set.
-// The guarantee covers everything the client ever sends (Theorem 1 of the SPADE-DFL paper): all of it is a function of
-// its releases, so only releases cost. Two clipped updates are at most 2R apart: a release with noise sigma costs
-// 2R^2/sigma^2 in zero-concentrated differential privacy (zCDP), and costs add up over rounds.
+// Unit of privacy. Two inputs are adjacent if they differ in one client's data set, which may be replaced as a whole by
+// any data set of any size. The guarantee covers everything the client ever sends (Theorem 1 of the SPADE-DFL paper):
+// all of it is a function of its releases, so only releases cost. Two clipped updates are at most 2R apart: a release
+// with noise sigma costs 2R^2/sigma^2 in zero-concentrated differential privacy (zCDP), and costs add up over rounds.
 //
 // Exactness. Floating-point numbers leak through their last bits (Mironov, "On significance of the least significant
 // bits for differential privacy", CCS 2012). A Mechanism therefore clips and draws in integers, on a grid of step

@@ -11,10 +11,10 @@ import "math"
 // phi(t)(M(t) - M(t+mu)) with Mills' ratio M. This form has no exponential of epsilon, and t is well conditioned at
 // every mu.
 
-// logDelta returns log, the logarithm of the right side of that inequality divided by delta, and fall, the negative
-// derivative of log in t, mu*M(t+mu)/(M(t) - M(t+mu)). t must be in (-37, 40] and at least -mu/2. log is concave in t:
-// delta is a convolution of the log-concave tail of the privacy loss with an exponential density. The error of log is
-// below [logMargin], including a relative error of 2^-53 in delta and, for mu <= 100, in rho.
+// logDelta returns log, the logarithm of the right side of the inequality above divided by delta, and fall, the
+// negative derivative of log in t, mu*M(t+mu)/(M(t) - M(t+mu)). t must be in (-37, 40] and at least -mu/2. log is
+// concave in t: delta is a convolution of the log-concave tail of the privacy loss with an exponential density. The
+// error of log is below [logMargin], including a relative error of 2^-53 in delta and, for mu <= 100, in rho.
 func logDelta(t, mu, delta float64) (log, fall float64) {
 	drop := millsDrop(t, mu)
 	far, _ := mills(t + mu)

@@ -69,7 +69,7 @@ func (l *Limit) clone() *Limit {
 	return &own
 }
 
-// lifelong returns a copy of l for a lifetime: if EpsilonAll is 0, it gets the value of Epsilon.
+// lifelong returns a copy of l for a lifetime. In the copy, an EpsilonAll of 0 is replaced by the value of Epsilon.
 func (l *Limit) lifelong() *Limit {
 	l = l.clone()
 	if l != nil && l.EpsilonAll == 0 {
@@ -98,7 +98,7 @@ func (l *Limit) Left(spent Total) Total {
 	left.Rho = remains(l.Epsilon, spent.Rho)
 	if l.EpsilonAll > 0 {
 		left.All = remains(l.EpsilonAll, spent.All)
-		left.Rho = min(left.Rho, left.All) // a release costs at least as much against all others
+		left.Rho = min(left.Rho, left.All) // a release costs at least as much against all other members
 	}
 	return left
 }
@@ -115,8 +115,8 @@ func (l *Limit) bounds(u Unit, what string) error {
 		what, ErrBudget, ErrUnit, l, u)
 }
 
-// allows returns an error that wraps ErrBudget if the total after exceeds the limit or maxSpend. The error states both
-// totals, before and after the refused release.
+// allows returns an error that wraps ErrBudget if after, the total including the requested release, exceeds the limit
+// or maxSpend. The error states the totals before and after this release.
 func (l *Limit) allows(before, after Total, what string) error {
 	if err := bounded(after.All); err != nil {
 		return within(what, err)
@@ -135,7 +135,7 @@ func (l *Limit) allows(before, after Total, what string) error {
 	return err
 }
 
-// covers is allows for a single cost in zCDP and its limit, an epsilon.
+// covers does the check of allows for a single cost in zCDP, with limit as the largest allowed epsilon.
 func (l *Limit) covers(limit, before, after float64, what string) error {
 	if l.Accounting.Epsilon(after, l.Delta) <= limit {
 		return nil

@@ -65,7 +65,8 @@ func TestFilterSumsUpward(t *testing.T) {
 	}
 }
 
-// A sum or a multiple that is not a float64 is rounded up to the next float64; one that is a float64 stays unchanged.
+// A sum or a multiple that is not a float64 is rounded up to the next float64; a result that is a float64 stays
+// unchanged.
 func TestRoundingUp(t *testing.T) {
 	s := stream(32)
 	above := 0
@@ -128,8 +129,8 @@ func TestFilterRefuses(t *testing.T) {
 	}
 }
 
-// The filter refuses a release exactly if it would exceed the limit, for any parameters, even for those chosen in view
-// of the remaining budget.
+// The filter refuses a release exactly if it would exceed the limit, for any parameters, even for parameters chosen in
+// view of the remaining budget.
 func TestFilterIsTight(t *testing.T) {
 	s := stream(33)
 	for range 40 {
@@ -195,7 +196,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 		f := mustFilter(t, limit)
 		for _, v := range [][2]float64{
 			{}, {1, 0}, {0, 1}, {-1, 8}, {1, -8}, {math.NaN(), 8}, {1, math.NaN()}, {math.Inf(1), 8}, {1, math.Inf(1)},
-			{5e-324, 5e-324}, {1e-310, 1e-309}, {1, 5e-324}, {1, 1e300}, {1e300, 1e300}, {1, 1e-3}, // the last costs 2e6
+			{5e-324, 5e-324}, {1e-310, 1e-309}, {1, 5e-324}, {1, 1e300}, {1e300, 1e300}, {1, 1e-3}, // last case: rho 2e6
 		} {
 			g := Gaussian{Clip: v[0], Sigma: v[1]}
 			if err := f.Reserve(1, g); err == nil {
@@ -205,7 +206,7 @@ func TestFilterRefusesNonsense(t *testing.T) {
 		if f.Total().Rho != 0 || f.Last() != 0 {
 			t.Errorf("spent %v up to round %d", f.Total().Rho, f.Last())
 		}
-		if over := int64(maxRound) + 1; int64(int(over)) == over { // an int on this processor, but not on 32-bit ones
+		if over := int64(maxRound) + 1; int64(int(over)) == over { // over fits an int only on 64-bit processors
 			if err := f.Reserve(int(over), Gaussian{Clip: 1, Sigma: 8}); err == nil {
 				t.Errorf("round %d was accepted", over)
 			}
@@ -232,7 +233,7 @@ func TestFilterState(t *testing.T) {
 	s := stream(34)
 	limit := &Limit{Epsilon: 20, Delta: 1e-6, Accounting: ZCDP}
 	f := mustFilter(t, limit)
-	limit.Epsilon = 1e5 // a change of the caller's copy
+	limit.Epsilon = 1e5 // the filter has its own copy
 	for round := 1; round < 40; round += 1 + s.IntN(2) {
 		if err := f.Reserve(round, Gaussian{Clip: 1, Sigma: 10 + float64(s.IntN(2))/3}); err != nil {
 			t.Fatal(err)

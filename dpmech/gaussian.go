@@ -18,7 +18,7 @@ const (
 )
 
 // Gaussian is one release: an update clipped to the ball of radius Clip (R_k in the paper) plus Gaussian noise of
-// standard deviation Sigma (sigma_dp,k) in each coordinate. Only the two together determine the privacy.
+// standard deviation Sigma (sigma_dp,k) in each coordinate. Neither Clip nor Sigma alone determines the privacy.
 //
 // Without pairwise noise, as in the paper, Shared is zero. Otherwise the release also carries the noise of its
 // [Pair]s. This noise protects the release from everyone who does not know the keys of the pairs.
@@ -76,7 +76,7 @@ func (g Gaussian) Rho() float64 {
 // sigma, rounded up.
 func (g Gaussian) RhoAll() float64 { return g.rho(g.Sigma) }
 
-// rho is Rho against an adversary for whom noise of standard deviation faced remains.
+// rho returns the cost of the release against an adversary who cannot remove noise with the standard deviation faced.
 func (g Gaussian) rho(faced float64) float64 {
 	if g.Validate() != nil {
 		return math.Inf(1)
@@ -98,9 +98,9 @@ func times(n int, rho float64) float64 {
 	return total
 }
 
-// SigmaFor returns the least Sigma (or, with pairwise noise, Shared.Effective) with which rounds releases clipped to
-// radius clip stay within (epsilon, delta). It is rounded up to six digits and the same on every processor. It fails
-// if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
+// SigmaFor returns the least Sigma (or, with pairwise noise, Shared.Effective) with which the given number of releases,
+// clipped to radius clip, stays within (epsilon, delta). The result is rounded up to six digits and the same on every
+// processor. SigmaFor fails if an argument is out of range (see [Accounting.MaxRho] and [Gaussian.Validate]).
 func SigmaFor(clip float64, rounds int, epsilon, delta float64, acc Accounting) (float64, error) {
 	rho, err := acc.MaxRho(epsilon, delta)
 	if rounds < 1 {

@@ -2,8 +2,8 @@ package dpmech
 
 import "math/bits"
 
-// isoHeights is the table of the isochronous sampler that corresponds to heights. It has 34 cells of width 1/4, each
-// with one rectangle that covers the density; there are no wedges.
+// isoHeights corresponds to heights, but is for the isochronous sampler. It has 34 cells of width 1/4, each with one
+// rectangle that covers the density; there are no wedges.
 const (
 	isoCells    = 34
 	isoCellBits = 2
@@ -54,7 +54,8 @@ func (n *normal) isochronous(dst []int64, shift int) {
 	}
 }
 
-// isoCell returns the cell of r in [0, 2^63) and the cell's isoHeights; if r selects the tail, cell is isoCells.
+// isoCell returns the cell that the random number r, in [0, 2^63), selects, and the height of this cell in isoHeights.
+// If r selects the tail, cell is isoCells.
 func isoCell(r uint64) (cell, height uint64) {
 	height = isoHeights[0]
 	for j := range isoSteps {

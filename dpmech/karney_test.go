@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// karney is an exact sampler that shares no code with those of the package and is twenty times slower: algorithm N of
-// Karney, "Sampling exactly from the normal distribution" (ACM Transactions on Mathematical Software 42:3, 2016).
+// karney is an exact sampler that shares no code with the samplers of the package and is twenty times slower: algorithm
+// N of Karney, "Sampling exactly from the normal distribution" (ACM Transactions on Mathematical Software 42:3, 2016).
 // Uniform numbers are drawn digit by digit, only as many digits as their comparisons need.
 type karney struct {
 	random  io.Reader
@@ -20,7 +20,7 @@ type karney struct {
 	y, z, r uniform // scratch space of the trials
 }
 
-// uniform is a number of (0, 1) in base 2^64, most significant digit first, with the digits drawn so far.
+// uniform holds the digits drawn so far of a number in (0, 1), in base 2^64, most significant digit first.
 type uniform struct{ digits []uint64 }
 
 // fill draws round(2^shift * Z), to nearest, for every element of dst; shift is at most 50.

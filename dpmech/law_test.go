@@ -73,8 +73,8 @@ func count(n, shift int, fill func(block []int64)) *draws {
 	return d
 }
 
-// between returns the probability that a standard normal number, rounded to the grid, falls into the fine bins from,
-// ..., to-1. It is accurate in both tails.
+// between returns the probability that a standard normal number, rounded to the grid, falls into one of the fine bins
+// from, ..., to-1. It is accurate in both tails.
 func (d *draws) between(from, to int) float64 {
 	edge := func(i int) float64 {
 		switch i {
@@ -165,8 +165,8 @@ func (d *draws) faults() (failed []string) {
 
 // sizes returns the number of draws for all tests but that of the signs, the number for the signs, and the relative
 // error of the scale that the draws detect (0 for none), see TestNormalLawPower. With SPADE_LONG the draws detect a
-// scale that is off by 0.5 % and 0.1 % wrong signs. Without it, a fifth and a tenth as many draws detect errors three
-// times as large. With -short there are even fewer draws.
+// scale that is off by 0.5 %, and wrong signs in 0.1 % of the draws. Without it, a fifth and a tenth as many draws
+// detect errors three times as large. With -short there are even fewer draws.
 func sizes() (plain, signs int, fault float64) {
 	switch {
 	case testing.Short():
@@ -303,8 +303,8 @@ func TestNoFloatGrid(t *testing.T) {
 	}
 }
 
-// In the tail, which random draws rarely reach, the accepted fraction and its distribution agree with the complementary
-// error function.
+// For points in the tail, which random draws rarely reach, the accepted fraction and the distribution of the accepted
+// points agree with the complementary error function.
 func TestTailLaw(t *testing.T) {
 	n := keyed(t, 40)
 	tries := 20000
@@ -333,7 +333,8 @@ func TestTailLaw(t *testing.T) {
 				got[min(bins-1, int((math.Ldexp(float64(x), -52)-start)*32))]++
 			}
 		}
-		// Mass of the density on the tail, in cells, divided by the weight of the proposal.
+		// p is the expected fraction of accepted points: the mass of the density on the tail, in cells, divided by the
+		// weight of the proposal.
 		p := float64(c.peak) * math.Ldexp(math.Sqrt(math.Pi/2)*math.Erfc(start/math.Sqrt2), int(c.bits)) / float64(c.weight)
 		if sd := math.Sqrt(float64(tries) * p * (1 - p)); math.Abs(kept-float64(tries)*p) > 5*sd {
 			t.Errorf("%s: %v of %d were kept, want %.0f", c.name, kept, tries, float64(tries)*p)

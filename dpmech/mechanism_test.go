@@ -214,7 +214,7 @@ func TestReleaseRefuses(t *testing.T) {
 		g         Gaussian
 		step      float64
 		dst, s    int
-		gridAlone bool // Release has no argument that is wrong here
+		gridAlone bool // the wrong argument is one that Release does not have
 	}
 	ok := Gaussian{Clip: 1, Sigma: 1}
 	calls := []call{

@@ -175,7 +175,7 @@ func below(t trial, u, y []uint64, next func() uint64) bool {
 	}
 }
 
-// From the same stream of words, the samplers and slow make the same draws.
+// From the same stream of words, the samplers and the function slow make the same draws.
 func TestSameDrawsFromTheSameWords(t *testing.T) {
 	for _, s := range samplers {
 		for _, shift := range []int{0, 3, 28, 50} {
@@ -213,11 +213,11 @@ func TestEveryPath(t *testing.T) {
 	iso := trial{peak: isoHeights[0], bits: isoCellBits, k: 5, span: isoHeights[5] + 1}
 	second := trial{peak: heights[0], bits: 2, k: 32, span: cellsTail, down: 4}
 	isoSecond := trial{peak: isoHeights[0], bits: 2, k: 35, span: isoTail, down: 2}
-	near := func(tr trial, distance uint64) uint64 { // like tie, but exact decides it without further digits
+	near := func(tr trial, distance uint64) uint64 { // like tie, but the method exact needs no further digits
 		return tie(tr, middle) + distance*uint64((1<<63)/(tr.span/2))
 	}
 	inCell := func(j int) uint64 { return isoSteps[j].last << 1 }
-	far := []uint64{0, 1 << 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // block 68, then both numbers near 0
+	far := []uint64{0, 1 << 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // block 68 of the tail, then two numbers near 0
 	for _, c := range []struct {
 		name, sampler string
 		words         []uint64

@@ -17,9 +17,9 @@ type Shared struct {
 	// knows what Colluders members know: sigma times the root of the graph's least conductance, rounded down.
 	Effective float64 `json:"effective_sigma"`
 	Colluders int     `json:"colluders"` // c, 0 or more
-	// Absent is the number of members, 0 or more, that may drop out while the others keep adding pairwise noise.
-	// Effective excludes the pairwise noise of any Colluders colluding and Absent absent members, see PROOF.md, part
-	// 3.
+	// Absent is the number of members, 0 or more, that may drop out while the other members keep adding pairwise noise.
+	// Effective does not count the pairwise noise of colluding and absent members, whichever members these are, see
+	// PROOF.md, part 3.
 	Absent int `json:"absent,omitempty"`
 	// Partners, if not 0, is each member's number of partners, whether or not they are neighbors. 0 means that the
 	// partners are the neighbors.

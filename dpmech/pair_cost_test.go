@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// shared is a release whose cost against the adversary that a fleet names is a quarter of its cost against all others.
+// shared is a release whose cost against the adversary that a fleet names is a quarter of its cost against all other
+// members.
 var shared = Gaussian{Clip: 1, Sigma: 8, Shared: Shared{Sigma: 32, Effective: 16, Colluders: 1}}
 
 // Epsilon limits the cost against the named adversary, and EpsilonAll the cost against all other members together.
@@ -122,8 +123,8 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 }
 
-// A certificate of releases against different adversaries names the weakest, and its limit against all other members
-// together covers the stated cost.
+// A certificate of releases against different adversaries names the weakest of these adversaries, and its limit against
+// all other members together covers the stated cost.
 func TestCertificateOfTwoSharedNoises(t *testing.T) {
 	more, fewer := shared, shared
 	more.Shared.Colluders, fewer.Shared.Colluders = 2, 0
@@ -206,8 +207,8 @@ func TestLifetimeOfTwoAdversaries(t *testing.T) {
 	}
 }
 
-// Left never returns more against the named adversary than against all others. A total whose adversary is unknown
-// names none.
+// Left never returns a larger budget against the named adversary than against all other members. Figures of a total
+// whose adversary is unknown are against WeakestNamed.
 func TestLeft(t *testing.T) {
 	l := &Limit{Epsilon: 8, Delta: 1e-5}
 	spent := shared.Total(5)

@@ -40,8 +40,8 @@ func TestRoundingVanishes(t *testing.T) {
 	}
 }
 
-// If the two ends of an edge draw different noise or both add it, the conductance is no lower than if the noise
-// cancels. A missing edge lowers the conductance: section 2 of part 3 of PROOF.md.
+// If the two ends of an edge draw different noise or both add the same noise, the conductance is no lower than if the
+// noise cancels. A missing edge lowers the conductance: section 2 of part 3 of PROOF.md.
 func TestConductanceOnlyGrows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for range 200 {

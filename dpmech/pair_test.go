@@ -157,8 +157,8 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// A release with pairwise noise costs as much as one with sigma equal to its effective sigma. Against all other
-// members it costs as much as one with its local sigma alone.
+// A release with pairwise noise costs as much as a release without it whose sigma equals the effective sigma. Against
+// all other members it costs as much as a release with its local sigma alone.
 func TestSharedCost(t *testing.T) {
 	g := Gaussian{Clip: 1, Sigma: 2, Shared: Shared{Sigma: 8, Effective: 6, Colluders: 1}}
 	if got, want := g.Rho(), (Gaussian{Clip: 1, Sigma: 6}).Rho(); got != want {

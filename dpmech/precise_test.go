@@ -7,7 +7,7 @@ import (
 )
 
 // digits returns the number of binary digits with which the reference must compute for a spend rho. A small rho needs
-// more, because the reference then subtracts two tails of nearly the same size.
+// more digits, because the reference then subtracts two tails of nearly the same size.
 func digits(rho float64) uint { return 320 + uint(max(0, -math.Log2(rho)))*2 }
 
 // checkEpsilon compares an epsilon with the reference: delta decreases with epsilon, so comparing delta at two
@@ -96,7 +96,7 @@ func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
 	}
 }
 
-// A delta above one half is useless, but an epsilon at it must still be a bound.
+// A delta above one half is useless, but Epsilon must return an upper bound for such a delta, too.
 func TestEpsilonAtLargeDelta(t *testing.T) {
 	for _, rho := range []float64{1e-3, 0.5, 8, 50, 100, 1e3, 1e5} {
 		r := newReference(digits(rho))

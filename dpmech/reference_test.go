@@ -29,7 +29,7 @@ func (r *reference) zero() *big.Float { return new(big.Float).SetPrec(r.prec) }
 // small reports whether x is so small that adding it to a number near 1 changes nothing.
 func (r *reference) small(x *big.Float) bool { return x.Sign() == 0 || x.MantExp(nil) < -int(r.prec) }
 
-// atanInverse is times*atan(1/n), or times*artanh(1/n) if the signs do not alternate.
+// atanInverse is times*atan(1/n), or times*artanh(1/n) if alternate is false.
 func (r *reference) atanInverse(n float64, alternate bool, times float64) *big.Float {
 	sum, term, square := r.zero(), r.num(times), r.num(n*n)
 	term.Quo(term, r.num(n))

@@ -24,8 +24,8 @@ type Rows struct {
 
 const mostSum = 1 << 61 // bound of the sum of all clipped rows, in steps of the fine grid: with noise of 2^62 + 2^60 it fits 64 bits
 
-// CheckRows returns an error if releases of dim numbers with the parameters g cannot hold the exact sum of most clipped
-// rows: most*g.Clip must be at most 2^61 steps of the fine grid. Arguments and result are public.
+// CheckRows returns an error if releases of dim numbers with the parameters g cannot hold the exact sum of this many
+// (most) clipped rows: most*g.Clip must be at most 2^61 steps of the fine grid. Arguments and result are public.
 func CheckRows(g Gaussian, dim, most int) error {
 	if err := g.Validate(); err != nil {
 		return err

@@ -164,7 +164,7 @@ func within(where string, err error) error {
 // names has the name of a type, followed by the names of its values 0, 1, ...
 type names []string
 
-// of returns the name of a value, or the type and the number if it has none.
+// of returns the name of a value, or the type and the number of a value without a name.
 func (n names) of(value int) string {
 	if value < 0 || value >= len(n)-1 {
 		return fmt.Sprintf("%s(%d)", n[0], value)
@@ -191,7 +191,8 @@ func (n names) parse(value *int, name []byte) error {
 // validName returns an error if s is not a valid name of a run, a member or a data set.
 func validName(what, s string) error { return validText(what, s, 200) }
 
-// validText returns an error unless s is 1 to most bytes of text on one line, safe for a terminal.
+// validText returns an error unless s is a nonempty text on one line, safe for a terminal, whose length in bytes is at
+// most the argument most.
 func validText(what, s string, most int) error {
 	switch {
 	case s == "" || len(s) > most:

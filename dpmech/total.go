@@ -8,15 +8,15 @@ const (
 	// AllOthers is the stronger of the two adversaries of releases with pairwise noise: all other members, who
 	// together know all of that noise.
 	AllOthers = "all other members together"
-	// WeakestNamed is the weaker of the two adversaries if it is unknown which runs a total covers, and thus which
-	// adversaries they name.
+	// WeakestNamed stands for the weaker of the two adversaries of a total if it is unknown which runs the total
+	// covers, and thus which adversaries these runs name.
 	WeakestNamed = "the weakest adversary that a run names"
 )
 
 // Total is the cost of releases in zCDP, rounded up, against two adversaries; without pairwise noise the costs are
 // equal. Totals of several runs add up; the sum holds against the weakest of the adversaries that the runs name.
 type Total struct {
-	Rho float64 // against outsiders with at most Shared.Colluders members (the least of all releases)
+	Rho float64 // against outsiders with at most Shared.Colluders members (the least number of all releases)
 	All float64 // against all other members together
 
 	weakest adversary

@@ -6,7 +6,7 @@ import (
 )
 
 // trial is a comparison: is base + Y*span/2^down below peak*exp(-x^2/2), x = (k+U)/2^bits? U and Y are uniform in (0,
-// 1); u and y are their first 64 digits, the others are not yet drawn.
+// 1); u and y are their first 64 digits. The further digits are not yet drawn.
 type trial struct {
 	peak, base, span uint64
 	k, u, y          uint64
@@ -23,8 +23,8 @@ func (t *trial) height() uint64 {
 // band is the least difference between the two computed sides for which the comparison is certain, see PROOF.md.
 const band = 8
 
-// compare sets accept to 1 if the left side is certainly below the right one, and undecided to 1 if they are closer
-// than band. If both results are 0, the left side is certainly above the right one. Both sides are below 2^62. The
+// compare sets accept to 1 if the left side is certainly below the right side, and undecided to 1 if they are closer
+// than band. If both results are 0, the left side is certainly above the right side. Both sides are below 2^62. The
 // running time is constant.
 func compare(left, right uint64) (accept, undecided uint64) {
 	_, notBelow := bits.Sub64(right, left+band, 0)

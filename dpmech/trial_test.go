@@ -62,7 +62,7 @@ func corner(r *rand.Rand) uint64 {
 	return r.Uint64()
 }
 
-// trials returns the number of repetitions of a test: most with SPADE_LONG, otherwise a quarter of most.
+// trials returns the number of repetitions of a test: with SPADE_LONG the argument most, otherwise a quarter of it.
 func trials(t *testing.T, most int) int {
 	t.Helper()
 	switch {
@@ -133,8 +133,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// nearly calls do with count trials of both samplers and the computed density of each. In most trials the two sides
-// are equal or nearly equal.
+// nearly calls the function do with trials of both samplers, as many as count says, and with the computed density of
+// each. In most trials the two sides are equal or nearly equal.
 func nearly(r *rand.Rand, count int, do func(t trial, density uint64)) {
 	for i := range count {
 		t, density := trial{u: corner(r)}, uint64(0)

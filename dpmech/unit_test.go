@@ -89,8 +89,8 @@ func TestCertificateOfRecords(t *testing.T) {
 	}
 }
 
-// For a person with r records, the certificate's table has the epsilon of r times mu, because r records are r steps of
-// the adjacency.
+// For a person with r records, the certificate's table has the epsilon of r times mu, because replacing r records takes
+// r steps, each from a data set to an adjacent one.
 func TestSeveralRecords(t *testing.T) {
 	rho, err := GDP.MaxRho(1, 1e-5)
 	if err != nil {

@@ -32,7 +32,7 @@ func TestBatchIsASubset(t *testing.T) {
 	}
 }
 
-// A draw depends on its address alone: the test draws A, B and A again, on one batch and on fresh ones.
+// A draw depends on its address alone: the test draws A, B and A again, from the same batch and from fresh batches.
 func TestBatchDependsOnItsAddressAlone(t *testing.T) {
 	for _, c := range []struct{ m, size int }{{2, 1}, {6, 3}, {50, 49}, {1000, 10}} {
 		b := newBatch(c.m, c.size)
@@ -65,7 +65,7 @@ func TestFullBatch(t *testing.T) {
 	}
 }
 
-// Each of the C(6,3) = 20 subsets is equally likely, and so is each of the 120 orders in which they are drawn. A
+// Each of the C(6,3) = 20 subsets is equally likely, and so is each of the 120 sequences of three different items. A
 // shuffle that may draw an item twice fails the test.
 func TestBatchUniform(t *testing.T) {
 	const draws = 120000

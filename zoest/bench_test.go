@@ -7,9 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// BenchmarkLocalStep reports the time of one local step of the estimator divided by that of plain copies of the same
-// bytes. Queries are answered immediately, so that the loss costs nothing. Table data is copied between rows of the
-// table, the rest between vectors.
+// BenchmarkLocalStep reports the time of one local step of the estimator divided by the time of plain copies of the
+// same number of bytes. Queries are answered immediately, so that the loss costs nothing. Copies between rows of the
+// table stand for the step's accesses to the table, copies between vectors for all its other accesses.
 //
 //	go test -run xxx -bench LocalStep ./zoest
 func BenchmarkLocalStep(b *testing.B) {

@@ -82,8 +82,8 @@ func TestCarryShrinksNoise(t *testing.T) {
 	}
 }
 
-// Values larger than in any useful run are returned, so that callers can refuse or clip them, but not remembered: the
-// memory can be stored.
+// Carry returns values that are larger than in any useful run, so that callers can refuse or clip them. It does not
+// remember such values, so the memory can be stored.
 func TestCarryForgetsWhatIsTooLarge(t *testing.T) {
 	e := newTest(t, Config{Dim: 4, Samples: 2, Momentum: 0.5})
 	s := []float32{float32(math.NaN()), float32(math.Inf(1)), 3e30, 2}

@@ -16,8 +16,8 @@ func chiSquare(count []int) float64 {
 	return sum
 }
 
-// chiLimit is exceeded by a chi-square statistic with df degrees of freedom with a probability of about 1e-6 (Wilson
-// and Hilferty's cube of a normal quantile, 4.75). All seeds are fixed, so tests are deterministic.
+// chiLimit returns the number that a chi-square statistic with df degrees of freedom exceeds with a probability of
+// about 1e-6 (Wilson and Hilferty's cube of a normal quantile, 4.75). All seeds are fixed, so tests are deterministic.
 func chiLimit(df int) float64 {
 	v := 2 / (9 * float64(df))
 	return float64(df) * math.Pow(1-v+4.75*math.Sqrt(v), 3)

@@ -29,8 +29,8 @@ type Config struct {
 	// Momentum, in [0, 1), is the weight of earlier rounds in the result of [Estimator.Carry].
 	Momentum float64
 
-	// Window is the number of queries of a stage that may be open at once; 0 means one. Each open query takes the
-	// memory of 2d numbers. Results do not depend on it.
+	// Window is the number of queries of a stage that may be open at once; 0 means 1. Each open query takes the memory
+	// of 2d numbers. Results do not depend on Window.
 	Window int
 
 	Seed   uint64 // public seed of all draws

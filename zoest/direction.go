@@ -5,8 +5,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Distribution is the distribution of the query directions u. All satisfy Assumption 3 of the paper with c_u = 1 and
-// R_u = sqrt(d): E u = 0, E uu' = I and |u| = sqrt(d).
+// Distribution is the distribution of the query directions u. All distributions satisfy Assumption 3 of the paper with
+// c_u = 1 and R_u = sqrt(d): E u = 0, E uu' = I and |u| = sqrt(d).
 type Distribution int
 
 const (
@@ -33,6 +33,6 @@ func (d *Distribution) UnmarshalText(name []byte) error { return distributions.P
 // direction is a vector u of d coordinates +1 or -1, as packed signs.
 type direction []uint64
 
-// add adds a times a part of u to y: the part that has the length of y and begins at coordinate from of u. from must be
-// a multiple of 64.
+// add adds a times a part of u to y. The part has the length of y and begins at the coordinate of u with the number
+// from, a multiple of 64.
 func (u direction) add(y []float32, from int, a float32) { vec.SignAxpy(y, a, u[from/64:]) }

@@ -21,7 +21,7 @@ func (u direction) scale(y []float32, a float32) { vec.SignScale(y, a, u) }
 // sampler draws the i-th direction into u.
 type sampler func(u []float32, i int)
 
-// drawn is the sampler of the package: one direction for each address.
+// drawn returns the sampler of the package, which draws one direction for each address.
 func drawn(d int) sampler {
 	dir := newDirection(d)
 	return func(u []float32, i int) {

@@ -15,6 +15,6 @@
 //
 // Two other kinds of memory keep Lemma 1, and thus the paper's theorem, and need fewer queries for the same error.
 // [Centered] subtracts from each loss the previous loss of its sample. [Tracking] subtracts a linear model of the
-// sample's loss that persists across rounds. It fills no table, and the error of v decreases from round to round, below
-// that of two-point estimates at equal queries (see TestErrorAtEqualQueries).
+// sample's loss that persists across rounds. Tracking fills no table, and the error of v decreases from round to round,
+// below the error of two-point estimates at equal queries (see TestErrorAtEqualQueries).
 package zoest

@@ -56,9 +56,9 @@ func (p logit) gradient(x []float32) []float64 {
 // with all samples.
 type equal func(round int, path [][]float32) [][]float32
 
-// relativeError is the squared distance of a round's mean estimate from mu times the mean gradient, divided by the
-// latter's squared length, in the given rounds and averaged over paths. The path is that of gradient descent, the same
-// for all methods.
+// relativeError is the squared distance between a round's mean estimate and mu times the mean gradient, divided by the
+// squared length of mu times the mean gradient, in the given rounds and averaged over paths. All methods follow the
+// same path, that of gradient descent.
 func relativeError(p logit, d, steps int, mu float64, start func(seed uint64) equal, rounds []int) []float64 {
 	const rate, queries = 0.5, 4
 	paths := min(12, 8000/d)

@@ -11,9 +11,9 @@ import (
 // steps, each started by [Estimator.Step]. Both start a stage: the driver takes queries from [Estimator.Next] and
 // passes their losses to [Estimator.Answer] until Next returns none.
 //
-// It holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered or tracking, d more with momentum, and
-// up to 2d for each further query of the window. Only [NewEstimator] allocates. An Estimator is not safe for concurrent
-// use.
+// An Estimator holds m*d + 4d numbers, or 2m + 5d with a seeded table, m more if centered or tracking, d more with
+// momentum, and up to 2d for each further query of the window. Only [NewEstimator] allocates. An Estimator is not safe
+// for concurrent use.
 //
 // The table's mean is updated row by row. To bound its rounding error, it is recomputed at each Fill, and at the start
 // of a step once max(8m, 16384) rows have been replaced.
@@ -219,8 +219,8 @@ func (e *Estimator) draw() {
 	family.Fill(e.signsOf(0, len(todo)), e.round, e.step, todo)
 }
 
-// Answer accepts the losses of all queries of [Estimator.Next], in their order. If one is not [Usable] or their number
-// is wrong, it refuses all of them, and the queries stay open.
+// Answer accepts the losses of all queries of [Estimator.Next], in their order. If a loss is not [Usable] or the number
+// of losses is wrong, Answer refuses all losses, and the queries stay open.
 func (e *Estimator) Answer(losses ...float64) error {
 	if len(losses) != len(e.open) || len(losses) == 0 {
 		return fmt.Errorf("zoest: found %d answers, want %d, one for each open query", len(losses), len(e.open))
@@ -320,10 +320,10 @@ func (e *Estimator) apply() {
 // complete step. The estimator owns the slice, which is valid until the next step begins.
 func (e *Estimator) Estimate() []float32 { return e.v }
 
-// Carry replaces a round's update s, of length d, by b times its previous result (0 at first) plus 1-b times s, where b
-// is Config.Momentum. With b = 0 it does nothing. The variance of estimates falls by the factor (1-b)/(1+b); in return
-// the updates are b/(1-b) rounds old on average. This is not in the paper. Carry returns NaN and numbers of size 1e30
-// or more but does not remember them.
+// Carry replaces a round's update s, of length d, by b times the result of the previous call (0 at first) plus 1-b
+// times s, where b is Config.Momentum. With b = 0 it does nothing. The variance of estimates falls by the factor
+// (1-b)/(1+b); in return the updates are b/(1-b) rounds old on average. This is not in the paper. Carry returns NaN and
+// numbers of size 1e30 or more but does not remember them.
 func (e *Estimator) Carry(s []float32) {
 	if e.carry == nil {
 		return
@@ -338,9 +338,9 @@ func (e *Estimator) Carry(s []float32) {
 	}
 }
 
-// Memory returns the memory that persists across rounds, [Config.Memory] finite numbers: the last loss of each
-// component (Centered) or the model of each (Tracking), then the last result of [Estimator.Carry]. The estimator owns
-// the slice. To survive a restart, copy it between two rounds into the Memory of a new estimator.
+// Memory returns the memory that persists across rounds, [Config.Memory] finite numbers: the last loss (Centered) or
+// the linear model (Tracking) of each component, then the last result of [Estimator.Carry]. The estimator owns the
+// slice. To survive a restart, copy it between two rounds into the Memory of a new estimator.
 func (e *Estimator) Memory() []float32 { return e.whole }
 
 // batch draws mini-batches: subsets of fixed size, uniform and without replacement.
@@ -357,7 +357,7 @@ func newBatch(m, size int) batch {
 	return b
 }
 
-// whole reports whether a batch has all items. It is then never shuffled.
+// whole reports whether a batch has all items. Such a batch is never shuffled.
 func (b *batch) whole() bool { return len(b.swaps) == len(b.items) }
 
 // all returns 0..m-1. It undoes the previous shuffle in O(size), so that a draw depends only on its address. The slice

@@ -17,7 +17,7 @@ func newTest(t testing.TB, cfg Config) *Estimator {
 	return e
 }
 
-// next returns the first open query, and whether there is one.
+// next returns the first open query, and whether a query is open.
 func next(e *Estimator) (Query, bool) {
 	if open := e.Next(); len(open) > 0 {
 		return open[0], true
@@ -42,12 +42,13 @@ func drive(t testing.TB, e *Estimator, f func(Query) float64) {
 const unit = 0x1p-24
 
 // shadow runs an estimator and the reference in parallel over several rounds and steps. The losses are random: the
-// equations must hold for any answers of the black box. It returns the first difference beyond what rounding explains.
+// equations must hold for any answers of the black box. shadow returns the first difference beyond what rounding
+// explains.
 //
 // With B the largest magnitude of a loss, rounding explains a multiple of unit*B. The factor for abar is m from the sum
-// over the table (each of its m partial sums is at most m*B, finally divided by m) and 8 for each row replaced since (a
-// difference of at most 2B, rounded, times 1/m, rounded twice, added). For v it is higher by 3b + 6 for the b terms of
-// the batch. The rows themselves are exact except for one rounding.
+// over the table (each of its m partial sums is at most m*B, finally divided by m) and 8 for each row replaced after
+// the summation (a difference of at most 2B, rounded, times 1/m, rounded twice, added). For v it is higher by 3b + 6
+// for the b terms of the batch. The rows themselves are exact except for one rounding.
 func shadow(t *testing.T, cfg Config, planted fault) error {
 	t.Helper()
 	const rounds, steps = 4, 5

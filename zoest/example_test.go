@@ -50,7 +50,7 @@ func Example() {
 			return
 		}
 		for range 5 {
-			est.Step(x) // one query for each of the batch
+			est.Step(x) // one query for each sample of the batch
 			if err := ask(); err != nil {
 				fmt.Println(err)
 				return

@@ -60,7 +60,7 @@ func (p problem) gradient(x []float32) []float64 {
 	return g
 }
 
-// smoothed is the exact E[u f(x + mu*u)] for signs: the mean over all 2^d of them.
+// smoothed is the exact E[u f(x + mu*u)] for sign vectors u: the mean over all 2^d of these vectors.
 func (p problem) smoothed(x []float32, mu float64) []float64 {
 	d := len(x)
 	sum, u, y := make([]float64, d), make([]float64, d), make([]float64, d)
@@ -234,8 +234,8 @@ func bound(m moments, gradient []float64, mu float64) (distance, tolerance, sign
 	return math.Sqrt(distance), cr*mu*mu + 4*math.Sqrt(variance), math.Sqrt(signal)
 }
 
-// The conditional mean keeps the paper's own bound, at a radius so small that the bound is meaningful: the tolerance
-// must be below half of the estimated value. Division by mu and a wrong sign violate the bound.
+// The conditional mean stays within the paper's own bound, at a radius so small that the bound is meaningful: the
+// tolerance must be below half of the estimated value. Division by mu and a wrong sign violate the bound.
 func TestConditionalMeanBound(t *testing.T) {
 	const mu, b, n = 0.05, 3, 150000
 	if brief() {
@@ -269,7 +269,7 @@ func TestConditionalMeanBound(t *testing.T) {
 	}
 }
 
-// The exact remainder keeps its bound, for sign vectors and radii over four orders of magnitude.
+// The exact remainder stays within its bound, for sign vectors and radii over four orders of magnitude.
 func TestRemainderBound(t *testing.T) {
 	p := logistic
 	cr := lipschitz * math.Pow(3, 1.5) / 2
@@ -363,7 +363,7 @@ func TestSecondMoment(t *testing.T) {
 // Lemma 1 holds with measurement noise of the oracle, of mean zero and variance 1/4, drawn anew for each query. The
 // conditional mean stays that of the noiseless loss, the table's rows satisfy (1/m) sum E|a_h|^2 <= Q^2, and the
 // estimate satisfies E|v|^2 <= 9 Q^2, with M_2 raised by the noise's variance. Noise of mean 4 also leaves the mean
-// unchanged (E u = 0) but not the second moments, where the test detects it.
+// unchanged (E u = 0), but it increases the second moments, which the test detects.
 func TestNoisyQueries(t *testing.T) {
 	const mu, b, variance = 0.5, 2, 0.25
 	n := 40000

@@ -105,7 +105,8 @@ func questions(n int) []Query {
 	return qs
 }
 
-// Ask retries only failed queries, unchanged; a query that stays without an answer is NaN, and the error names it.
+// Ask retries only failed queries, unchanged; a query that stays without an answer gets the loss NaN, and the error
+// names the query.
 func TestAsk(t *testing.T) {
 	down := errors.New("scorer is down")
 	losses := make([]float64, 4)
@@ -153,7 +154,7 @@ func TestAsk(t *testing.T) {
 	if err := Ask(t.Context(), half, questions(4), losses, 1); err != nil || half.single != 4 {
 		t.Errorf("failed batch: %v after %d single calls", err, half.single)
 	}
-	if err := Ask(t.Context(), half, questions(4), losses, 0); err != nil || losses[0] != 10 { // a failed batch is no try of a query
+	if err := Ask(t.Context(), half, questions(4), losses, 0); err != nil || losses[0] != 10 { // a failed batch uses up no try
 		t.Errorf("failed batch without retries: %v, losses %v", err, losses)
 	}
 
@@ -164,8 +165,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// forgetful returns NaN the first few times that a sample is queried, alone or in a batch. A batch that includes the
-// sample in the field cannot fails as a whole.
+// forgetful returns NaN the first few times that a sample is queried, alone or in a batch. The field cannot is a sample
+// that makes each batch with it fail as a whole.
 type forgetful struct {
 	cannot int
 	asked  map[int]int

@@ -123,7 +123,7 @@ func sameEstimates(t *testing.T, visit func(e *Estimator, stage, query int)) {
 	}
 }
 
-// A stage asks for each of its components once: all of them in a table, the batch in a step.
+// A stage queries each of its components once: every component when it fills a table, and those of the batch in a step.
 func TestStagesAskOnce(t *testing.T) {
 	queries := map[int][]int{}
 	play(t, newTest(t, protocolConfig), func(e *Estimator, stage, _ int) {
@@ -173,7 +173,7 @@ func TestNextBetweenStages(t *testing.T) {
 	}
 }
 
-// An answer needs an open query: there is none before the first Next, for a second answer, or after the end of a stage.
+// An answer needs an open query: no query is open before the first Next, after the answer, or after the end of a stage.
 func TestAnswerWithoutQuery(t *testing.T) {
 	refused := func(e *Estimator, when string) {
 		before := state(e)
@@ -278,7 +278,7 @@ func TestFillRestarts(t *testing.T) {
 					e.Step(x)
 					q, _ = next(e)
 				}
-				if err := e.Answer(100 * loss(q)); err != nil { // different losses: any trace of them would change the result
+				if err := e.Answer(100 * loss(q)); err != nil { // wrong losses: a trace of them would change the result
 					t.Fatal(err)
 				}
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// recordKinds are the configurations that keep records separate.
+// recordKinds returns the configurations that keep records separate.
 func recordKinds(d, m int) (list []Config) {
 	for kind := Paper; kind <= Tracking; kind++ {
 		for _, directions := range []Distribution{Rademacher, Walsh} {
@@ -99,7 +99,8 @@ func TestRecordsStayApart(t *testing.T) {
 	}
 }
 
-// checkApart compares the memory of all records but one, and checks that all of it is finite.
+// checkApart checks that the memory of all records except the replaced one is the same in a and b, and that all numbers
+// in b are finite.
 func checkApart(t *testing.T, cfg Config, a, b []float32, replaced int) {
 	t.Helper()
 	if len(a) != cfg.Memory() {
@@ -161,7 +162,7 @@ func TestRecordRowsEstimate(t *testing.T) {
 	}
 }
 
-// The Walsh directions of one record cover every row of the Hadamard matrix once in n queries of a round, for any m.
+// In n queries of a round, the Walsh directions of a record cover each of the n rows of the Hadamard matrix once.
 func TestRecordDirectionsCover(t *testing.T) {
 	const d, m, n = 13, 37, 16
 	cfg := Config{Dim: d, Samples: m, Directions: Walsh, Records: true, Seed: 9}
@@ -257,7 +258,7 @@ func TestRecordsAllocateNothing(t *testing.T) {
 	}
 }
 
-// The rows of each form after three rounds are the same on every processor.
+// The rows of each configuration after three rounds are the same on every processor.
 func TestRecordsGolden(t *testing.T) {
 	for _, cfg := range recordKinds(9, 5) {
 		e := newTest(t, cfg)

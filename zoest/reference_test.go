@@ -51,7 +51,7 @@ func (r *reference) direction(p rng.Purpose, h int) []float64 {
 }
 
 // walsh is the k-th direction of the current stage: the stage's signs times a row of the Hadamard matrix of twice the
-// order, restricted to the columns of its second half. It takes the choice of the row from the code, see
+// order, restricted to the columns of its second half. It takes the number of the row from the code under test, see
 // TestWalshOrder.
 func (r *reference) walsh(p rng.Purpose, k int) []float64 {
 	stage := uint32(0)

@@ -27,7 +27,7 @@ func newTable(cfg Config) (t table) {
 		if cfg.Directions == Walsh {
 			t.rows = make([]uint32, cfg.Samples)
 		}
-	case cfg.Kind != Tracking: // its rows belong to the model
+	case cfg.Kind != Tracking: // the rows of Tracking belong to the model
 		t.flat = make([]float32, cfg.Samples*cfg.Dim)
 	}
 	return t

@@ -13,7 +13,7 @@ type Kind int
 const (
 	// Paper is the estimator of the paper: the latest row of each component, refilled in each round.
 	Paper Kind = iota
-	// Centered subtracts from each loss the previous loss of the same component, 0 before the first. That number is
+	// Centered subtracts from each loss the previous loss of the same component, or 0 if there is none. That number is
 	// known before the query and E u = 0, so the conditional mean is unchanged, but nearly all of the variance is gone.
 	// The second moment stays below 9 Q^2 for losses in [0, B], with M_2 = B^2, and below 36 Q^2 for losses in [-B, B].
 	Centered
@@ -72,12 +72,12 @@ func (c Config) Memory() int {
 // for losses in [-B, B] it is 36 Q^2. A smoothing radius that rises between rounds raises G_h, and temporarily the
 // bound, with it.
 type model struct {
-	memory []float32       // all slices below
+	memory []float32       // the memory of slopes, levels and tail
 	slopes []float32       // g, m rows of d
 	levels []float32       // c
 	tail   *[tails]float32 // numbers common to all components; the constants below are its indices
 
-	// of the stage
+	// numbers of the present stage
 	low, high  float64 // the range at the start of the stage
 	trust      float64
 	both, self float64 // sums of (f-b)*<G,u> and of <G,u>^2

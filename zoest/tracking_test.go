@@ -81,8 +81,8 @@ func (r *tracked) step(phi []float64, f ask) []float64 {
 	return v
 }
 
-// tracking runs f for the tracking kind with every distribution of directions and with batch sizes and dimensions of
-// interest.
+// tracking calls f for the tracking kind with each combination of a distribution of directions and a batch size and
+// dimension of interest.
 func tracking(t *testing.T, f func(t *testing.T, cfg Config)) {
 	for _, dist := range []Distribution{Rademacher, Walsh} {
 		for _, b := range []int{1, 3, 7} {

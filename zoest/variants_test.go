@@ -39,7 +39,7 @@ func estimates(t *testing.T, cfg Config, loss func(Query) float64) (vs [][]float
 	return vs
 }
 
-// all runs f for every distribution of directions and for batch sizes and dimensions of interest.
+// all calls f with each combination of a distribution of directions and a batch size and dimension of interest.
 func all(t *testing.T, f func(t *testing.T, cfg Config)) {
 	for _, dist := range []Distribution{Rademacher, Walsh} {
 		for _, b := range []int{1, 3, 7} {
@@ -63,7 +63,7 @@ func sameBits(a, b [][]float32) error {
 	return nil
 }
 
-// A seeded table gives the bits of a dense one: every estimate, and every row at the end. A seeded table stores no
+// A seeded table gives the bits of a dense table: every estimate, and every row at the end. A seeded table stores no
 // rows.
 func TestSeededMatchesDense(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
@@ -81,7 +81,7 @@ func TestSeededMatchesDense(t *testing.T) {
 	})
 }
 
-// A centered estimator is the paper's estimator with another loss: the loss minus the previous one of the same
+// A centered estimator is the paper's estimator with another loss: the loss minus the previous loss of the same
 // component, as float32. This holds bit for bit, also across rounds.
 func TestCenteredMatchesShiftedLoss(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
@@ -104,9 +104,9 @@ func TestCenteredMatchesShiftedLoss(t *testing.T) {
 	})
 }
 
-// Lemma 1 holds for the centered estimator: the conditional mean is the same, and the second moment for losses in [0,
-// 1] is below the paper's 9 Q^2 = 9d. A constant loss shows the purpose: after the first round all of the variance is
-// gone.
+// Lemma 1 holds for the centered estimator: the conditional mean equals that of the paper's estimator, and the second
+// moment for losses in [0, 1] is below the paper's 9 Q^2 = 9d. A constant loss shows the purpose: after the first round
+// all of the variance is gone.
 func TestCenteredLemma(t *testing.T) {
 	p, mu, n := logistic, 0.5, 30000
 	if brief() {

@@ -81,7 +81,8 @@ var sylvester = func() (rows [64]uint64) {
 	return rows
 }()
 
-// hadamard multiplies signs by the matrix row, with its sign, of a number of width bits.
+// hadamard sets dst to signs multiplied by a row of the Hadamard matrix and by this row's sign. The argument row is the
+// number of both, of width bits.
 func hadamard(dst, signs []uint64, row uint32, width int) {
 	sign := row >> ((width - 1) & 31)
 	row ^= sign << ((width - 1) & 31)

@@ -27,8 +27,8 @@ func walshStage(w *walsh, d, n int, round uint32) [][]float64 {
 	return us
 }
 
-// Among n directions u, each row occurs once with each sign: the sum of u is 0, and the sum of uu' is n times the
-// identity.
+// In a stage of n directions u, each row of the Hadamard matrix occurs once with each sign: the sum of u is 0, and the
+// sum of uu' is n times the identity.
 func TestWalshCoversAllAxes(t *testing.T) {
 	for _, d := range []int{1, 2, 3, 10, 39, 64, 65, 130} {
 		w := newWalsh(Config{Dim: d, Seed: 5})

@@ -18,10 +18,10 @@ import (
 type Report struct {
 	Head             signed.Statement // the member's last signed release; zero if it made none
 	Countersigned    []string         // neighbors that signed that they hold Head
-	NotCountersigned []string         // all other neighbors
+	NotCountersigned []string         // neighbors that did not sign that they hold Head
 }
 
-// LedgerHead returns the state of the ledger that the member signed with its last release; nil if it had no ledger.
+// LedgerHead returns the ledger's state that the member signed with its last release; nil if the member had no ledger.
 func (r *Report) LedgerHead() *dpmech.Head {
 	if r.Head.Ledger == (signed.Head{}) {
 		return nil
@@ -30,8 +30,8 @@ func (r *Report) LedgerHead() *dpmech.Head {
 	return &head
 }
 
-// Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts only the fleet and
-// keys, which returns a member's valid keys. The error names each wrong field.
+// Certificate checks that a certificate is a member's own account of its run in a fleet. It trusts only f and the
+// function keys, which returns the valid keys of a member. The error names each wrong field.
 //
 // The certificate must pass [dpmech.Certificate.Verify], be about this fleet, this run and one of its members, have the
 // clip, noise, delta, limit, mixing and cool-down of the fleet, and be signed by the member. Certificate recomputes how
@@ -83,7 +83,7 @@ func (x *auditor) fault(field string, err error) {
 	}
 }
 
-// differ records a field whose value differs from the expected one.
+// differ records a field whose value differs from the expected value.
 func (x *auditor) differ(field string, found, want any) {
 	x.fault(field, fmt.Errorf("is %v, want %v", found, want))
 }
@@ -160,7 +160,7 @@ func (x *auditor) curve() error {
 	if err != nil {
 		return err
 	}
-	if x.c.AgainstAll == nil || p.Curve(x.fleet.Total(1), want).Others == 0 { // no pairwise noise, or none that helps
+	if x.c.AgainstAll == nil || p.Curve(x.fleet.Total(1), want).Others == 0 { // no pairwise noise that lowers a cost
 		want = nil
 	}
 	var found []dpmech.Level
@@ -236,7 +236,7 @@ func (x *auditor) countersigned(by dpmech.Countersignature, scope signed.Scope) 
 }
 
 // ledger checks that the certificate's lifetime comes from the ledger that the signed head names. The state of this
-// ledger must be the one in the head or a later one.
+// ledger in the certificate must be the state in the head or a later state.
 func (x *auditor) ledger() error {
 	named := x.found.LedgerHead()
 	switch {
@@ -252,8 +252,8 @@ func (x *auditor) ledger() error {
 	return nil
 }
 
-// stopped checks the early end of the run in the certificate: enough members must have requested an end with this round
-// or an earlier one.
+// stopped checks the early end of the run in the certificate: enough members must have requested that the run end after
+// the stated round or earlier.
 func (x *auditor) stopped() error {
 	c, f := x.c, x.fleet
 	if c.EndedAfter == 0 {

@@ -47,7 +47,7 @@ func TestCertificate(t *testing.T) {
 		early.Rounds != auditedRounds-1 || a.Head != *head {
 		t.Errorf("%d releases and %d reserved: %v", early.Rounds, early.ReservedUnmade, err)
 	}
-	// A certificate of a member without releases is also correct, and so is one signed with an old key.
+	// Certificate also accepts a certificate of a member without releases, and a certificate signed with an old key.
 	none := w.unsealed(t, 0)
 	if err := signed.SealCertificate(none, memberKey("zb"), nil, nil); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 }
 
 // With record-level privacy, a certificate names the record as the protected unit. The audit rejects a certificate of
-// the same releases that claims client-level privacy, in its list of releases or in that of the ledger.
+// the same releases if its list of releases, or that of its ledger, claims client-level privacy.
 func TestCertificateOfRecords(t *testing.T) {
 	w := newAudited(t, func(f *sdk.Fleet) {
 		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}
@@ -186,7 +186,7 @@ func recost(c *dpmech.Certificate) {
 func TestRefusesForgeries(t *testing.T) {
 	w := newAudited(t, nil)
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")
-	both := func(s dpmech.Spend) func(*dpmech.Certificate) { // in the certificate and in its ledger
+	both := func(s dpmech.Spend) func(*dpmech.Certificate) { // replaces a spend in the certificate and in its ledger
 		return func(c *dpmech.Certificate) {
 			c.Spends[0], c.Lifetime.Runs[1].Spends[0] = s, s
 			recost(c)

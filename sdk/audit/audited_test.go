@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// audited is a fleet of four, in which "b" has the neighbors "a" and "c", with a ledger of b's data.
+// audited is a fleet of four members with the ledger of member "b", whose neighbors are "a" and "c".
 type audited struct {
 	fleet  *sdk.Fleet
 	ledger *state.Ledger
@@ -30,7 +30,7 @@ func memberKey(name string) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte(name[:1]), ed25519.SeedSize))
 }
 
-// pins returns the valid keys of a member: an old one, and the one with which members sign.
+// pins returns the valid keys of a member: an old key, and the key with which the member signs.
 func pins(member string) []ed25519.PublicKey {
 	if !slices.Contains([]string{"a", "b", "c", "d"}, member) {
 		return nil
@@ -39,14 +39,14 @@ func pins(member string) []ed25519.PublicKey {
 		memberKey(member).Public().(ed25519.PublicKey)}
 }
 
-// newAudited makes the releases of b without a machine: signatures do not depend on what was learned.
+// newAudited makes the releases of b without running the method: signatures do not depend on what the members learned.
 func newAudited(t testing.TB, change func(f *sdk.Fleet), blank ...int) *audited {
 	t.Helper()
 	return newEnded(t, change, 0, blank...)
 }
 
-// newEnded is like newAudited, but the run ended early, and last is its last round with data. If last is 0, the run
-// ended as planned.
+// newEnded is like newAudited, but for a run that ended early, with its last round with data in last. If last is 0, the
+// run ended as planned.
 func newEnded(t testing.TB, change func(f *sdk.Fleet), last int, blank ...int) *audited {
 	t.Helper()
 	f := &sdk.Fleet{
@@ -126,7 +126,7 @@ func (w *audited) held(head *signed.Statement, members ...string) map[string][]b
 	return all
 }
 
-// unsealed returns b's unsigned certificate of that many releases.
+// unsealed returns b's certificate of the given number of releases, unsigned.
 func (w *audited) unsealed(t testing.TB, made int) *dpmech.Certificate {
 	t.Helper()
 	filter, err := dpmech.NewFilter(w.fleet.Privacy.Limit())

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// Two nodes with keys sign their releases. At the end each countersigns the other's last release, and a certificate
-// shows that: anybody with the fleet and the public keys can audit it.
+// Two nodes with keys sign their releases. At the end each node countersigns the last release of the other node. A
+// certificate contains these signatures, so anybody with the fleet and the public keys can audit it.
 func ExampleCertificate() {
 	fleet := &sdk.Fleet{
 		Run: "wards", Dim: 2, Members: []string{"east", "west"}, Edges: [][2]string{{"east", "west"}},
@@ -21,7 +21,7 @@ func ExampleCertificate() {
 		Privacy: sdk.Privacy{Clip: 0.1, Sigma: 0.5, Delta: 1e-5},
 	}
 	secret, public := map[string]ed25519.PrivateKey{}, map[string][]ed25519.PublicKey{}
-	for _, name := range fleet.Members { // each device makes its own key pair, and the fleet file has the public keys
+	for _, name := range fleet.Members { // each device makes its key pair; the fleet file has the public keys
 		pub, key, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
 			fmt.Println(err)

@@ -12,8 +12,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// changes lists the changes of a JSON value by their paths: each number, string and boolean becomes another one, and
-// each list loses or repeats an element. put replaces the value itself.
+// changes adds the possible changes of the JSON value v to the map all, by the paths of the changed parts. A change
+// replaces a number, string or boolean by a different value, or removes or repeats an element of a list. put replaces v
+// as a whole.
 func changes(path string, v any, put func(any), all map[string]func()) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -44,12 +45,12 @@ func changes(path string, v any, put func(any), all map[string]func()) {
 	}
 }
 
-// known are the fields that only the member can know: an auditor has nothing but its signature. Lines can be added to
-// not_covered; the constant ones cannot be omitted.
+// known lists the fields that only the member can know: an auditor must trust the member's signature. In not_covered a
+// member can add lines, but not omit the constant lines.
 var known = []string{"averaged_model", "conditional_on", "sampler", "simulated", "not_covered and one more"}
 
-// An auditor with the fleet file and the ledger notices each change of a field of a certificate and, if the member
-// signs its change, each one that others can know.
+// An auditor with the fleet file and the ledger notices every change of a field of a certificate. If the member signs
+// the changed certificate, the auditor still notices the change of every field that is not in known.
 func TestEveryFieldIsChecked(t *testing.T) {
 	for name, unit := range map[string]func(f *sdk.Fleet){"client": nil, "record": func(f *sdk.Fleet) {
 		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}

@@ -14,18 +14,19 @@ import (
 type Outlook struct {
 	Signal float64 `json:"signal"` // how far the updates move the members' mean model, as a multiple of the noise in it
 	Gain   float64 `json:"gain"`   // median gain of runs with this signal
-	// Nine of ten runs with this signal gained from Low to High. A gain below 0 is worse than the most frequent answer.
+	// Nine of ten runs with this signal had a gain between Low and High. A gain below 0 is worse than the most frequent
+	// answer.
 	Low  float64 `json:"gain_low"`
 	High float64 `json:"gain_high"`
 
-	// Changes that would raise the gain to [Enough], all else equal: this number of members, this epsilon, or pairwise
-	// noise with [MostColluders] and the settings of [Suggest]. All are zero if the gain is enough. Share is also false if
-	// the run already has pairwise noise.
+	// Each of Members, Epsilon and Share is a change that would raise the gain to [Enough], all else equal: this number
+	// of members, this epsilon, or pairwise noise with [MostColluders] and the settings of [Suggest]. All three are
+	// zero if the gain is enough. Share is also false if the run already has pairwise noise.
 	Members int     `json:"members_for_enough,omitempty"`
 	Epsilon float64 `json:"epsilon_for_enough,omitempty"`
 	Share   bool    `json:"sharing_for_enough,omitempty"`
-	// Halved is the gain with half the parameters and the same settings; nil if the gain is enough, or there are few
-	// parameters.
+	// Halved is the gain with half the parameters and the same settings. It is nil if the gain is enough or the model
+	// has few parameters.
 	Halved *float64 `json:"gain_with_half_the_parameters,omitempty"`
 	// Records reports that the same epsilon for each record, instead of each client, would raise the gain.
 	Records bool `json:"records_bring_more,omitempty"`
@@ -92,7 +93,7 @@ func (g gains) at(signal float64) (low, gain, high float64) {
 	return a.low + t*(b.low-a.low), a.gain + t*(b.gain-a.gain), a.high + t*(b.high-a.high)
 }
 
-// signal returns the least signal in the table's range at which the median gain is at least gain.
+// signal returns the least signal in the table's range at which the median gain is at least the argument gain.
 func (g gains) signal(gain float64) float64 {
 	k := 1
 	for k < len(g)-1 && g[k].gain < gain {
@@ -175,8 +176,8 @@ func Hopeless(f *sdk.Fleet) error {
 	return nil
 }
 
-// signalOf returns how far all clipped updates, if they have one direction, move the members' mean, as a multiple of
-// the local noise in that mean.
+// signalOf returns how far all clipped updates, if they have the same direction, move the members' mean, as a multiple
+// of the local noise in that mean.
 func signalOf(f *sdk.Fleet, samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
 	if p := f.Privacy; p.Unit == sdk.UnitRecord {

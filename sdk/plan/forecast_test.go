@@ -32,8 +32,8 @@ func clique(n int, change func(f *sdk.Fleet)) *sdk.Fleet {
 	return f
 }
 
-// Nine of ten runs in .ci/validate/forecast.csv gained what the forecast says. The table in the code is fitted on the
-// first half of them; this test uses the second half.
+// Nine of ten runs in .ci/validate/forecast.csv had a gain in the interval that Forecast states. The table in the code
+// is fitted on the first half of these runs; this test uses the second half.
 func TestForecastIntervals(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../../.ci/validate/forecast.csv")
@@ -66,7 +66,7 @@ func TestForecastIntervals(t *testing.T) {
 	}
 }
 
-// Each remedy that a forecast lists works.
+// Each change that a forecast lists raises the gain to Enough.
 func TestForecastCures(t *testing.T) {
 	few := clique(16, func(f *sdk.Fleet) { f.Dim = 40; f.Privacy.EpsilonLimit = 8 })
 	r, err := plan.Forecast(few, 500)
@@ -106,7 +106,8 @@ func TestForecastCures(t *testing.T) {
 	}
 }
 
-// Halved equals the forecast with half the parameters. It is nil for a good run and for one with few parameters.
+// Halved equals the forecast with half the parameters. It is nil for a run with enough gain and for a run with few
+// parameters.
 func TestForecastHalved(t *testing.T) {
 	for _, each := range []bool{false, true} {
 		of := func(n, dim int) *plan.Outlook {

@@ -10,7 +10,8 @@ import (
 )
 
 // A private run with default settings takes few rounds of messages for 50 rounds of learning. With -v the test prints
-// their number, and the number that the method's own steps would take: the table of sdk/DEFAULTS.md.
+// the number of rounds with default settings and with the method's own consensus steps, for the table in
+// sdk/DEFAULTS.md.
 func TestRoundsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		graph         string

@@ -13,13 +13,13 @@ const (
 	everybody  = 128 // largest fleet in which each member shares noise with all others
 	spare      = 12  // number of partners in addition to twice the colluders and absent members
 	nearlyAll  = 0.7 // above this share of all other members, choose all of them as partners
-	worthwhile = 0.9 // choose partners if their noise is below this share of the noise without partners
+	worthwhile = 0.9 // choose partners if the noise with them is below this share of the noise without them
 )
 
 // pairUp chooses which members share noise. If most neighbors of a member may collude, little pairwise noise protects
-// this member on the communication graph. A random graph keeps nearly all pairwise noise if each node has a few more
-// than twice as many edges as colluders and absent members may take away. The proven bound on such a graph is tight;
-// see sdk/DEFAULTS.md.
+// this member on the communication graph. A random graph keeps nearly all pairwise noise if each node has slightly more
+// than twice as many edges as colluders and absent members can remove. The proven bound on such a graph is tight; see
+// sdk/DEFAULTS.md.
 func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	if k.Graph == nil {
 		return nil
@@ -52,8 +52,8 @@ func (k *Known) mayPair() bool {
 		k.Graph.N() > 3 && k.Graph.N() <= settings.MaxPartnered
 }
 
-// unit returns the local sigma that members need for an effective sigma of 1, with the ratio of pairwise noise that
-// share chooses.
+// unit returns the local sigma that members need for an effective sigma of 1, with the ratio of pairwise to local noise
+// that the function share chooses.
 func (k *Known) unit(p sdk.Privacy) (float64, error) {
 	noise, err := p.NoiseGraph(k.Graph, k.Method.Seed)
 	if err == nil {
@@ -63,10 +63,10 @@ func (k *Known) unit(p sdk.Privacy) (float64, error) {
 	return p.Sigma, err
 }
 
-// MostColluders returns the largest number of colluders that costs little: for the same guarantee, the noise in the
-// members' mean is at most a tenth above the noise for one colluder, and every member shares noise with at least one
-// member more than may collude or be absent. The result depends on Graph, Method.Seed, and Absent and Partners of
-// Privacy. MostColluders fails if even one colluder is too many.
+// MostColluders returns the largest number of colluders that costs little. For the same guarantee, the noise in the
+// members' mean is then at most a tenth above the noise for one colluder, and every member shares noise with more
+// members than may collude or be absent. The result depends on Graph, Method.Seed, and Absent and Partners of Privacy.
+// MostColluders fails if even one colluder is too many.
 func MostColluders(k Known) (int, error) {
 	p := sdk.Privacy{Absent: k.Privacy.Absent, Partners: k.Privacy.Partners, Colluders: 1}
 	one, err := k.unit(p)
@@ -79,7 +79,7 @@ func MostColluders(k Known) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	search := func(partners int) (int, error) { // among graphs with that many partners
+	search := func(partners int) (int, error) { // with the given number of partners
 		p.Partners = partners
 		noise, err := p.NoiseGraph(k.Graph, k.Method.Seed)
 		if err != nil {

@@ -20,7 +20,7 @@ func asks(loss float64, err error) sdk.OracleFunc {
 	return func(context.Context, []float32, int) (float64, error) { return loss, err }
 }
 
-// Preflight reports why an oracle is unusable, and does not wait for one that never answers.
+// Preflight reports why an oracle is unusable, and does not wait for an oracle that never answers.
 func TestPreflightOracle(t *testing.T) {
 	for name, c := range map[string]struct {
 		oracle sdk.OracleFunc
@@ -65,7 +65,7 @@ func TestPreflightRecords(t *testing.T) {
 	}
 }
 
-// The report has the findings of [sdk.Config.Check] and, for a private run, the forecast.
+// The report contains the findings of [sdk.Config.Check] and, for a private run, the forecast.
 func TestPreflightChecks(t *testing.T) {
 	f := clique(8, func(f *sdk.Fleet) { f.Privacy.EpsilonLimit = 1 })
 	kept := func() (*state.Snapshot, error) { return &state.Snapshot{Member: "4"}, nil }

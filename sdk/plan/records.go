@@ -10,13 +10,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Record-level privacy. The signal of all updates, if they have one direction, relative to the noise depends on the
-// records, the members and the budget, but not on the number of rounds or the step: see recordSignal. So few rounds
-// with many queries of each record work best. sdk/DEFAULTS.md lists what was tried.
+// Record-level privacy. The signal is the sum of all updates, if they have the same direction, relative to the noise.
+// It depends on the records, the members and the budget, but not on the number of rounds or the step: see recordSignal.
+// So few rounds with many queries of each record work best. sdk/DEFAULTS.md lists what was tried.
 
 // suggestRecords is [Suggest] for record-level privacy, once estimator, Rho, Gain and Delta are chosen.
 func (k Known) suggestRecords(m sdk.Method, p sdk.Privacy) (sdk.Method, sdk.Privacy, error) {
-	if k.Open && m.Estimator == sdk.EstimatorPaper { // tracking's table does not fit, and the paper's slopes are too noisy
+	if k.Open && m.Estimator == sdk.EstimatorPaper { // tracking needs too much memory, and the paper's slopes are too noisy
 		m.Estimator = sdk.EstimatorCentered
 	}
 	def(&m.Tau, RecordTau(k.Dim))
@@ -88,16 +88,17 @@ func recordMu(dim int, hidden bool) float64 {
 func recordRadius(mu float64, dim int) float64 { return mu * math.Sqrt(float64(dim)) / 15 }
 
 // recordSignal returns how far the clipped slopes of all records move the members' mean over all rounds if all slopes
-// have one direction, as a multiple of the noise in that mean. mean is the mean number of records of a member, and
-// ratio the radius of one record's share of a release (R_s) over the standard deviation of a member's local noise.
+// have the same direction, as a multiple of the noise in that mean. mean is the mean number of records of a member.
+// ratio is the radius of one record's share of a release (R_s) divided by the standard deviation of a member's local
+// noise.
 func recordSignal(mean float64, members, dim, rounds int, ratio float64) float64 {
 	return mean * math.Sqrt(float64(rounds)*float64(members)/float64(dim)) * ratio
 }
 
-// recordFar returns how far all clipped updates, if they have one direction, should move the model, given its
-// recordSignal: 2 to 50.
+// recordFar returns how far all clipped updates, if they have the same direction, should move the model, given the
+// result of recordSignal: 2 to 50.
 func recordFar(signal float64) float64 { return min(max(2, signal*signal/40), 50) }
 
-// agree is the length of the sum of the records' slopes at the start of real data sets, as a share of its length if all
-// slopes had one direction.
+// agree is the length of the sum of the records' slopes at the start of a run, as measured on real data sets, divided
+// by the length that the sum would have if all slopes had the same direction.
 const agree = 0.1

@@ -16,14 +16,14 @@ const (
 	saddlePatience = 5 * time.Second
 )
 
-// saddle searches for parameters that change a loss if all of them leave zero, but not if only one half does. The
-// gradient of a smooth model in these parameters is zero, so a start at zero is a saddle, as in hidden layers, whose
-// weights are multiplied with each other. saddle returns the size of the set, 0 if it found none in time. The size
-// depends on the data: keep it on the device.
+// saddle searches for a set of parameters that change a loss if all of them leave zero, but not if only half of them
+// do. The gradient of a smooth model in these parameters is zero, so a start at zero is a saddle, as in hidden
+// layers, whose weights are multiplied with each other. saddle returns the size of the set, or 0 if it found no such
+// set in time. The size depends on the data: keep it on the device.
 func saddle(ctx context.Context, oracle sdk.Oracle, dim, samples int) int {
 	ctx, cancel := context.WithTimeout(ctx, saddlePatience)
 	defer cancel()
-	found := make(chan int, 1) // an oracle may continue after ctx ends
+	found := make(chan int, 1) // buffered, because the search may end after saddle returns
 	go func() {
 		p := &saddleProbe{ctx: ctx, oracle: oracle, x: make([]float32, dim), at: make([]float32, dim), random: rand.New(rand.NewPCG(1, 2))}
 		found <- p.search(samples)
@@ -39,8 +39,8 @@ func saddle(ctx context.Context, oracle sdk.Oracle, dim, samples int) int {
 type saddleProbe struct {
 	ctx    context.Context
 	oracle sdk.Oracle
-	x      []float32 // all zeros between two calls of matters
-	at     []float32 // value to which matters moves each parameter
+	x      []float32 // all zeros, except during a call of the method matters
+	at     []float32 // value to which the method matters moves each parameter
 	first  []float64 // losses at zero, NaN for a sample without a loss
 	random *rand.Rand
 	failed bool // the oracle failed
@@ -54,9 +54,9 @@ func (p *saddleProbe) loss(sample int) float64 {
 	return loss[0]
 }
 
-// search halves a set of parameters that matters until neither half matters, or until one parameter is left. This
-// parameter matters alone, and the next search excludes it. search returns the size of a set of which neither half
-// matters, or 0.
+// search looks for a set of parameters that changes a loss although neither half of the set does, and returns the size
+// of the set, or 0 if there is none. It begins with a set of all parameters and halves it as long as one half changes a
+// loss. If a single parameter is left, it changes a loss alone, so search starts again without this parameter.
 func (p *saddleProbe) search(samples int) int {
 	var all []int
 	for j := range p.at {
@@ -69,7 +69,7 @@ func (p *saddleProbe) search(samples int) int {
 	for h := range min(samples, saddleSamples) {
 		p.first = append(p.first, p.loss(h))
 	}
-	p.failed = false // skip a sample without a loss
+	p.failed = false // a sample without a loss is skipped, not a failure
 	for range saddleDescents {
 		set := slices.Clone(all)
 		if !p.matters(set) {

@@ -15,10 +15,11 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/setting"
 )
 
-// Known is the input of [Suggest]: public numbers and fixed settings. Settings at zero are open.
+// Known is the input of [Suggest]: public numbers and fixed settings. A setting that is zero is open: Suggest chooses
+// it.
 type Known struct {
 	Dim     int   // d, at least 1
-	Moved   int64 // parameters that a query moves, by Mu each: Spec.Moved of package adapter; 0 for Dim
+	Moved   int64 // parameters that a query moves, by Mu each: Spec.Moved of package adapter; 0 means Dim
 	Samples []int // m_i of each member, at least 1 each
 	Hidden  bool  // the model has a hidden layer and a random start: it needs a larger Mu and larger steps
 	Columns bool  // each parameter is the weight of a table column, and many columns may be irrelevant
@@ -36,9 +37,9 @@ type Known struct {
 	Fixed   []string    // settings that stay zero, by their Name in package settings: "method.cooldown"
 	Open    bool        // Method.Estimator and Directions are open as well
 
-	// Graph, if set, makes members share noise that cancels. Sigma, PairSigma and EffectiveSigma follow from the
-	// budget, or all of them are fixed. The budget then holds against outsiders and any Privacy.Colluders members, if
-	// at most Absent vanish.
+	// Graph, if set, makes members share noise that cancels. Either Sigma, PairSigma and EffectiveSigma are all open
+	// and follow from the budget, or all three are fixed. The budget then holds against outsiders and any
+	// Privacy.Colluders members, if at most Absent members drop out.
 	Graph *graph.Graph
 	noise *graph.Graph // which members share noise
 }
@@ -69,12 +70,13 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0.
 //   - Consensus: Chebyshev with noise, without Robust.
 //   - Robust: 0 with pairwise noise, with Chebyshev, or below five Neighbors. Otherwise 1.5 with client-level noise and
-//     at least eight members, else 2 if each member has at least eight neighbors or all others, else 0.
+//     at least eight members, else 2 if each member has at least eight neighbors or is linked to all members, else 0.
 //   - Mu, Eta and Clip follow from Dim, Moved and the queries of a step, to three digits. In a schedule of T steps tau is
 //     T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
 //   - Sigma: the least noise within EpsilonLimit (default 8). Shrink: 0.5 with Columns and record-level privacy, else 0.
 //   - With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks
-//     on the graph, and Clip from signal against noise. Partners: 0, unless neighbors alone take a tenth more noise.
+//     on the graph, and Clip from the ratio of signal to noise. Partners: 0, unless noise shared only with neighbors
+//     must be a tenth larger.
 //
 // sdk/DEFAULTS.md lists what was tried.
 func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
@@ -92,7 +94,8 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	}
 	def(&m.Rho, 1)
 	// With this gain the fastest mode of disagreement vanishes after two rounds, and every other mode shrinks by
-	// sqrt(1-g/2) a round, with g = a*rho*lambda. Any other gain slows down the fastest mode or the others.
+	// sqrt(1-g/2) a round, with g = a*rho*lambda. With any other gain the fastest mode or the other modes shrink more
+	// slowly.
 	def(&m.Gain, 0.75)
 	choose(k, "method.robust", &m.Robust, k.robust())
 	if !p.NonPrivate {
@@ -122,10 +125,10 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	if scheduled {
 		fall = math.Pow(float64(steps), 1.0/6)
 	}
-	// Mu is reach/sqrt(d), or reach/sqrt(Moved) if that is smaller. share relates the noise of eta's steps, about
-	// eta*sqrt(steps/queries), to mu. All clipped updates, if they have one direction, move the model by further*mu*sqrt(d).
-	// If features have mean square 1, a query moves a score by about mu*sqrt(d), and a sigmoid is about linear up to 1.5.
-	// DEFAULTS.md has the measurements.
+	// Mu is reach/sqrt(d), or reach/sqrt(Moved) if that is smaller. The variable share relates the noise of eta's
+	// steps, about eta*sqrt(steps/queries), to mu. All clipped updates, if they have the same direction, move the model
+	// by further*mu*sqrt(d). If features have mean square 1, a query moves a score by about mu*sqrt(d), and a sigmoid
+	// is about linear up to 1.5. DEFAULTS.md has the measurements.
 	reach, share, further := 1.5, 0.4, 1.5
 	if k.Hidden {
 		reach, share, further = 3, 1.5, 0.75
@@ -159,15 +162,16 @@ func (k Known) lopsided(p sdk.Privacy) bool {
 	return k.Uneven && (p.NonPrivate || k.Graph != nil && !k.Hidden)
 }
 
-// protect sets clip, noise and mixing. far is how far all clipped updates, if they have one direction, should move the
-// model.
+// protect sets clip, noise and mixing. far is how far all clipped updates, if they have the same direction, should move
+// the model.
 func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 	rounds := float64(m.Rounds)
 	if p.Sigma == 0 {
 		def(&p.EpsilonLimit, 8)
 	}
 	if p.Clip == 0 && p.Sigma == 0 && k.Graph != nil && !k.Hidden {
-		// Noise in the final model moves a score by far/signal. A linear model works as well far from its start as near it.
+		// Noise in the final model moves a score by far/signal. A linear model works equally well at any distance from
+		// its start.
 		one := *p
 		one.Clip = 1
 		if err = spend(&one, m.Rounds, k.noise); err != nil {
@@ -192,7 +196,8 @@ func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 	return err
 }
 
-// spend sets the noise that the budget requires. With a graph, its neighbors share part of the noise.
+// spend sets the noise that the budget requires. With a graph g, members that are neighbors in g share part of the
+// noise.
 func spend(p *sdk.Privacy, rounds int, g *graph.Graph) (err error) {
 	p.Sigma, err = dpmech.SigmaFor(p.Clip, rounds, p.EpsilonLimit, p.Delta, p.Accounting)
 	if err == nil && g != nil {
@@ -201,8 +206,9 @@ func spend(p *sdk.Privacy, rounds int, g *graph.Graph) (err error) {
 	return err
 }
 
-// share splits p.Sigma into local noise and pairwise noise, which is a power of two times the local noise and at most
-// 2*p.Sigma, because it disturbs the queries until it cancels. Each doubling must save a tenth of the local noise.
+// share splits p.Sigma into local noise and pairwise noise. The pairwise noise is a power of two times the local noise.
+// It is at most 2*p.Sigma, because it disturbs the queries until it cancels. Each doubling must save a tenth of the
+// local noise.
 func share(p *sdk.Privacy, g *graph.Graph) error {
 	need := p.Sigma
 	for n := 0; n <= 10; n++ {
@@ -221,9 +227,10 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 	return nil
 }
 
-// settle chooses Mixing and Cooldown, the numbers of rounds in which pairwise noise cancels. Mixing is how many of the
-// method's own steps disagreement takes to fall to a tenth, at most nine, or a smaller number of Chebyshev steps, which
-// long increases. Cooldown is at least 30, and enough for disagreement to fall to a tenth of the mean's noise.
+// settle chooses Mixing and Cooldown, the numbers of rounds in which pairwise noise cancels. With the method's own
+// steps, Mixing is the number of steps in which disagreement falls to a tenth, at most nine. With Chebyshev steps it is
+// smaller, and long increases it. Cooldown is at least 30, and enough for disagreement to fall to a tenth of the noise
+// in the members' mean.
 func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 	g := k.Graph
 	if g.N() == 1 {
@@ -304,14 +311,14 @@ func (k Known) length(m *sdk.Method, p sdk.Privacy) error {
 		def(&m.Tau, int(min(max(4096/batch, 2), 64)))
 	}
 	if m.Estimator == sdk.EstimatorTracking {
-		def(&m.Tau, 3) // makes as many queries as 2 with other estimators
+		def(&m.Tau, 3) // tracking then makes as many queries as the other estimators with 2
 	}
 	def(&m.Tau, 2)
 	return errors.Join(setting.Rounds.Check("plan: suggest", "method.rounds", float64(m.Rounds)),
 		setting.Tau.Check("plan: suggest", "method.tau", float64(m.Tau)))
 }
 
-// batchOf returns how many queries a member with that many samples makes in a local step.
+// batchOf returns how many queries a member with the given number of samples makes in a local step.
 func batchOf(m sdk.Method, samples int) int {
 	if m.Batch > 0 {
 		return min(m.Batch, samples)

@@ -38,8 +38,8 @@ func (s Setting) In(fleet any) any {
 	return at.Interface()
 }
 
-// MaxPartnered is the largest number of members of a fleet with partners: above it no useful bound of the remaining
-// noise exists.
+// MaxPartnered is the largest number of members of a fleet with partners: for larger fleets no useful bound on the
+// remaining noise is known.
 const MaxPartnered = 1024
 
 // Ranges of privacy settings. Package dpmech also bounds sigma, by the clip.
@@ -129,8 +129,8 @@ var all = []Setting{
 			"payload is given)"},
 }
 
-// Check returns a [setting.FieldError] for every value of the setting in a fleet that is out of range, joined.
-// rounds is the fleet's number of rounds.
+// Check returns a [setting.FieldError] for each value of the setting that is out of range in a fleet, joined into one
+// error, or nil. rounds is the fleet's number of rounds.
 func (s Setting) Check(fleet any, rounds int) error {
 	const pkg = "sdk: fleet"
 	switch x := s.In(fleet).(type) {

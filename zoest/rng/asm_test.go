@@ -21,7 +21,7 @@ func TestPhiloxAsm(t *testing.T) {
 		for range 40 {
 			c0, c1, c2, c3, k0, k1 := s.Uint32(), s.Uint32(), s.Uint32(), s.Uint32(), s.Uint32(), s.Uint32()
 			if s.IntN(2) == 0 {
-				c0 = -uint32(s.IntN(8*n + 1)) // wraps in the first lanes, in the last, in between
+				c0 = -uint32(s.IntN(8*n + 1)) // wraps in the first lanes, in the last lanes, or in between
 			}
 			components := make([]int, 8*n)
 			for i := range components {

@@ -125,7 +125,7 @@ func TestFloat64(t *testing.T) {
 	}
 }
 
-// cells sorts draws into cells with the given inner edges.
+// cells returns how many of the draws, each multiplied by scale, fall into each cell, given the inner edges.
 func cells(draws, edges []float64, scale float64) []int {
 	count := make([]int, len(edges)+1)
 	for _, x := range draws {

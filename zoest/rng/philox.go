@@ -52,7 +52,7 @@ func runGo(dst []uint64, c0, c1, c2, c3, k0, k1 uint32) {
 	}
 }
 
-// rowsGo stores one block, two words of dst, for each component: that of the counter (c0, component, c2, c3).
+// rowsGo stores one block, two words of dst, for each component: the block of the counter (c0, component, c2, c3).
 func rowsGo(dst []uint64, components []int, c0, c2, c3, k0, k1 uint32) {
 	for i, c := range components {
 		runGo(dst[2*i:2*i+2], c0, uint32(c), c2, c3, k0, k1)

@@ -11,7 +11,7 @@ import (
 // Purpose separates draws of different kinds.
 type Purpose uint32
 
-// The purposes. Their values are part of every transcript: new ones may only be added at the end.
+// The purposes. Their values are part of every transcript: add new purposes only at the end.
 const (
 	Table     Purpose = iota + 1 // a direction that fills the memory table
 	Step                         // a direction of a local step
@@ -34,8 +34,8 @@ type Address struct {
 	Client, Round, Step, Component uint32
 }
 
-// Stream is the sequence of draws at one address. Copying it copies its position. It repeats after 2^32 blocks of 16
-// bytes. It is not safe for concurrent use.
+// Stream is the sequence of draws at one address. Copying a stream copies its position. A stream repeats after 2^32
+// blocks of 16 bytes. It is not safe for concurrent use.
 type Stream struct {
 	key [2]uint32
 	ctr [4]uint32
@@ -57,8 +57,8 @@ type Family struct{ key [2]uint32 }
 
 // NewFamily returns the streams at the addresses of a purpose and a client.
 func NewFamily(seed uint64, p Purpose, client uint32) Family {
-	// One block under the seed's own key maps (purpose, client) to the key of a family of streams; the other
-	// coordinates and the block number are that family's counter.
+	// One block under the seed's own key maps (purpose, client) to the key of a family of streams. The other
+	// coordinates of an address and the block number are the counter under the family's key.
 	k0, k1, _, _ := philox(uint32(p), client, 0x53504144, 0, uint32(seed), uint32(seed>>32))
 	return Family{[2]uint32{k0, k1}}
 }

@@ -42,8 +42,8 @@ func TestStreamIsPhiloxInCounterMode(t *testing.T) {
 	}
 }
 
-// neighbours are an address and every address that differs from it in one field, including the seed, or has two fields
-// exchanged.
+// neighbours returns the streams at an address and at every address that differs from it in one field, including the
+// seed, or has two fields exchanged.
 func neighbours() map[string]Stream {
 	const seed uint64 = 0xfedcba9876543210
 	base := Address{Purpose: Table, Client: 2, Round: 3, Step: 4, Component: 5}
@@ -72,7 +72,8 @@ func neighbours() map[string]Stream {
 	return s
 }
 
-// Two streams of independent words share one among their first thousand with probability 2e-4; these share none.
+// Two streams of independent words share a word among their first thousand with probability 2e-4; the streams of
+// neighbours share none.
 func TestAddressesShareNoWords(t *testing.T) {
 	owner := map[uint32]string{}
 	for name, s := range neighbours() {
@@ -114,7 +115,7 @@ func TestCopyKeepsPosition(t *testing.T) {
 	s := at(1)
 	s.Uint32()
 	s.Uint32()
-	s.Normal() // leaves a spare
+	s.Normal() // keeps the second normal of the pair as the spare
 	c := *s
 	for i := range 50 {
 		x, y := s.Normal(), c.Normal()

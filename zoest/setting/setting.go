@@ -77,7 +77,7 @@ var (
 
 // FieldError reports one invalid value.
 type FieldError struct {
-	Package string // the package that checked it: "admm", or "sdk: fleet"
+	Package string // the package that checked the value: "admm", or "sdk: fleet"
 	Field   string // name in a struct, or path in a file: "Rho", "method.rho"
 	Found   string
 	Want    string
@@ -102,7 +102,7 @@ func (r Range) Check(pkg, field string, x float64) error {
 // Choice is the set of allowed values of a setting with named values. A value is the index of its name.
 type Choice struct {
 	Of    string   // what the values choose: "sdk: payload"
-	Names []string // the first may be empty; an empty name means the first
+	Names []string // the first may be empty; Parse reads an empty name as the first
 }
 
 // Name returns the name of a value, or its number if it has none.

@@ -31,7 +31,7 @@ func Example() {
 }
 
 // The order of a sum is part of the definition: 64 lanes of float32 within a block of 4096. In a plain loop the large
-// first number would swallow all the small ones. Here it swallows only those in its own lane.
+// first number would swallow all the small numbers. In Dot it swallows only those in its own lane.
 func ExampleDot() {
 	x := make([]float32, 4096)
 	for i := range x {

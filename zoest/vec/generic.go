@@ -38,8 +38,8 @@ func dotBlock(x, y []float32) float32 {
 	return fold(&acc, used)
 }
 
-// fold returns the sum of the first used lanes. The other lanes hold +0, and no lane holds -0. So fold skips a half
-// whose lanes are all unused, without changing a bit.
+// fold returns the sum of the first lanes, as many as used says. The other lanes hold +0, and no lane holds -0. So fold
+// skips a half whose lanes are all unused, without changing a bit.
 func fold(acc *[lanes]float32, used int) float32 {
 	half := lanes / 2
 	for half >= used && half > 0 {

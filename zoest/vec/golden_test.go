@@ -69,8 +69,8 @@ func TestExpLogGolden(t *testing.T) {
 }
 
 // The golden table shows at which arguments a processor differs. This hash over many more arguments shows more reliably
-// whether it differs: a missing rounding in a polynomial changes some of them. Exp gets multiples of 2^-40 in [-512,
-// 512), Log positive numbers of any bits.
+// that a processor differs: a missing rounding in a polynomial changes some results. Exp gets multiples of 2^-40 in
+// [-512, 512), Log positive numbers of any bits.
 func TestExpLogGoldenHash(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// add and mul are one float32 operation with one rounding. A float64 holds the product of two float32 exactly. It has
-// 53 digits, more than 2*24 + 2, so rounding a sum twice equals rounding it once.
+// add and mul perform one float32 operation with one rounding. A float64 holds the product of two float32 exactly. A
+// float64 has 53 digits, more than 2*24 + 2, so rounding a sum twice equals rounding it once.
 func add(a, b float32) float32 { return float32(float64(a) + float64(b)) }
 func mul(a, b float32) float32 { return float32(float64(a) * float64(b)) }
 
@@ -136,8 +136,8 @@ func same(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
 
-// check runs a variant of a kernel once, with its vector j in slot[j], and compares every number it may and may not
-// have written.
+// check runs a variant of a kernel once, with its vector j in slot[j]. It checks the numbers that the kernel must
+// write, and that all other numbers are unchanged.
 func (k kernel) check(t *testing.T, f *vec.Kernels, r *rand.Rand, n int, slot []int, next func(*rand.Rand) float32) {
 	t.Helper()
 	a, b := next(r), next(r)
@@ -201,7 +201,7 @@ func TestKernelsElementByElement(t *testing.T) {
 	}
 }
 
-// Every special value meets every other one: a table of 13 x 13 pairs and scalars that random fills may miss.
+// Every special value is paired with every special value, 13 x 13 pairs, which random fills may miss.
 func TestKernelsOnSpecialPairs(t *testing.T) {
 	for _, variant := range vec.Variants() {
 		for _, k := range kernels {
@@ -212,7 +212,7 @@ func TestKernelsOnSpecialPairs(t *testing.T) {
 					k.check(t, &variant, r, 13*13, []int{0, 1, 2, 3}[:k.vecs], func(*rand.Rand) float32 {
 						turn++
 						if turn <= 2 {
-							return specials[(i+turn)%len(specials)] // the scalars
+							return specials[(i+turn)%len(specials)] // the scalars a and b
 						}
 						p := (turn - 3) % (13 * 13)
 						if (turn-3)/(13*13)%2 == 0 {
@@ -244,7 +244,7 @@ func TestKernelsInPlace(t *testing.T) {
 	}
 }
 
-// A longer source is used up to the destination's length; a shorter one panics.
+// A longer source is used up to the destination's length; a shorter source causes a panic.
 func TestKernelsSourceLength(t *testing.T) {
 	const n = 70
 	for _, k := range kernels {

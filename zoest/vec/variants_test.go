@@ -217,7 +217,7 @@ func TestKernelsOnAGrowingStack(t *testing.T) {
 			}
 			return depth == 0 || descend(depth-1)
 		}
-		for depth := range 300 { // a new stack each time, full at another point
+		for depth := range 300 { // a new stack each time, filled to another depth
 			ok := make(chan bool)
 			go func() { ok <- descend(depth) }()
 			if !<-ok {

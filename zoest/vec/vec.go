@@ -198,8 +198,8 @@ func there(rows []int, table []float32, d int) bool {
 
 const notThere = "vec: no such row"
 
-// stride returns the number of sign words stored for each of n rows. It panics if a row has fewer than words, the
-// number that a kernel reads.
+// stride returns the number of sign words stored for each of n rows. It panics if a row has fewer words than a kernel
+// reads, which is the argument words.
 func stride(signs []uint64, n, words int) int {
 	if n == 0 || len(signs)/n < words {
 		panic("vec: too few signs")
