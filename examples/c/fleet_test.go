@@ -21,7 +21,7 @@ import (
 
 const samples = 8 // number of samples of every node, as in testdata/host.c
 
-// square returns the loss function of testdata/host.c for the node with a number.
+// square returns, as a Go function, the loss function that testdata/host.c has for the node with this number.
 func square(number int) zoest.OracleFunc {
 	return func(_ context.Context, x []float32, sample int) (float64, error) {
 		sum := 0.0
