@@ -63,8 +63,8 @@ type result struct {
 	losses  float64 // mean number of losses asked for, per sample and round
 }
 
-// run makes the contender's run on the stage last. If a search chooses the settings, it first searches on the stages
-// search.
+// run makes the contender's run on the stage last. If the contender's settings come from a search, run first makes that
+// search, with the given number of trials, on the stages in the parameter search.
 func (c contender) run(ctx context.Context, last *stage, search []stage, trials int) (r result, err error) {
 	if c.searched {
 		if r.setting, err = c.search(ctx, search, trials); err != nil {

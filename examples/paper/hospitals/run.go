@@ -18,8 +18,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The numbers of every run: learning rounds, the delta of epsilon, and the losses per sample and round of a searched
-// method. The program's own choices ask for no more losses.
+// The numbers of every run: learning rounds, the delta of epsilon, and the losses per sample and round of a method
+// whose settings come from a search. With the settings that the program chooses, SPADE-DFL asks for no more losses than
+// these.
 const (
 	rounds  = 50
 	queries = 24
@@ -35,7 +36,7 @@ var (
 // The contenders that need no search.
 const (
 	alone  = "alone"
-	abroad = "of another" // mean score here of the models that the other three hospitals train alone
+	abroad = "of another" // score at a hospital, as the mean over the models that each of the other three hospitals trains alone
 	pooled = "pooled"
 	single = "SPADE-DFL alone"            // each hospital is a fleet of one, with the settings that init chooses
 	chosen = "SPADE-DFL"                  // with the settings that init and simulate choose
@@ -43,8 +44,8 @@ const (
 
 	warded      = "SPADE-DFL, 3 wards each"                       // epsilon protects the data of one ward
 	hospitalled = "SPADE-DFL, 3 wards each, epsilon per hospital" // epsilon protects the data of all three wards
-	wardOne     = "SPADE-DFL, 3 wards each, with colluders 1"     // for a ward's data against any other ward
-	wardThree   = "SPADE-DFL, 3 wards each, with colluders 3"     // the same against all wards of one other hospital
+	wardOne     = "SPADE-DFL, 3 wards each, with colluders 1"     // epsilon protects a ward's data against any one other ward
+	wardThree   = "SPADE-DFL, 3 wards each, with colluders 3"     // epsilon protects a ward's data against all three wards of another hospital together
 )
 
 // searched lists the methods whose settings come from a search, which is the same for all of them.
