@@ -23,7 +23,7 @@ type way struct {
 	spec      *adapter.Spec
 	step, mu  float64 // without noise: step of a round along the gradient, and smoothing radius
 	rounds    int     // without noise
-	protected float64 // step of a private run for each digit: longer, because clipping bounds the slope of each digit's loss
+	protected float64 // step of a run that protects each digit: longer, as clipping bounds each digit's slope
 }
 
 // The privacy of a run.

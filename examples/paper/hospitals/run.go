@@ -36,7 +36,7 @@ var (
 // The contenders that need no search.
 const (
 	alone  = "alone"
-	abroad = "of another" // score at a hospital, as the mean over the models that each of the other three hospitals trains alone
+	abroad = "of another" // mean score at a hospital of the models that the other three hospitals train alone
 	pooled = "pooled"
 	single = "SPADE-DFL alone"            // each hospital is a fleet of one, with the settings that init chooses
 	chosen = "SPADE-DFL"                  // with the settings that init and simulate choose
@@ -45,7 +45,7 @@ const (
 	warded      = "SPADE-DFL, 3 wards each"                       // epsilon protects the data of one ward
 	hospitalled = "SPADE-DFL, 3 wards each, epsilon per hospital" // epsilon protects the data of all three wards
 	wardOne     = "SPADE-DFL, 3 wards each, with colluders 1"     // epsilon protects a ward's data against any one other ward
-	wardThree   = "SPADE-DFL, 3 wards each, with colluders 3"     // epsilon protects a ward's data against all three wards of another hospital together
+	wardThree   = "SPADE-DFL, 3 wards each, with colluders 3"     // the same against all wards of another hospital together
 )
 
 // searched lists the methods whose settings come from a search, which is the same for all of them.

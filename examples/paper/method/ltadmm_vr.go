@@ -14,8 +14,8 @@ import (
 //
 //	g_i(phi^t) = 1/b sum_{h in B} (grad f_ih(phi^t) - grad f_ih(r_ih)) + 1/m_i sum_h grad f_ih(r_ih)
 //
-// after which the sampled r_ih move to the local model. Every grad f_ih is a symmetric two-point estimate. Fixed or
-// searched:
+// after which the sampled r_ih move to the local model. Every grad f_ih is a symmetric two-point estimate. The
+// following choices are fixed or left to the search:
 //
 //   - reset = 1 sets every r_ih to x_i,k at the beginning of a round, which costs 2 m_i losses. The first step then
 //     needs no more, because both terms of each difference are the same gradient. reset = 0 keeps the memory over
@@ -31,9 +31,9 @@ import (
 //   - tau, gamma, and the gain (beta and rho, see there) are the authors' own parameters. The batch is what the budget
 //     allows.
 //
-// The publication has no privacy. In a private world g_i is clipped to R and noised in every local step like that of
-// [LTADMMDP]: K*tau releases of sensitivity 2R. The memory holds estimates without noise, but leaves the client only
-// through g_i.
+// The publication has no privacy. In a private world g_i is clipped to R and gets noise in every local step, as in
+// [LTADMMDP]: K*tau releases of sensitivity 2R. The memory holds estimates without noise, but they leave the client
+// only through g_i.
 type LTADMMVR struct{}
 
 // Name returns "LT-ADMM-VR".
@@ -87,9 +87,10 @@ func (m LTADMMVR) Run(ctx context.Context, w *World, s Setting, each func(int, [
 	})
 }
 
-// memoryBatches returns batch sizes of a client. first is that of the steps after the first one in a round that fills
-// the memory. later is that of every step in another round. In a run that keeps its memory, first may be 0; then the
-// steps of the only filling round follow the mean of the memory.
+// memoryBatches returns two batch sizes of a client. In a round that fills the memory, the first step uses no batch,
+// and first is the batch size of the steps after it. In any other round, later is the batch size of every step. In a
+// run that keeps its memory over rounds, first may be 0: then, in the only round that fills the memory, the steps after
+// the first one follow the mean of the memory.
 func (w *World) memoryBatches(client, tau int, reset, paired bool) (first, later int, err error) {
 	m := w.Clients[client].Samples
 	if w.Queries == 0 {

@@ -22,19 +22,19 @@ import (
 // that a device would run, in a simulated network. The zero value is the paper's form; each field is an option that
 // the paper does not have.
 //
-// Among its parameters, mu is the smoothing radius. gain is tau*beta*eta*mu as a share of the stability limit, and
-// fixes beta (rho only scales z, and is 1). Without noise, rate is eta*mu in the first round, the step along the
-// estimated gradient, and falls as (k+1)^-decay. With noise, two parameters that are largely independent fix the clip
-// R and eta: reach = K*R is how far all releases together can move a model, and slope is the length of the estimated
-// gradient above which updates are clipped, R = tau*eta*mu*slope.
+// mu is the smoothing radius. gain is tau*beta*eta*mu as a share of the stability limit, and fixes beta (rho only
+// scales z, and is 1). Without noise, rate is the step along the estimated gradient: eta*mu in the first round, which
+// falls as (k+1)^-decay. With noise, two parameters that are largely independent fix the clip R and eta: reach = K*R is
+// how far all releases together can move a model, and slope is the length of the estimated gradient above which updates
+// are clipped, R = tau*eta*mu*slope.
 //
-// With a bound on queries, tau is the number of steps on all samples that the bound allows. Without one, the search
+// With a bound on queries, tau is the number of steps on all samples that the bound allows. Without a bound, the search
 // also varies tau and batch, the share of its samples that a client asks for in a step.
 type Spade struct {
-	Centered bool // the centered estimator: each loss minus the last one of its sample
+	Centered bool // the centered estimator: each loss minus the previous loss of the same sample
 	Tracking bool // the tracking estimator: no table to fill, so one more local step
 	Walsh    bool // Walsh directions, a set of which covers all axes
-	Momentum bool // an update is 0.8 times the previous one plus 0.2 times the new one, before clipping
+	Momentum bool // before clipping, an update is 0.8 times the previous update plus 0.2 times the new one
 	Averaged bool // score the mean of a client's releases, not the last one
 	Cooldown int  // rounds of pure consensus after the last release; Run then continues to round w.Rounds+Cooldown
 	// Shared selects pairwise noise, which cancels between neighbors, in a private world: epsilon then holds against
@@ -174,7 +174,7 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	tau := int(s["tau"])
 	if w.Queries > 0 {
 		if tau = int(w.Queries); !m.Tracking {
-			tau-- // one query per sample fills the table
+			tau-- // one query per sample and round fills the table
 		}
 		if tau < 1 {
 			return nil, nil, fmt.Errorf("method: SPADE-DFL with %v losses a sample and round, want at least 2", w.Queries)

@@ -67,7 +67,7 @@ func Run(ctx context.Context, out string, small bool, log io.Writer, command ...
 	})
 }
 
-// One measures one point, which text has as JSON, and prints the cost as JSON to out.
+// One measures the point that text describes in JSON, and prints the cost as JSON to out.
 func One(ctx context.Context, text string, out io.Writer) error {
 	var p Point
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
