@@ -92,7 +92,7 @@ func newTrial(data string, each, clean, held int) (*trial, error) {
 	return dealt(s, each, held, 0, false)
 }
 
-// most is the largest number of digits that each member can have.
+// The constant most is the largest number of digits that each member can have.
 const most = (60_000 - frozen.Clean) / members
 
 // dealt returns the trial of a seed. each is the number of digits per member, and held is the number of digits for

@@ -86,7 +86,7 @@ type outcome struct {
 	queries  int64   // losses asked for, by all members together
 }
 
-// train simulates a run in which members have equal parts of the trial's digits.
+// train simulates a run of the fleet in which members have equal parts of the trial's digits.
 func (w way) train(privacy string, t *trial) (o outcome, err error) {
 	f, err := w.fleet(privacy, len(t.own)/members, 1)
 	if err != nil {

@@ -129,8 +129,8 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// Two memory checkers confirm that a host which follows the header uses memory correctly. A host that reads beyond the
-// end of its model shows that the checkers detect errors.
+// Two memory checkers find no error in a host that follows the header. They do find the error of a host that reads
+// beyond the end of its model.
 func TestCheckers(t *testing.T) {
 	check := func(t *testing.T, program, word string, wrapper ...string) {
 		t.Helper()

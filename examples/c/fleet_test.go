@@ -33,8 +33,8 @@ func square(number int) zoest.OracleFunc {
 	}
 }
 
-// newFleet writes the files of a fleet and returns the fleet. Its graph is a path on which every second member listens.
-// As after "spade-edge init -dim", the node files have a placeholder for the oracle.
+// newFleet writes the files of a fleet and returns the fleet. The fleet's graph is a path on which every second member
+// listens. The node files have a placeholder for the oracle, like those that "spade-edge init -dim" writes.
 func newFleet(t *testing.T, dir string, members []string, change func(*sdk.Fleet)) *sdk.Fleet {
 	t.Helper()
 	fleet := &sdk.Fleet{

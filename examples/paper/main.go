@@ -6,7 +6,7 @@
 //	tune       search for the parameters of every method (settings.json, trials.csv)
 //	table2     Table II without noise, private, and with free queries
 //	table3     Tables III and IV, which share their runs
-//	table4     likewise
+//	table4     the same as table3
 //	longer     SPADE-DFL with more rounds
 //	figures    accuracy over rounds, comparisons after every round, the ring of a thousand clients
 //	tradeoff   the effect of communication

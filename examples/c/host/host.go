@@ -46,8 +46,8 @@ type Node struct {
 	ran    atomic.Bool
 }
 
-// Loss is an oracle that the host program provides. The node calls Close when a run ends, and may query the Loss again
-// afterwards.
+// Loss is an oracle that the host program provides. Close is called when a run ends. After Close, the Loss may be
+// queried again.
 type Loss interface {
 	zoest.BatchOracle
 	Close() error
@@ -126,7 +126,7 @@ func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 
 var errRan = Usagef("the node is running or has run: open it again to continue")
 
-// Ready returns an error if the node is running or has run, because a node can run only once.
+// Ready returns an error if Run has been called, because a node can run only once.
 func (n *Node) Ready() error {
 	if n.ran.Load() {
 		return errRan

@@ -59,7 +59,7 @@ func (o *options) stages(seed uint64) (all []stage, err error) {
 	}
 	all = append(all, last)
 	for again := range uint64(rehearsals) {
-		_, held, err := task.Split(train.Y, train.Classes, validation, seed+(again+1)<<32) // a draw other than the test set's
+		_, held, err := task.Split(train.Y, train.Classes, validation, seed+(again+1)<<32) // not the test set's draw
 		if err != nil {
 			return nil, err
 		}

@@ -24,9 +24,10 @@ import (
 // In the comparison, neighboring inputs differ in all samples of one client. With pooled data this has two readings:
 //
 //   - In the main form all N clients trust a curator with the raw data. The b_i samples of a client in the lot move the
-//     mean by at most 2R b_i/b. Among the other methods only central DP-FedAvg requires such trust. The noise is N times
-//     smaller than that of a client that trusts no one.
-//   - With OneClient, the paper's N = 1, the whole pool belongs to one client. Replacing it moves the mean by at most 2R.
+//     mean by at most 2R b_i/b. Among the other methods only central DP-FedAvg requires such trust. The noise is N
+//     times smaller than that of a client that trusts no one.
+//   - With OneClient, the paper's N = 1, the whole pool belongs to one client. Replacing the pool moves the mean by at
+//     most 2R.
 //
 // At record-level privacy every step takes all records, once each (no sampling), and one record moves the mean by at
 // most 2R/b.

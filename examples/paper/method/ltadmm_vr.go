@@ -19,17 +19,18 @@ import (
 //
 //   - reset = 1 sets every r_ih to x_i,k at the beginning of a round, which costs 2 m_i losses. The first step then
 //     needs no more, because both terms of each difference are the same gradient. reset = 0 keeps the memory over
-//     rounds and fills it once. These are the variants of the class LT_ADMM_VR in decent-bench, the library of the
-//     authors' group (v2 is False and True).
+//     rounds and fills it once. The two values are the variants of the class LT_ADMM_VR in decent-bench, the library
+//     of the authors' group (v2 is False and True).
 //   - r_ih moves to phi^t, where its gradient has just been estimated, as in SAGA (Defazio, Bach and Lacoste-Julien
-//     2014). decent-bench moves it to phi^t+1 with a second gradient, which under a budget of losses would halve the
+//     2014). decent-bench moves r_ih to phi^t+1 with a second gradient. Under a budget of losses, this would halve the
 //     batch.
-//   - paired = 0 subtracts the remembered estimate from a fresh one, 2 losses per sample. Their directions are
-//     independent, so most of the variance remains. paired = 1 estimates the gradient at r_ih again along the fresh
-//     direction, 4 losses per sample, so that the difference vanishes as phi approaches r_ih, which is the purpose of
-//     variance reduction (as in ZO-SVRG, Liu et al. 2018). In both, the remembered mean is that of stored estimates.
-//   - tau, gamma, and the gain (beta and rho, see there) are the authors' own parameters. The batch is what the budget
-//     allows.
+//   - paired = 0 subtracts the remembered estimate from a fresh estimate, which costs 2 losses per sample. The two
+//     estimates have independent directions, so most of the variance remains. paired = 1 estimates the gradient at
+//     r_ih again along the fresh direction, which costs 4 losses per sample. The difference then vanishes as phi
+//     approaches r_ih, which is the purpose of variance reduction (as in ZO-SVRG, Liu et al. 2018). With either value,
+//     the last term is the mean of the stored estimates.
+//   - tau, gamma, and the gain (which fixes beta and rho, see the type ltadmm) are the authors' own parameters. The
+//     batch is what the budget allows.
 //
 // The publication has no privacy. In a private world g_i is clipped to R and gets noise in every local step, as in
 // [LTADMMDP]: K*tau releases of sensitivity 2R. The memory holds estimates without noise, but they leave the client

@@ -29,8 +29,8 @@ func clinical(t *testing.T, s scene) *stage {
 	return st
 }
 
-// Every method supports record-level privacy. For any trial in its space, it asks for no more losses of a record than
-// SPADE-DFL does.
+// Every method supports record-level privacy. For any trial in its space, a method asks for no more losses of a record
+// than SPADE-DFL does.
 func TestEqualQueries(t *testing.T) {
 	for _, c := range contenders() {
 		if c.hand != nil {

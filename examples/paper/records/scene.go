@@ -114,7 +114,8 @@ func (s *stage) accuracy(models ...[]float32) float64 {
 	return sum
 }
 
-// curator returns the scenes with a single client. Scenes that differ only in the number of clients become one.
+// curator returns the scenes in which one client holds all records. Scenes that differed only in the number of clients
+// and the graph become a single scene.
 func curator(list []scene) (one []scene) {
 	for _, s := range list {
 		s.clients, s.graph = 1, "complete"

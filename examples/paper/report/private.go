@@ -34,7 +34,7 @@ var trusts = []trust{
 	{"and momentum, twice the mixing", "the same", []string{experiment.SharedMomentum}, cooled},
 }
 
-// Indices into trusts.
+// Indices of columns in trusts.
 const (
 	curator, trustedServer, seeingServer, others = 0, 1, 2, 3
 )

@@ -146,7 +146,7 @@ func TestRunGoesOn(t *testing.T) {
 	}
 	log.Reset()
 	lines := strings.SplitAfter(runs, "\n")
-	for _, rows := range []int{len(lines), 9} { // with all rows, or with two of the three rows of the last run that remains
+	for _, rows := range []int{len(lines), 9} { // all rows, or two of the three rows of the last remaining run
 		if err := os.WriteFile(filepath.Join(out, "runs.csv"), []byte(strings.Join(lines[:rows], "")), 0o666); err != nil {
 			t.Fatal(err)
 		}

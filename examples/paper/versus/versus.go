@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// The programs, and how many times each performs the job. They take turns, with a new seed each time.
+// The programs, and how many times each performs the job. The programs take turns, and each turn has a new seed.
 const (
 	paperForm = "SDK, paper's form"
 	tracking  = "SDK, tracking and Walsh directions"
