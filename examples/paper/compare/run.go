@@ -96,8 +96,8 @@ func (c contender) models(ctx context.Context, s *stage, setting method.Setting)
 	return models, spent, err
 }
 
-// search tries trials points of a Latin hypercube on the first validation set, and then the best five of them on the
-// other validation sets. It returns the setting with the best mean accuracy.
+// search tries points of a Latin hypercube on the first validation set, and then the best five points on the other
+// validation sets. trials is the number of points. search returns the setting with the best mean accuracy.
 func (c contender) search(ctx context.Context, on []stage, trials int) (method.Setting, error) {
 	type trial struct {
 		setting method.Setting

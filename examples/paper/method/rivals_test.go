@@ -262,7 +262,7 @@ func TestSpace(t *testing.T) {
 	}
 }
 
-// The error for an invalid world or setting names everything that is wrong.
+// The error for an invalid world or setting names every invalid field and parameter.
 func TestFaults(t *testing.T) {
 	for _, m := range everyMethod() {
 		w := worldOf(t, 3, []int{4, 4, 4}, func(int, int, []float32) float64 { panic("asked") })

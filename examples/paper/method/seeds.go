@@ -15,7 +15,8 @@ import (
 //
 //	tau times:  draw j;  s <- mini-batch slope of f_i along u_j at x;  x <- x - eta s u_j
 //
-// and returns the tau pairs (j, s), of which the server adds s/N to a_j. A slope is a symmetric two-point difference.
+// and returns the tau pairs (j, s). For each pair the server adds s/N to a_j. A slope is a symmetric two-point
+// difference.
 //
 // Choices made here, for all three methods that send only scalars: u is a Rademacher vector; all clients take part in
 // each round with the same weight; the mini-batch is what the budget allows. The published methods have no noise, so

@@ -37,10 +37,10 @@ type Spade struct {
 	Momentum bool // before clipping, an update is 0.8 times the previous update plus 0.2 times the new one
 	Averaged bool // score the mean of a client's releases, not the last one
 	Cooldown int  // rounds of pure consensus after the last release; Run then continues to round w.Rounds+Cooldown
-	// Shared selects pairwise noise, which cancels between neighbors, in a private world: epsilon then holds against
-	// an adversary who sees all releases and colludes with any one client. [plan.Suggest] chooses the pairwise noise,
-	// the mixing rounds after each release and those of the cool-down from the graph. A round ends with its mixing;
-	// the cool-down, whatever its length, counts as round w.Rounds+Cooldown.
+	// In a private world, Shared selects pairwise noise, which cancels between neighbors. Epsilon then holds against an
+	// adversary who sees all releases and colludes with any one client. From the graph, [plan.Suggest] chooses the
+	// pairwise noise, the mixing rounds after each release and the mixing rounds of the cool-down. A round ends with
+	// its mixing; the cool-down, whatever its length, counts as round w.Rounds+Cooldown.
 	Shared bool
 	// Mixing is the number of mixing rounds after each release. With Shared, 0 lets [plan.Suggest] choose up to nine.
 	Mixing int
@@ -124,8 +124,8 @@ func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *
 	return sim.New(clients)
 }
 
-// Trace is like [Spade.Run], but passes on two models of every client: its last release, and the mean of all its
-// releases. It ignores m.Averaged.
+// Trace is like [Spade.Run], but passes two models of every client to each: the client's last release, and the mean of
+// all its releases. It ignores m.Averaged.
 func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 	each func(round int, last, averaged [][]float32) error) (Spent, error) {
 	fleet, samples, err := m.fleet(w, s)

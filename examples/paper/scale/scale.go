@@ -34,8 +34,8 @@ var grown = []series{
 	}},
 }
 
-// upper is how many of a series' largest sizes determine its exponent. Smaller runs take most of their time to start
-// and to end.
+// upper is how many of a series' largest sizes determine its exponent. Smaller runs spend most of their time on
+// starting and ending.
 const upper = 3
 
 // Run measures all sizes, each in a separate process, and writes README.md into out. With small it measures only as
