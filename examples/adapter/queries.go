@@ -40,7 +40,7 @@ var complete = study{
 type cell struct {
 	dim, each int
 	estimator zoest.Kind
-	queries   int // of each digit in a round
+	queries   int // number of queries of each digit in a round
 }
 
 // fleet returns the fleet of a cell. The paper's estimator and the centered estimator spend one query per digit and
@@ -63,8 +63,8 @@ func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	return f, f.Validate()
 }
 
-// byDefault returns a fleet for which package plan chooses all settings but the number of rounds, which gives it as
-// many queries in total as all cells.
+// byDefault returns a fleet for which package plan chooses all settings but the number of rounds. The fleet makes as
+// many queries in total as the fleet of each cell.
 func (s *study) byDefault(dim, each int, seed uint64) (*sdk.Fleet, error) {
 	spec := s.network.Subspace(dim)
 	return suggested(spec, each, plan.Known{Moved: spec.Moved(), Open: true, Privacy: sdk.Privacy{NonPrivate: true},

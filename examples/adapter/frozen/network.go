@@ -95,8 +95,8 @@ func (n Network) Accuracy(x []float32, digits []Digit) float64 {
 }
 
 // learn computes the gradient of one digit's cross-entropy at x, and subtracts step times this gradient from y. No
-// device in this example computes gradients. They serve only to train the frozen network and to find upper bounds on
-// the accuracy.
+// device in this example computes gradients. Gradients serve only to train the frozen network and to find upper bounds
+// on the accuracy.
 func (n Network) learn(y, x []float32, d *Digit, step float32) {
 	h, p := n.forward(x, d)
 	bias, weights, last := n.offsets()

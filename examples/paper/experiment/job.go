@@ -52,8 +52,8 @@ type Result struct {
 	Cooled         float64 `json:"cooled,omitempty"`
 	CooledAveraged float64 `json:"cooled_averaged,omitempty"`
 
-	Losses  int64     `json:"losses"`          // asked for, by all clients
-	Scalars int64     `json:"scalars"`         // sent, by all clients
+	Losses  int64     `json:"losses"`          // losses asked for, by all clients
+	Scalars int64     `json:"scalars"`         // numbers sent, by all clients
 	Seconds float64   `json:"seconds"`         // wall time, with other runs in parallel
 	Curve   []float64 `json:"curve,omitempty"` // Accuracy after each round, with three decimals
 }

@@ -42,7 +42,7 @@ const (
 // goals are the mean accuracies that pairwise noise should reach at epsilon 8 and equal queries.
 var goals = map[string]float64{"mnist": 98.3, "fashion": 95, "alzheimers": 67, "brain": 58}
 
-// best returns the cell of the column's method with the highest mean accuracy.
+// best returns the cell with the highest mean accuracy among the cells of the column's methods.
 func (t trust) best(get func(method string) *cell) *cell {
 	var best *cell
 	for _, name := range t.methods {
