@@ -33,7 +33,8 @@ func main() {
 	}
 }
 
-// The settings of the two adapters. They were chosen on the first 2000 test digits, so the table reports the others.
+// The settings of the two adapters. They were chosen on the first 2000 test digits, so the table reports the accuracy
+// on other test digits.
 var (
 	ofBiases   = way{frozen.Large.Biases(), 1, 0.1, 20, 6}
 	ofSubspace = way{frozen.Large.Subspace(256), 0.006, 0.01, 20, 0.5}
@@ -91,11 +92,11 @@ func newTrial(data string, each, clean, held int) (*trial, error) {
 	return dealt(s, each, held, 0, false)
 }
 
-// most is the largest number of digits that each member can have.
+// The constant most is the largest number of digits that each member can have.
 const most = (60_000 - frozen.Clean) / members
 
-// dealt returns the trial of a seed: each member has each digits, and held digits are for evaluation, see
-// [frozen.Source.Deal].
+// dealt returns the trial of a seed. each is the number of digits per member, and held is the number of digits for
+// evaluation. For validate see [frozen.Source.Deal].
 func dealt(s *frozen.Source, each, held int, seed uint64, validate bool) (*trial, error) {
 	own, eval, err := s.Deal(members*each, held, seed, validate)
 	return &trial{s.Network, s.Base, own, eval, 1 + seed}, err

@@ -42,7 +42,7 @@ func TestForwardPassesAdaptANetwork(t *testing.T) {
 	}
 }
 
-// All runs of the comparison make the same number of queries, and all of them are in the table.
+// All runs of the comparison make the same number of queries, and the table has the accuracy of each.
 func TestFewRecords(t *testing.T) {
 	s := study{network: frozen.Small, dims: []int{8, 16}, each: []int{4, 6}, total: 6, queries: []int{2, 3}, scales: []scale{{1, 1}, {0.5, 2}}, seeds: 2, clean: 500, held: 50}
 	source, err := frozen.Open(s.network, "", s.clean)

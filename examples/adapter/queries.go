@@ -16,7 +16,7 @@ import (
 // study has the numbers that determine the runs of fewRecords.
 type study struct {
 	network frozen.Network
-	dims    []int // numbers of an adapter, which span a random subspace
+	dims    []int // lengths of the adapter, whose numbers are coordinates in a random subspace
 	each    []int // numbers of digits of one member
 	total   int   // queries of each digit in a run
 	queries []int // queries of each digit in a round; each must divide total
@@ -26,9 +26,8 @@ type study struct {
 	held    int // number of digits for evaluation
 }
 
-// scale has factors for two settings: for the smoothing radius that package plan chooses for a model of so many
-// parameters without an adapter, and for the step that it chooses for the resulting radius. Each cell of the table has
-// its own scale.
+// scale has factors by which a run changes two settings of package plan. radius multiplies the smoothing radius, and
+// step multiplies the step that package plan chooses for the changed radius. Each cell of the table has its own scale.
 type scale struct{ radius, step float64 }
 
 var complete = study{
@@ -41,11 +40,11 @@ var complete = study{
 type cell struct {
 	dim, each int
 	estimator zoest.Kind
-	queries   int // of each digit in a round
+	queries   int // number of queries of each digit in a round
 }
 
-// fleet returns the fleet of a cell. With the paper's and the centered estimator, one query of a round fills the table,
-// so there is one local step less.
+// fleet returns the fleet of a cell. The paper's estimator and the centered estimator spend one query per digit and
+// round on filling their table of losses, so they make one local step less.
 func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	known := plan.Known{Privacy: sdk.Privacy{NonPrivate: true}, Method: sdk.Method{Rounds: s.total / c.queries, Tau: c.queries,
 		Cooldown: 5, Estimator: c.estimator, Directions: zoest.Walsh, Seed: seed}}
@@ -64,16 +63,17 @@ func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	return f, f.Validate()
 }
 
-// byDefault returns a fleet with the settings that package plan chooses for the number of queries that all cells have.
+// byDefault returns a fleet for which package plan chooses all settings but the number of rounds. The fleet makes as
+// many queries in total as the fleet of each cell.
 func (s *study) byDefault(dim, each int, seed uint64) (*sdk.Fleet, error) {
 	spec := s.network.Subspace(dim)
 	return suggested(spec, each, plan.Known{Moved: spec.Moved(), Open: true, Privacy: sdk.Privacy{NonPrivate: true},
 		Method: sdk.Method{Rounds: s.total / 3, Seed: seed}})
 }
 
-// fewRecords writes a table in Markdown. It has the share of digits that are labeled correctly after runs with equal
-// numbers of queries, for each estimator and each number of queries per round. The scale of a cell is the best one on
-// other digits, for members with the smallest number of digits.
+// fewRecords writes a table in Markdown: the share of digits that are labeled correctly after a run, for each estimator
+// and each number of queries per round. All runs make the same total number of queries. The scale of a cell is the one
+// that is best on other digits, for members with the smallest number of digits.
 func fewRecords(data string, s study, out, log io.Writer) error {
 	source, err := frozen.Open(s.network, data, s.clean)
 	if err != nil {

@@ -23,7 +23,7 @@ type way struct {
 	spec      *adapter.Spec
 	step, mu  float64 // without noise: step of a round along the gradient, and smoothing radius
 	rounds    int     // without noise
-	protected float64 // step of a private run for each digit: longer, as clipping bounds a digit's slope
+	protected float64 // step of a run that protects each digit: longer, as clipping bounds each digit's slope
 }
 
 // The privacy of a run.
@@ -86,7 +86,7 @@ type outcome struct {
 	queries  int64   // losses asked for, by all members together
 }
 
-// train simulates a run in which members have equal parts of the trial's digits.
+// train simulates a run of the fleet in which members have equal parts of the trial's digits.
 func (w way) train(privacy string, t *trial) (o outcome, err error) {
 	f, err := w.fleet(privacy, len(t.own)/members, 1)
 	if err != nil {

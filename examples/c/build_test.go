@@ -27,7 +27,8 @@ type target struct {
 	built map[string]built
 }
 
-// built is the compiled program host. The library is linked into it, or is a file in the same folder.
+// built is the compiled program testdata/host.c. The library is either linked into the program or a file in the
+// program's folder.
 type built struct {
 	path string
 	err  error
@@ -153,7 +154,8 @@ type process struct {
 	over     chan struct{} // closed when the process has ended
 }
 
-// start starts a C program of the target. On a machine with another processor it runs in an emulator.
+// start starts a C program of the target. If the target is not this machine's processor, the program runs in an
+// emulator.
 func (to *target) start(t *testing.T, wrapper []string, args ...string) *process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -168,14 +170,14 @@ func (to *target) start(t *testing.T, wrapper []string, args ...string) *process
 		t.Fatal(err)
 	}
 	go func() {
-		_ = p.cmd.Wait() // the exit code, which wait checks, is enough
+		_ = p.cmd.Wait() // wait checks the exit code, so this error says nothing new
 		cancel()
 		close(p.over)
 	}()
 	return p
 }
 
-// wait waits for a program, which must exit with code, and returns its output.
+// wait waits until the program exits, checks that its exit code is code, and returns its output.
 func (p *process) wait(t *testing.T, code int) string {
 	t.Helper()
 	<-p.over

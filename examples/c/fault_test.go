@@ -23,7 +23,7 @@ func alone(t *testing.T, change func(*sdk.Fleet)) (dir string, fleet *sdk.Fleet)
 	return dir, newFleet(t, dir, []string{"alone"}, change)
 }
 
-// If a loss is not a number, a run without privacy ends with the same error as for a Go function.
+// A C loss function that returns NaN ends a run without privacy with the same error as a Go function that returns NaN.
 func TestLossIsNoNumber(t *testing.T) {
 	program := native.host(t, "c-shared")
 	for mode, bad := range map[string]float64{"nan": math.NaN(), "infinite": math.Inf(-1)} {
@@ -52,7 +52,7 @@ func TestLossIsNoNumber(t *testing.T) {
 	}
 }
 
-// If a loss is not a number, a private run continues, and its certificate is valid.
+// A private run continues if the C loss function returns NaN, and its certificate is valid.
 func TestPrivate(t *testing.T) {
 	program := native.host(t, "c-shared")
 	for _, mode := range []string{"nan", "run"} {
@@ -129,8 +129,8 @@ func TestCycles(t *testing.T) {
 	}
 }
 
-// Two memory checkers confirm that a host which follows the header uses memory correctly. A host that reads beyond the
-// end of its model shows that the checkers detect errors.
+// Two memory checkers find no error in a host that follows the header. They do find the error of a host that reads
+// beyond the end of its model.
 func TestCheckers(t *testing.T) {
 	check := func(t *testing.T, program, word string, wrapper ...string) {
 		t.Helper()
@@ -163,7 +163,7 @@ func TestCheckers(t *testing.T) {
 	})
 }
 
-// A program that loads the library at run time keeps its signal handlers.
+// A program that loads the library at run time keeps its own signal handlers.
 func TestLoaded(t *testing.T) {
 	cc, library := native.compilerOf(t), native.library(t, "c-shared")
 	program := filepath.Join(scratch, "loader")
@@ -176,7 +176,7 @@ func TestLoaded(t *testing.T) {
 	}
 }
 
-// The header is valid C99, and C++.
+// The header is valid C99 and valid C++.
 func TestHeader(t *testing.T) {
 	for _, call := range [][]string{
 		{"cc", "-x", "c", "-std=c99"}, {"g++", "-x", "c++", "-std=c++11"}, {"clang++", "-x", "c++", "-std=c++11"},

@@ -21,7 +21,7 @@ import (
 
 const samples = 8 // number of samples of every node, as in testdata/host.c
 
-// square returns the loss function of testdata/host.c for the node with a number.
+// square returns, as a Go function, the loss function that testdata/host.c has for the node with this number.
 func square(number int) zoest.OracleFunc {
 	return func(_ context.Context, x []float32, sample int) (float64, error) {
 		sum := 0.0
@@ -33,8 +33,8 @@ func square(number int) zoest.OracleFunc {
 	}
 }
 
-// newFleet writes the files of a fleet and returns the fleet. Its graph is a path on which every second member listens.
-// As after "spade-edge init -dim", the node files have a placeholder for the oracle.
+// newFleet writes the files of a fleet and returns the fleet. The fleet's graph is a path on which every second member
+// listens. The node files have a placeholder for the oracle, like those that "spade-edge init -dim" writes.
 func newFleet(t *testing.T, dir string, members []string, change func(*sdk.Fleet)) *sdk.Fleet {
 	t.Helper()
 	fleet := &sdk.Fleet{

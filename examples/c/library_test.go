@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/device"
 )
 
-// Three nodes, of which two run in C processes and one in Go, give the same bits as three Go nodes.
+// Three nodes, of which two run in C processes and one in Go, end with the same models as three Go nodes, bit for bit.
 func TestSameBits(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent")
 	for _, to := range []*target{native, arm64, arm6} {
@@ -28,7 +28,7 @@ func TestSameBits(t *testing.T) {
 			for _, p := range []*process{a, c} {
 				go func() {
 					if <-p.over; !p.cmd.ProcessState.Success() {
-						b.Stop() // otherwise b would wait for the others
+						b.Stop() // otherwise b would wait for the other nodes
 					}
 				}()
 			}
@@ -51,8 +51,9 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// What a callback does besides computing the loss changes no bit: it calls the library, sleeps while another thread
-// stops the node, raises a signal in its thread, or stops the node. Meanwhile other threads keep calling the library.
+// A callback may do more than compute the loss, without changing a bit of the model: call the library, sleep while
+// another thread stops the node, raise a signal in its own thread, or stop the node. Meanwhile other threads keep
+// calling the library.
 func TestCallbacks(t *testing.T) {
 	program := native.host(t, "c-shared")
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent") // belongs to the host, so the library must ignore it

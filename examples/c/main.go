@@ -23,11 +23,11 @@ import (
 
 func main() {}
 
-// node is what the handle of an open node stands for.
+// node is an open node, to which the host program refers by a handle.
 type node struct {
 	*host.Node
 	line C.uintptr_t
-	user C.uintptr_t // of line
+	user C.uintptr_t // the host's pointer, passed to line
 	told bool        // spade_lines was called; line may still be NULL, which discards lines
 	one  sync.Mutex  // held while line is called
 }
@@ -41,7 +41,7 @@ var (
 // loss is the host's oracle. The goroutine that runs the node sends it one query at a time.
 type loss struct {
 	call, user C.uintptr_t
-	x          *C.float // C's memory: no Go pointer leaves this package; nil before the first call
+	x          *C.float // in C's memory, because no Go pointer leaves this package; nil before the first call
 }
 
 func (l *loss) ask(_ context.Context, x []float32, sample int) (float64, error) {
@@ -77,7 +77,7 @@ func result(call func() (int64, error)) C.int64_t {
 	return C.int64_t(-host.Code(err))
 }
 
-// with is like result, and passes to call the open node with a handle.
+// with is like result, but looks up the open node with this handle and passes it to call.
 func with(handle C.int32_t, call func(n *node) (int64, error)) C.int64_t {
 	return result(func() (int64, error) {
 		n, ok := open.Load(int32(handle))

@@ -21,13 +21,13 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// before has what the hospitals have before the study: a scoring program and their patients.
+// The variable before holds the files that the hospitals have before the study: a scoring program and their patients.
 //
 //go:embed score.py data
 var before embed.FS
 
-// hospital is a member of the study. No file in its folder dir leaves the hospital. At first these are patients.csv and
-// score.py, later also
+// hospital is a member of the study. The files in its folder dir never leave the hospital. At first the folder has
+// patients.csv and score.py; the study adds
 //
 //	ledger.json        the privacy budget of its patients' data over all studies; never deleted
 //	state/             the state of its node in this study
@@ -74,7 +74,7 @@ func open(name, dir, python string) (*hospital, error) {
 }
 
 // connect connects all hospitals, which have exchanged their public keys over a trusted channel. Each hospital dials
-// those after it in the list, so city, the first one, needs no open port.
+// the hospitals after it in the list. No hospital dials city, the first one, so city needs no open port.
 func connect(fleet *sdk.Fleet, all []*hospital) error {
 	file := &fleetfile.File{Fleet: fleet}
 	for _, h := range all {
@@ -101,8 +101,8 @@ func connect(fleet *sdk.Fleet, all []*hospital) error {
 var errPower = errors.New("the power has failed")
 
 // run runs the hospital's node until the study ends or, if failing is positive, until the power fails at release number
-// failing. The next call continues from there, because the node stores everything that it needs before it sends
-// anything.
+// failing. The next call of run continues from that release, because the node stores everything that it needs before it
+// sends anything.
 func (h *hospital) run(ctx context.Context, fleet *sdk.Fleet, failing int) (err error) {
 	patients, err := h.score(ctx, "patients.csv")
 	if err != nil {
@@ -156,8 +156,8 @@ func (h *hospital) score(ctx context.Context, patients string) (*scorer.Oracle, 
 	return scorer.OpenStream(ctx, scorer.StreamConfig{Program: program})
 }
 
-// accuracy returns the share of the patients of a hospital outside the study for whom the rule gives the true outcome a
-// probability above one half.
+// accuracy scores the rule on the patients of a hospital outside the study. It returns the share of patients to whose
+// true outcome the rule gives a probability above one half.
 func (h *hospital) accuracy(ctx context.Context, rule []float32) (_ float64, err error) {
 	unseen, err := h.score(ctx, "unseen.csv")
 	if err != nil {
@@ -203,7 +203,8 @@ func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	return certificate, errors.Join(ledger.Verify(certificate), second, ledger.Close())
 }
 
-// trainAlone returns the rule that the hospital finds without the others. It uses no noise, because it sends nothing.
+// trainAlone returns the rule that the hospital finds without the other hospitals. It uses no noise, because it sends
+// nothing.
 func (h *hospital) trainAlone(ctx context.Context) (_ []float32, err error) {
 	fleet, err := study(sdk.Privacy{NonPrivate: true}, h.name)
 	if err != nil {

@@ -1,15 +1,15 @@
 // Command hospital is a study of three hospitals that may not show each other their patients.
 //
-// Each wants a rule that predicts the risk of a cardiovascular event. None can find a good one alone: city treats
-// patients who had an event, coast patients who had none, and hills is small. To find one together they need
+// Each hospital wants a rule that predicts the risk of a cardiovascular event. None can find a good rule alone: city
+// treats patients who had an event, coast patients who had none, and hills is small. To find a rule together they need
 //
 //   - a program that scores a rule on a patient: score.py, in any language (package sdk/scorer);
 //   - an agreement, the same for all: func study;
 //   - a node in each hospital, which keeps its state in a folder: hospital.go;
-//   - connections: websockets, with the keys of the others pinned (package transport/ws).
+//   - connections: websockets that accept only the known keys of the other hospitals (package transport/ws).
 //
-// At the end each holds the rule, and a certificate that bounds what it revealed about its patients and that anyone
-// can verify.
+// At the end each hospital holds the rule, and a certificate that bounds what it revealed about its patients and that
+// anyone can verify.
 //
 //	go run ./examples/hospital
 //
@@ -51,8 +51,8 @@ const weights = 6
 // size is the number of patients of each hospital. These numbers are public and part of the agreement.
 var size = map[string]int{"city": 100, "coast": 100, "hills": 42}
 
-// protected is the privacy of the study. It protects each single patient against all others together, but not the data
-// of a hospital as a whole.
+// protected is the privacy setting of the study. It protects each single patient, even if all others collude, but not
+// the data of a hospital as a whole.
 var protected = sdk.Privacy{Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5, Accounting: dpmech.GDP}
 
 // study returns the agreement: members, graph, duration and privacy. It depends on no patient's data, because all
@@ -111,8 +111,8 @@ func run(ctx context.Context, out io.Writer, python, dir string) (err error) {
 	return report(ctx, out, fleet, all, alone)
 }
 
-// trainTogether runs the three nodes until each has the final rule. Halfway the power fails in the first hospital. Its
-// node restarts with the same folder, and the other nodes wait for it.
+// trainTogether runs the three nodes until each has the final rule. Halfway, it lets the power fail in the first
+// hospital. That hospital's node restarts with the same folder, and the other nodes wait for it.
 func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospital) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -131,7 +131,7 @@ func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*
 				errs[i] = h.run(ctx, fleet, 0)
 			}
 			if errs[i] != nil {
-				cancel() // otherwise the other nodes would wait for the failed one
+				cancel() // otherwise the other nodes would wait for the failed node
 			}
 		})
 	}
@@ -139,7 +139,7 @@ func trainTogether(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*
 	return errors.Join(errs...)
 }
 
-// report prints the accuracy of the common rule and of each hospital's own, and the privacy cost.
+// report prints the accuracy of the common rule, the accuracy of each hospital's own rule, and the privacy cost.
 func report(ctx context.Context, out io.Writer, fleet *sdk.Fleet, all []*hospital, alone [][]float32) error {
 	for i, h := range all {
 		before, err := h.accuracy(ctx, alone[i])

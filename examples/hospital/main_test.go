@@ -96,8 +96,8 @@ func forge(t *testing.T, h *hospital) {
 	}
 }
 
-// The patients are generated, and each hospital gets the first that fit it. The last file has the patients of a
-// hospital outside the study.
+// The files of patients are those that this test generates. Each hospital gets the first generated patients with the
+// outcomes that it treats. The last file has the patients of a hospital outside the study.
 func TestData(t *testing.T) {
 	files := []struct {
 		name    string
@@ -129,7 +129,8 @@ func TestData(t *testing.T) {
 	}
 }
 
-// jsonFields adds the names of a type's JSON fields to into. Nested names are joined by dots, after the prefix at.
+// jsonFields adds the names of the JSON fields of type t to the set into. Each name starts with the prefix at. Dots
+// join the names of nested fields.
 func jsonFields(t reflect.Type, at string, into map[string]bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

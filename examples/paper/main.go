@@ -6,7 +6,7 @@
 //	tune       search for the parameters of every method (settings.json, trials.csv)
 //	table2     Table II without noise, private, and with free queries
 //	table3     Tables III and IV, which share their runs
-//	table4     likewise
+//	table4     the same as table3
 //	longer     SPADE-DFL with more rounds
 //	figures    accuracy over rounds, comparisons after every round, the ring of a thousand clients
 //	tradeoff   the effect of communication
@@ -126,7 +126,7 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 	given := map[string]bool{}
 	fl.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	if command == "adapter" {
-		if !given["data"] { // MNIST comes with a module
+		if !given["data"] { // the package then reads MNIST from a Go module
 			*dir = ""
 		}
 		if !given["seeds"] {
@@ -181,8 +181,8 @@ func run(ctx context.Context, args []string, stdout, log io.Writer) error {
 		jobs = slices.DeleteFunc(jobs, func(j experiment.Job) bool { return !slices.Contains(chosen, j.Method) })
 	}
 	if command == "quick" {
-		// Take the ceilings from the complete computation, which has the same splits: they would take longer than all
-		// runs.
+		// Take the ceilings from the committed results, which have the same splits. Computing the ceilings would take
+		// longer than all runs.
 		if known, err := os.ReadFile(filepath.FromSlash("results/ceilings.csv")); err == nil {
 			if err := os.WriteFile(filepath.Join(*out, "ceilings.csv"), known, 0o644); err != nil {
 				return err

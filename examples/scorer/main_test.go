@@ -27,7 +27,8 @@ const dim = 4
 
 var members = []string{"a", "b", "c"}
 
-// ways lists oracles for a node file, each with the program that it needs. HERE stands for this folder.
+// ways lists the scorers as oracles of a node file, each with the program that it needs. In an oracle, HERE stands for
+// the path of this folder.
 var ways = []struct{ name, needs, oracle string }{
 	{"python json", "python3", `{"stream": ["python3", "HERE/score.py", "json", "part.csv"], "workers": 2}`},
 	{"python cbor", "python3", `{"stream": ["python3", "HERE/score.py", "cbor", "part.csv"], "format": "cbor"}`},
@@ -48,8 +49,8 @@ func newFleet() *sdk.Fleet {
 	}
 }
 
-// Every scorer and every format gives the same models to the last bit. The model of the built-in oracle is nearly the
-// same: it rounds products to float32 and computes exp differently.
+// All scorers, in all formats, give the same models to the last bit. The models of the built-in oracle differ slightly,
+// because that oracle rounds products to float32 and computes exp differently.
 func TestScorersAgree(t *testing.T) {
 	var mu sync.Mutex
 	models := map[string][][]float32{}
@@ -72,7 +73,7 @@ func TestScorersAgree(t *testing.T) {
 	for _, way := range ways {
 		got, ran := models[way.name]
 		switch {
-		case !ran: // runFleet has reported the failure
+		case !ran: // runFleet has already reported the failure
 		case first == "":
 			first = way.name
 			if off := far(got, builtin); off > 1e-5 {
@@ -84,7 +85,8 @@ func TestScorersAgree(t *testing.T) {
 	}
 }
 
-// far returns the largest difference between the models of two lists. The shorter list is repeated.
+// far returns the largest absolute difference between a number in a[i] and the same number in b[i], over all i. If b
+// has fewer models than a, they are repeated.
 func far(a, b [][]float32) float64 {
 	most := 0.0
 	for i, x := range a {
@@ -95,7 +97,8 @@ func far(a, b [][]float32) float64 {
 	return most
 }
 
-// parts deals the rows of data.csv to the members. Each part is a CSV file with the header.
+// parts deals the rows of data.csv to the members in turn. It returns the text of one CSV file per member, each with
+// the header.
 func parts(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile("data.csv")

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// Clean is the number of digits on which the network was trained. No member has any of them.
+// Clean is the number of digits on which the network was trained. No member gets any of these digits.
 const Clean = 20_000
 
 // Source has MNIST, and a network that was trained on its first digits.
@@ -35,9 +35,9 @@ func Open(n Network, dir string, clean int) (*Source, error) {
 	return &Source{Network: n, Base: n.pretrain(train[:clean], 1), train: train[clean:], test: test}, nil
 }
 
-// Deal returns noisy digits: own has count digits for training, and eval has held digits for evaluation, which may be
-// at most half of the test set. Different seeds give different training digits, as long as there are enough. With
-// validate, eval has the first digits of the test set, otherwise the last ones.
+// Deal returns noisy digits: own has length count, for training, and eval has length held, for evaluation. held must be
+// at most half of the size of the test set. Different seeds give different training digits, as long as the training set
+// has enough. With validate, eval has the first digits of the test set, otherwise the last ones.
 func (s *Source) Deal(count, held int, seed uint64, validate bool) (own, eval []Digit, err error) {
 	if count < 1 || count > len(s.train) || held < 1 || held > len(s.test)/2 {
 		return nil, nil, fmt.Errorf("frozen: %d digits for training and %d for evaluation, want 1..%d and 1..%d", count, held,
@@ -51,14 +51,15 @@ func (s *Source) Deal(count, held int, seed uint64, validate bool) (own, eval []
 	return s.noisy(s.train[at*count:][:count], 1+2*seed), s.noisy(eval, 2+2*seed), nil
 }
 
-// Biases describes an adapter of the network's biases. They follow the weights of their layer.
+// Biases describes an adapter that trains only the network's biases. The biases of a layer follow its weights in the
+// slice of parameters.
 func (n Network) Biases() *adapter.Spec {
 	bias, weights, last := n.offsets()
 	return &adapter.Spec{Form: adapter.Coords, Dim: n.Hidden + classes, Of: n.Params(),
 		Ranges: [][2]int{{bias, weights - 1}, {last, n.Params() - 1}}}
 }
 
-// Subspace describes an adapter of dim numbers, which span a random subspace of the parameters.
+// Subspace describes an adapter that trains dim numbers: coordinates in a random subspace of the parameters.
 func (n Network) Subspace(dim int) *adapter.Spec {
 	return &adapter.Spec{Form: adapter.Random, Dim: dim, Of: n.Params(), Seed: 1}
 }

@@ -10,12 +10,12 @@ import (
 )
 
 // Network is the size of a network with Side x Side inputs, Hidden hidden units with max(0, z), and 10 softmax outputs.
-// Its parameters are in one slice. The weights of one input are adjacent, so that the many black pixels of a digit cost
-// nothing.
+// Its parameters are in one slice. The weights of one input are adjacent, so that the code can skip the many black
+// pixels of a digit.
 type Network struct{ Side, Hidden int }
 
-// Large has 101,770 parameters. Small has 6,634, for digits of 14 x 14 pixels, of which each is the mean of four
-// original ones.
+// Large has 101,770 parameters. Small has 6,634 parameters and takes digits of 14 x 14 pixels, each the mean of four
+// original pixels.
 var (
 	Large = Network{28, 128}
 	Small = Network{14, 32}
@@ -94,8 +94,9 @@ func (n Network) Accuracy(x []float32, digits []Digit) float64 {
 	return float64(right) / float64(len(digits))
 }
 
-// learn subtracts step times the gradient of one digit's cross-entropy at x from y. No device in this example computes
-// gradients; they only train the frozen network and yield upper bounds on the accuracy.
+// learn computes the gradient of one digit's cross-entropy at x, and subtracts step times this gradient from y. No
+// device in this example computes gradients. Gradients serve only to train the frozen network and to find upper bounds
+// on the accuracy.
 func (n Network) learn(y, x []float32, d *Digit, step float32) {
 	h, p := n.forward(x, d)
 	bias, weights, last := n.offsets()
@@ -121,7 +122,8 @@ func (n Network) learn(y, x []float32, d *Digit, step float32) {
 	}
 }
 
-// pretrain returns a network that was trained from a random start, one digit at a time, with passes passes over digits.
+// pretrain returns a network that was trained from a random start, one digit at a time. passes is the number of passes
+// over digits.
 func (n Network) pretrain(digits []Digit, passes int) []float32 {
 	draw := rng.New(1, rng.Address{Purpose: rng.Start})
 	bias, weights, last := n.offsets()
@@ -135,7 +137,8 @@ func (n Network) pretrain(digits []Digit, passes int) []float32 {
 	return n.Tune(x, digits, passes)
 }
 
-// Tune returns a copy of a network that was trained further on digits, with gradients of all parameters.
+// Tune returns a copy of the network from, trained further on digits with gradients of all parameters. passes is the
+// number of passes over digits.
 func (n Network) Tune(from []float32, digits []Digit, passes int) []float32 {
 	x := append([]float32(nil), from...)
 	draw := rng.New(2, rng.Address{Purpose: rng.Batch})

@@ -35,7 +35,8 @@ func TestGradient(t *testing.T) {
 	}
 }
 
-// No seed deals a digit twice. The digits that choose settings differ from those on which results are reported.
+// Different seeds deal different digits. The test digits that choose settings differ from those on which results are
+// reported.
 func TestDeal(t *testing.T) {
 	s := &Source{Network: Small, train: make([]Digit, 100), test: make([]Digit, 40)}
 	for i := range s.train {

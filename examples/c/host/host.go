@@ -46,20 +46,20 @@ type Node struct {
 	ran    atomic.Bool
 }
 
-// Loss is an oracle that the host program provides. Its Close is called when a run ends; it may be queried again
-// afterwards.
+// Loss is an oracle that the host program provides. Close is called when a run ends. After Close, the Loss may be
+// queried again.
 type Loss interface {
 	zoest.BatchOracle
 	Close() error
 }
 
-// OneByOne makes a Loss of a function that answers one query at a time. If End is not nil, Close calls it.
+// OneByOne is a Loss that calls a function for one query at a time. If End is not nil, Close calls it.
 type OneByOne struct {
 	zoest.OracleFunc
 	End func()
 }
 
-// Losses asks for the losses one after another. It stops with an error when ctx ends.
+// Losses calls the function for one query after another. It stops with an error when ctx ends.
 func (o OneByOne) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	for i, q := range queries {
 		if err := ctx.Err(); err != nil {
@@ -126,7 +126,7 @@ func Open(files Files, loss Loss, samples uint64) (*Node, error) {
 
 var errRan = Usagef("the node is running or has run: open it again to continue")
 
-// Ready returns an error if the node is running or has run, because a node can run only once.
+// Ready returns an error if Run has been called, because a node can run only once.
 func (n *Node) Ready() error {
 	if n.ran.Load() {
 		return errRan
@@ -155,8 +155,8 @@ func (n *Node) Run(o Options) error {
 }
 
 // Warnings returns a function that prints, of the lines passed to it, only those that name the neighbors for which a
-// node waits. It prints the first one at once, the next one after at least 5 seconds, and further ones at intervals
-// that double up to an hour.
+// node waits. It prints the first such line at once, the second after at least 5 seconds, and further lines at
+// intervals that double up to an hour.
 func Warnings(to io.Writer) func(line string) {
 	var mu sync.Mutex
 	next, every := time.Time{}, 5*time.Second
@@ -170,8 +170,8 @@ func Warnings(to io.Writer) func(line string) {
 	}
 }
 
-// Stop ends the current run as soon as the running loss has returned, or prevents a future run. To continue, open the
-// node again.
+// Stop ends the current run as soon as the current call of the loss returns. If no run has begun, Stop prevents it. To
+// continue, open the node again.
 func (n *Node) Stop() { n.stop() }
 
 // Status returns the JSON that "spade-edge status -json" would print.

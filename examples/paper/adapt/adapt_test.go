@@ -14,7 +14,8 @@ import (
 
 var tiny = task{network: frozen.Small, members: 3, each: 20, passes: 12, clean: 300, held: 30, numbers: 16, trials: 2, seeds: 2}
 
-// A small comparison has a row for each contender, makes at most the given forward passes, and repeats no run.
+// The page of a small comparison has a row for each contender. No contender makes more forward passes than the task
+// allows. A second run in the same folder gives the same page.
 func TestRun(t *testing.T) {
 	out := t.TempDir()
 	read := func() string {

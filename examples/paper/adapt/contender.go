@@ -52,8 +52,8 @@ func (c contender) numbers(t task) int {
 	return t.numbers
 }
 
-// mu is the smoothing radius of two-point differences, and the smallest one that SPADE-DFL uses. Each direction moves
-// each of the network's parameters by mu.
+// mu is the smoothing radius of two-point differences, and the smallest smoothing radius that the search for SPADE-DFL
+// tries. A direction moves each of the network's parameters by mu.
 const mu = 0.01
 
 // space lists the parameters that a search varies: the number of rounds, the sum of all step sizes, and parameters of
@@ -66,7 +66,7 @@ func (c contender) space(t task) []method.Param {
 	switch m := c.method.(type) {
 	case method.Spade:
 		list[0].Low, list[0].High = 5, float64(t.passes)
-		if m.Centered { // one query of a round fills the table
+		if m.Centered { // one query per digit and round fills the table
 			list[0].High /= 2
 		}
 		return append(list, method.Param{Name: "mu", Low: mu, High: 0.1, Log: true})
@@ -78,8 +78,8 @@ func (c contender) space(t task) []method.Param {
 	return list
 }
 
-// setting turns a trial into the number of rounds, the forward passes for each digit and round, and the method's
-// setting.
+// setting converts a trial, which has a value for each parameter of space, to the number of rounds, the forward passes
+// for each digit and round, and the method's setting.
 func (c contender) setting(t task, trial method.Setting) (rounds int, passes float64, s method.Setting) {
 	rounds = int(trial["rounds"])
 	passes = float64(t.passes) / float64(rounds)
@@ -96,7 +96,7 @@ func (c contender) setting(t task, trial method.Setting) (rounds int, passes flo
 	return rounds, passes, method.Setting{"mu": mu, "eta": trial["reach"] / (float64(rounds) * trial["tau"]), "tau": trial["tau"]}
 }
 
-// stage has what the runs of one seed share.
+// stage has the data and models that the runs of one seed share.
 type stage struct {
 	task
 	base      []float32
@@ -104,7 +104,8 @@ type stage struct {
 	seed      uint64
 }
 
-// world returns the world of a contender. The start is the frozen network or, for the numbers of an adapter, zero.
+// world returns the world of a contender. Training starts from the frozen network or, if the contender trains the
+// numbers of an adapter, from zeros.
 func (s *stage) world(c contender, rounds int, passes float64) (*method.World, error) {
 	g, err := graph.Parse("complete", s.members, 1)
 	if err != nil {

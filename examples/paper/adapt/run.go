@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// study has the task and the results that are in a folder.
+// study has the task of a comparison, and the results that its folder already has.
 type study struct {
 	task
 	source      *frozen.Source
@@ -54,7 +54,7 @@ func (t task) run(ctx context.Context, dir, out string, log io.Writer) error {
 	return sweep.WritePage(filepath.Join(out, "README.md"), page, s.runs, s.tries)
 }
 
-// tuning is the seed of the search. No reported run uses its digits.
+// tuning is the seed of the search for settings. No reported run uses the digits of this seed.
 const tuning = 0
 
 // stage deals the digits of a seed to the members.
@@ -103,7 +103,7 @@ func (s *study) fill(ctx context.Context, c contender) (note string, err error) 
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
-// search returns the setting that has the best accuracy on the digits of the search.
+// search tries settings on the digits of the seed tuning, and returns the setting with the best accuracy.
 func (s *study) search(ctx context.Context, c contender) (best method.Setting, err error) {
 	st, err := s.stage(tuning)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 
 type contender struct {
 	name, sees string
-	method     method.Method // nil for a row without a method, which has models
+	method     method.Method // nil for a row that the function hand fills
 	searched   bool          // whether a search chooses the settings
 	average    bool          // whether the mean of all clients' models is scored
-	trusted    bool          // whether a server, or the holder of all data, sees more than the noise covers
+	trusted    bool          // whether a server, or whoever holds all data, sees more than the noise protects
 	hand       func(ctx context.Context, s *stage) ([][]float32, error)
 }
 
@@ -23,7 +23,7 @@ const (
 	own    = "SPADE-DFL"
 )
 
-// contenders lists the rows of the table. If private is false, all run without noise.
+// contenders lists the rows of the table. If private is false, all methods run without noise.
 func contenders(private bool, colluders int) []contender {
 	list := []contender{
 		{name: "always the most frequent class", hand: majority},

@@ -63,8 +63,8 @@ type result struct {
 	losses  float64 // mean number of losses asked for, per sample and round
 }
 
-// run makes the contender's run on the stage last. If a search chooses the settings, it first searches on the stages
-// search.
+// run makes the contender's run on the stage last. If the contender's settings come from a search, run first makes that
+// search, with the given number of trials, on the stages in the parameter search.
 func (c contender) run(ctx context.Context, last *stage, search []stage, trials int) (r result, err error) {
 	if c.searched {
 		if r.setting, err = c.search(ctx, search, trials); err != nil {
@@ -96,8 +96,8 @@ func (c contender) models(ctx context.Context, s *stage, setting method.Setting)
 	return models, spent, err
 }
 
-// search tries trials points of a Latin hypercube on the first validation set, and then the best five of them on the
-// other validation sets. It returns the setting with the best mean accuracy.
+// search tries points of a Latin hypercube on the first validation set, and then the best five points on the other
+// validation sets. trials is the number of points. search returns the setting with the best mean accuracy.
 func (c contender) search(ctx context.Context, on []stage, trials int) (method.Setting, error) {
 	type trial struct {
 		setting method.Setting

@@ -23,8 +23,8 @@ const rehearsals = 2
 // validation is the share of the training samples that a search uses for validation.
 const validation = 0.2
 
-// stages returns the stage of a seed, followed by the stages for the search. The test sets of the latter are cut from
-// the training samples of the former.
+// stages returns the stage of a seed, followed by the stages for the search, whose test sets are cut from the training
+// samples of the first stage.
 func (o *options) stages(seed uint64) (all []stage, err error) {
 	spec := o.spec
 	spec.Seed = seed
@@ -59,7 +59,7 @@ func (o *options) stages(seed uint64) (all []stage, err error) {
 	}
 	all = append(all, last)
 	for again := range uint64(rehearsals) {
-		_, held, err := task.Split(train.Y, train.Classes, validation, seed+(again+1)<<32) // not the test set's draws
+		_, held, err := task.Split(train.Y, train.Classes, validation, seed+(again+1)<<32) // not the test set's draw
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func (o *options) stages(seed uint64) (all []stage, err error) {
 				_, is := slices.BinarySearch(held, at)
 				return is
 			})
-			if len(less[i]) == 0 { // a client with few samples: it keeps all, and none of them judges
+			if len(less[i]) == 0 { // a client with few samples keeps all of them for training, and has none for scoring
 				less[i] = part
 				held = slices.DeleteFunc(held, func(at int) bool { return slices.Contains(part, at) })
 			}

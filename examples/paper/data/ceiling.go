@@ -6,7 +6,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// ceilingSteps is the number of steps of the reference with gradients. Its loss and accuracy converge much earlier.
+// ceilingSteps is the number of gradient steps of [CeilingModel]. The model's loss and accuracy converge much earlier.
 const ceilingSteps = 3000
 
 // Ceiling returns the test accuracy of the [CeilingModel]. It is an upper reference for methods that see only losses

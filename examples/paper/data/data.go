@@ -95,16 +95,16 @@ func join(a, b *task.Data) *task.Data {
 	return &out
 }
 
-// Split returns a training and a test set for a seed and, if the source has folds, for one of them. With validate, both
-// are cut from the training set, and the real test set is not used. Preprocessing is fitted on the returned training
-// set.
+// Split returns a training and a test set for a seed and, if the source has folds, for one fold. With validate, both
+// returned sets are cut from the training set, and the real test set is not used. Preprocessing is fitted on the
+// returned training set.
 func (s *Source) Split(seed uint64, fold int, validate bool) (Split, error) {
 	return s.get(key{seed, fold, validate, false})
 }
 
 // SplitRows is like [Source.Split], but for record-level privacy: which samples are held out depends only on the number
-// of samples and the seed, so that no sample's label moves another sample. It holds out a fifth, unless the source has
-// a separate test set. It has no folds.
+// of samples and the seed, so that changing a sample's label does not move any other sample. SplitRows holds out a
+// fifth of the samples, unless the source has a separate test set. It has no folds.
 func (s *Source) SplitRows(seed uint64, validate bool) (Split, error) {
 	return s.get(key{seed, 0, validate, true})
 }

@@ -37,7 +37,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestValidationIsCutFromTraining checks that the search uses no sample of the test set.
+// TestValidationIsCutFromTraining checks that validation uses no sample of the test set.
 func TestValidationIsCutFromTraining(t *testing.T) {
 	s := source(t, "fashion")
 	split, err := s.Split(1001, 0, false)

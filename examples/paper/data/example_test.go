@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// The accuracy of a linear model, trained with gradients, on unseen generated patients.
+// Train a linear model with gradients, and print its accuracy on unseen generated patients.
 func ExampleCeiling() {
 	train, test := task.Clinical(2000, 1), task.Clinical(1000, 2)
 	std, err := task.FitStandardizer(train)

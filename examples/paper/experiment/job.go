@@ -20,7 +20,7 @@ const Delta = 1e-5
 
 // Job is one run. Job, data files and setting together determine the run's result.
 type Job struct {
-	Table     string  `json:"table"` // the comparison to which it belongs, see [Tables]
+	Table     string  `json:"table"` // the comparison to which the run belongs, see [Tables]
 	Dataset   string  `json:"dataset"`
 	Partition string  `json:"partition"` // in the syntax of task.ParsePartition
 	Clients   int     `json:"clients"`
@@ -45,15 +45,15 @@ type Result struct {
 
 	Accuracy float64 `json:"accuracy"` // mean over the clients, each with its model after the last round
 	Network  float64 `json:"network"`  // of the clients' average model, which no device has
-	// The following scores exist only for SPADE-DFL. They are those of models that a client also has, at no cost in
-	// queries or privacy: the mean of its releases, and both this mean and the last release after [Cooldown] rounds of
-	// pure consensus.
+	// The following scores exist only for SPADE-DFL. They are the scores of further models that a client has at no cost
+	// in queries or privacy: the mean of its releases and, after [Cooldown] rounds of pure consensus, both the last
+	// release and the mean of the releases.
 	Averaged       float64 `json:"averaged,omitempty"`
 	Cooled         float64 `json:"cooled,omitempty"`
 	CooledAveraged float64 `json:"cooled_averaged,omitempty"`
 
-	Losses  int64     `json:"losses"`          // asked for, by all clients
-	Scalars int64     `json:"scalars"`         // sent, by all clients
+	Losses  int64     `json:"losses"`          // losses asked for, by all clients
+	Scalars int64     `json:"scalars"`         // numbers sent, by all clients
 	Seconds float64   `json:"seconds"`         // wall time, with other runs in parallel
 	Curve   []float64 `json:"curve,omitempty"` // Accuracy after each round, with three decimals
 }
@@ -185,7 +185,7 @@ func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, e
 			}
 			return each(round, last)
 		})
-		if !spade.Shared { // no cool-down in the paper's form
+		if !spade.Shared { // the paper's form has no cool-down
 			spent.Scalars = spent.Scalars / int64(w.Rounds+Cooldown) * int64(w.Rounds)
 		}
 	} else {
@@ -208,11 +208,10 @@ func Methods() []method.Method {
 		trackingWalsh, shared, sharedMomentum, trustedServer, gossip})
 }
 
-// The variants of SPADE-DFL: the paper's form; the centered estimator, alone and with a cool-down; and the centered
-// estimator with a cool-down and averaging. Then, all with a cool-down: Walsh directions, the tracking estimator, and
-// both of these together; shared adds pairwise noise to both, and sharedMomentum also momentum and twice the mixing.
-// The last two are rivals: DP-FedAvg as published, where a server sees every update and adds the noise, and a form of
-// it without a server.
+// The variants of SPADE-DFL, named by what they add to the paper's form. The variants from centeredCooled on have a
+// cool-down. The variant together also averages releases, shared has pairwise noise, and sharedMomentum also has
+// momentum and twice the mixing. The last two variables are rivals: DP-FedAvg as published, where a server sees every
+// update and adds the noise, and a form of DP-FedAvg without a server.
 var (
 	paperForm      = method.Spade{}
 	centered       = method.Spade{Centered: true}

@@ -25,8 +25,9 @@ func TestPlanIsTheTables(t *testing.T) {
 			t.Fatalf("fold: %+v", j)
 		}
 	}
-	perTable2 := 30 * (4*9 + 1) // five rivals and four forms in four partitions; DP-SGD has one
-	// Five more methods: tracking, with Walsh; pairwise noise, with and without momentum; trusted server; gossip.
+	perTable2 := 30 * (4*9 + 1) // five rivals and four forms in four partitions each, and DP-SGD in one
+	// Five more methods: tracking with Walsh directions; pairwise noise without and with momentum; trusted server;
+	// gossip.
 	private := 4 * (perTable2 + 4*30*5)
 	want := map[string]int{
 		EqualQueries: 4*perTable2 + 4*30*(4*8+1) + 4*4*30*3, Private8: private, Private32: private,
@@ -81,7 +82,8 @@ func TestHypercube(t *testing.T) {
 	}
 }
 
-// TestStoreGoesOn stores results and truncates the file within a line, as after an interruption. The store continues.
+// TestStoreGoesOn stores two results and truncates the file within the second line, as an interruption may. A new store
+// finds the first result and can add the second one again.
 func TestStoreGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	first := Result{Job: Job{Table: "2a", Dataset: "mnist", Method: "m", Seed: 1}, Accuracy: 1.0 / 3}

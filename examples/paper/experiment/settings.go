@@ -22,8 +22,8 @@ type Settings struct {
 type Choice struct {
 	Setting method.Setting `json:"setting"`
 	Score   float64        `json:"score"` // mean accuracy on the validation sets, in percent
-	Trial   int            `json:"trial"` // its number in the file of trials
-	Seeds   int            `json:"seeds"` // number of seeds on which it was tried
+	Trial   int            `json:"trial"` // number of the setting in the file of trials
+	Seeds   int            `json:"seeds"` // number of seeds on which the setting was tried
 }
 
 // ReadSettings reads settings. A missing file gives empty settings.
@@ -72,10 +72,10 @@ func (s *Settings) made(r Result) bool {
 }
 
 // settingKey returns a key that is equal for jobs that share a setting. A method has one setting for each comparison
-// and data set, whatever the partition. Tables III and IV are an exception, because epsilon varies by a factor of eight
-// there and the number of clients by three: with 100 clients there is one setting for each epsilon; at epsilon 32 there
-// is one for 30 and 40 clients, and one for 50 and 75. There, the centered estimator alone uses the setting of the
-// paper's form.
+// and data set, whatever the partition. Tables III and IV are an exception, because in them epsilon varies by a factor
+// of eight and the number of clients by a factor of three. There, each epsilon has its own setting for 100 clients. At
+// epsilon 32, 30 and 40 clients share a setting, and so do 50 and 75 clients. The centered estimator without further
+// options uses the setting of the paper's form in these two tables.
 func (j Job) settingKey() string {
 	name, where := j.Method, ""
 	if j.Table == Sensitivity || j.Table == Validation {

@@ -47,7 +47,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestTrials checks that a complete trial is found, that a truncated one is not, and that the file has one header.
+// TestTrials checks that a complete trial is found and a truncated trial is not, and that the file has one header.
 func TestTrials(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trials.csv")
 	for trial := range 3 {

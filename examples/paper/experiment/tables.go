@@ -55,8 +55,8 @@ const (
 	rounds  = 50
 )
 
-// freeQueries is the upper end of the range in which a search varies the losses per sample and round, where a method
-// may choose that number. The lower end is 2.
+// freeQueries is the largest number of losses per sample and round that a search tries, in comparisons where a method
+// may choose this number. The smallest is 2.
 const freeQueries = 10
 
 // tau returns SPADE-DFL's number of local steps for a data set, as in the paper.
@@ -105,7 +105,7 @@ func cells(table, dataset string) []Job {
 			for _, j.Clients = range Counts {
 				out = append(out, j)
 			}
-			for _, j.Epsilon = range Epsilons[:len(Epsilons)-1] { // the last is among the counts
+			for _, j.Epsilon = range Epsilons[:len(Epsilons)-1] { // the jobs by number of clients have the last epsilon
 				out = append(out, j)
 			}
 		}
@@ -154,8 +154,9 @@ var Served = []string{Pooled, "DP-FedAvg"}
 const block = 5
 
 // Plan lists the jobs of the given tables and data sets for seeds 1 to seeds, in execution order. First come the jobs
-// of the first block of seeds for all tables, then the remaining jobs table by table. Of the Alzheimer's data, each
-// seed uses one of the five folds. Table II at equal queries also needs the other folds; these jobs come last.
+// of the first block of seeds for all tables, then the remaining jobs table by table. For the Alzheimer's data, each
+// seed uses one of the five folds. Table II at equal queries also needs the other folds; the jobs for these folds come
+// last.
 func Plan(tables, sets []string, seeds int) []Job {
 	var out []Job
 	add := func(j Job, from, to int, fold func(seed int) int) {

@@ -21,13 +21,13 @@ import (
 // The numbers of the search, which are the same for every method.
 const (
 	trials    = 30              // points of a Latin hypercube, each tried on the first seeds
-	finalists = 5               // the best of these, which also run on further seeds
+	finalists = 5               // the best of the trials, which also run on further seeds
 	mixed     = "dirichlet:0.3" // the partition on which the search runs
 )
 
 // tuningSeeds returns the seeds on which every trial runs, and the further seeds for the finalists. No reported run
-// uses them. There are more seeds for Fashion-MNIST, whose validation sets have only 141 images, and for runs with
-// noise.
+// uses any of these seeds. Fashion-MNIST, whose validation sets have only 141 images, and runs with noise get more
+// seeds.
 func tuningSeeds(j Job) (first, more []uint64) {
 	n, all := 1, 3
 	switch {
@@ -198,8 +198,8 @@ func (l *Lab) space(j Job) ([]method.Param, error) {
 }
 
 // adapt moves the parameters that belong to the world, not to the method, from a setting to w, and returns the
-// remaining setting. These parameters are the number of rounds in Tables III and IV, where fewer rounds need less noise
-// each and allow more losses per round, and the number of losses in comparisons with free queries.
+// remaining setting. In Tables III and IV the moved parameter is the number of rounds: with fewer rounds, each round
+// needs less noise and may ask for more losses. In comparisons with free queries it is the number of losses.
 func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	own := maps.Clone(s)
 	if n, ok := s["rounds"]; ok {
@@ -213,10 +213,10 @@ func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	return own
 }
 
-// Hypercube returns n points such that, for each parameter, every n-th part of its range has the value of one point
-// (McKay, Beckman and Conover, "A comparison of three methods for selecting values of input variables", Technometrics
-// 1979). key seeds the draw. Values are rounded to four digits, so that a recorded setting is exactly the one that was
-// tried.
+// Hypercube returns n points. For each parameter, it divides the range into n equal parts, and each part has the value
+// of exactly one point (McKay, Beckman and Conover, "A comparison of three methods for selecting values of input
+// variables", Technometrics 1979). key seeds the draw. Values are rounded to four digits, so that a recorded setting is
+// exactly the one that was tried.
 func Hypercube(space []method.Param, n int, key string) []method.Setting {
 	h := fnv.New64a()
 	h.Write([]byte(key))

@@ -70,11 +70,12 @@ func (g *group) spread(partition, method string) []place {
 	return line
 }
 
-// Partitions draws accuracy over rounds for several partitions. Each method, or way to score one, has a column with a
-// line for each partition: the mean over seeds, in its two-sided 95 % interval by Student's t. A second panel below
-// shows the mean difference between a partition and the iid partition with the same seeds, with such an interval.
-// learning is the last round that uses data: if more rounds follow, a line marks it; 0 marks none. All curves must be
-// of one data set and have at least two seeds.
+// Partitions draws accuracy over rounds for several partitions. Each method, or each way to score a method, has a
+// column with a line for each partition: the mean over seeds, in a band that is its two-sided 95 % interval by
+// Student's t. A second panel below shows the mean difference between a partition and the iid partition with the same
+// seeds, with the interval of this difference. learning is the last round that uses data. If further rounds follow, a
+// vertical line marks round learning; if learning is 0, there is no such line. All curves must be of one data set and
+// have at least two seeds.
 func Partitions(curves []Curve, learning int, path string) error {
 	g, err := newGroup(curves)
 	if err != nil {
@@ -144,8 +145,8 @@ func Partitions(curves []Curve, learning int, path string) error {
 	return s.save(path)
 }
 
-// intervals returns the points of a partition's line in percent, and those of its difference from iid. The latter are
-// empty for iid itself, and if there are no curves for iid.
+// intervals returns the points of a partition's line in percent, and the points of its difference from the iid
+// partition. The difference is empty for the iid partition itself, and if there are no curves for iid.
 func (g *group) intervals(partition, method string) (line, difference []place, err error) {
 	for _, round := range g.rounds {
 		here := key{partition, method, round}

@@ -16,14 +16,15 @@ type Curve struct {
 	Dataset   string
 	Partition string // in the format of task.Partition: iid, dirichlet:0.3, pathological:2
 	Method    string
-	Seed      int     // identifies a run; methods are paired by it
+	Seed      int     // identifies a run; runs of two methods with the same seed form a pair
 	Round     int     // 0 is the start
 	Accuracy  float64 // on test data, a share in [0, 1]
 }
 
 var curveHeader = []string{"dataset", "partition", "method", "seed", "round", "accuracy"}
 
-// WriteCurves writes points as CSV with a header line. It writes as few digits of an accuracy as identify it.
+// WriteCurves writes points as CSV with a header line. It writes each accuracy with as few digits as identify the
+// number.
 func WriteCurves(w io.Writer, curves []Curve) error {
 	out := csv.NewWriter(w)
 	out.Write(curveHeader)
@@ -89,7 +90,7 @@ type key struct {
 // group is a set of curves of one dataset, by key.
 type group struct {
 	dataset string
-	// in the order of a figure; methods that the paper does not have come first, in order of appearance
+	// in the order of a figure; methods that the paper does not have come first, in the order of their first points
 	partitions, methods []string
 	rounds              []int                   // ascending
 	at                  map[key]map[int]float64 // accuracies by seed

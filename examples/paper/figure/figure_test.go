@@ -68,8 +68,8 @@ func madeShares() []Share {
 	return out
 }
 
-// drawings lists every figure with the texts that it must contain, and with the number of lines that it must have by
-// color.
+// drawings lists every figure with the texts that it must contain and, for each color, the number of lines of this
+// color that it must have.
 var drawings = []struct {
 	name  string
 	draw  func(path string) error

@@ -194,8 +194,8 @@ func addPath(p *plot.Plot, l look, places []place) error {
 	return nil
 }
 
-// unboxed hides from a plot how far the symbols of a plotter extend beyond the data, because the axes leave room for
-// them.
+// unboxed hides from a plot how far the symbols of a plotter extend beyond the data, because the axes already leave
+// room for the symbols.
 type unboxed struct{ plot.Plotter }
 
 func addGlyphs(p *plot.Plot, points *plotter.Scatter) {

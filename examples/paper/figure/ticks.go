@@ -18,7 +18,8 @@ func grid() *plotter.Grid {
 	return g
 }
 
-// steps is a ticker that places about about marks, at multiples of 1, 2 or 5 times a power of ten.
+// steps is a ticker that places marks at multiples of 1, 2 or 5 times a power of ten. The field about is the
+// approximate number of marks.
 type steps struct{ about int }
 
 func (s steps) Ticks(low, high float64) []plot.Tick {
@@ -41,7 +42,7 @@ func (s steps) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// unlabeled has the marks of another ticker but not its labels, because the panel beside this one has the same labels.
+// unlabeled has the marks of another ticker but not its labels, because the neighboring panel shows the same labels.
 type unlabeled struct{ plot.Ticker }
 
 func (u unlabeled) Ticks(low, high float64) []plot.Tick {

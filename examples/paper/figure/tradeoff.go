@@ -34,9 +34,9 @@ func (c Cost) Ratio() float64 { return c.Criterion() / c.Start }
 
 // Tradeoff draws the effect of communication: the criterion S_K against the number T of local steps, and against the
 // numbers sent. Lines are the mean over seeds in a band of one population standard deviation to either side. Another
-// panel shows the two parts of the criterion: gradient (filled points) and disagreement (open points). Everything is
-// relative to the mean of |grad F(x_0)|^2. It takes up to six series, in the order of their first row. All numbers must
-// be positive.
+// panel shows the two parts of the criterion: gradient (filled points) and disagreement (open points). All values are
+// relative to the mean of |grad F(x_0)|^2. costs has at most six series, which are drawn in the order of their first
+// row. All numbers must be positive.
 func Tradeoff(costs []Cost, path string) error {
 	if len(costs) == 0 {
 		return errors.New("figure: no costs")
@@ -122,7 +122,8 @@ func newBudgets(costs []Cost) ([]budgets, error) {
 }
 
 // places returns, for each T, the mean of a value over runs, and one population standard deviation to either side. All
-// are relative to the mean start, as base-10 logarithms. The lower end is at least a tenth of the mean.
+// three are base-10 logarithms, relative to the mean of Start over the runs. The lower end is at least a tenth of the
+// mean.
 func (b budgets) places(value, x func(Cost) float64) []place {
 	var line []place
 	for _, runs := range b.runs {

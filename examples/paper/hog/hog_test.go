@@ -20,8 +20,8 @@ func stripes(side int, x, y float64) []float32 {
 	return pixels
 }
 
-// TestOrientation checks which bins count: those at both ends of the half turn if brightness changes only along x, and
-// the middle one if it changes only along y.
+// TestOrientation checks which bins of a histogram are filled: the bins at both ends of the half turn if brightness
+// changes only along x, and the middle bin if it changes only along y.
 func TestOrientation(t *testing.T) {
 	d := &task.Data{X: append(stripes(32, 1, 0), stripes(32, 0, 1)...), Y: []int{0, 1}, Dim: 32 * 32, Classes: 2}
 	out, err := hog.Describe(d, 32)

@@ -46,8 +46,8 @@ func open(dir, table, clean string) (*clinic, error) {
 	return c, err
 }
 
-// tidy copies a file. A cholesterol or blood pressure of 0 becomes a missing value, and the diagnoses 1 to 4 become
-// ill.
+// tidy copies a file. A cholesterol or blood pressure of 0 becomes a missing value, and the diagnoses 1 to 4 become one
+// label, ill.
 func tidy(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {

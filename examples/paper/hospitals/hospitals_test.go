@@ -24,7 +24,8 @@ func clinics(t *testing.T) *clinic {
 	return c
 }
 
-// tidy makes missing measurements empty and every degree of disease ill, and changes nothing else.
+// tidy replaces a blood pressure or cholesterol of 0 by an empty cell, turns the diagnosis into yes or no, and changes
+// nothing else.
 func TestTidy(t *testing.T) {
 	dir := t.TempDir()
 	from, to := filepath.Join(dir, "from.csv"), filepath.Join(dir, "to.csv")
@@ -40,8 +41,7 @@ func TestTidy(t *testing.T) {
 	}
 }
 
-// Each patient occurs in exactly one of the two parts, which have the same share of ill patients. Another seed gives
-// another split.
+// A split puts each patient into either the training or the test part, and two seeds give different splits.
 func TestSplit(t *testing.T) {
 	c := clinics(t)
 	one, err := c.split(1)

@@ -47,7 +47,7 @@ func Records(ctx context.Context, data, table, out string, seeds int, log io.Wri
 	})
 }
 
-// recordReport returns the text of records.md, except the lines about its origin.
+// recordReport returns the text of records.md, without the lines about the origin of the results.
 func recordReport(runs *sweep.Table, seeds int) (string, error) {
 	var b strings.Builder
 	percent := func(c cell, metric int) (text string, err error) {

@@ -169,7 +169,7 @@ func (c cell) values(runs *sweep.Table, seeds, hospital, metric int) ([]float64,
 	return out, nil
 }
 
-// report returns the text of README.md, except the lines about its origin.
+// report returns the text of README.md, without the lines about the origin of the results.
 func report(runs *sweep.Table, seeds int) (string, error) {
 	var b strings.Builder
 	var err error

@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// The numbers of every run: learning rounds, the delta of epsilon, and the losses per sample and round of a searched
-// method. The program's own choices ask for no more losses.
+// The numbers of every run: learning rounds, the delta of epsilon, and the losses per sample and round of a method
+// whose settings come from a search. With the settings that the program chooses, SPADE-DFL asks for no more losses.
 const (
 	rounds  = 50
 	queries = 24
@@ -35,7 +35,7 @@ var (
 // The contenders that need no search.
 const (
 	alone  = "alone"
-	abroad = "of another" // mean score here of the models that the other three hospitals train alone
+	abroad = "of another" // mean score at a hospital of the models that the other three hospitals train alone
 	pooled = "pooled"
 	single = "SPADE-DFL alone"            // each hospital is a fleet of one, with the settings that init chooses
 	chosen = "SPADE-DFL"                  // with the settings that init and simulate choose
@@ -43,8 +43,8 @@ const (
 
 	warded      = "SPADE-DFL, 3 wards each"                       // epsilon protects the data of one ward
 	hospitalled = "SPADE-DFL, 3 wards each, epsilon per hospital" // epsilon protects the data of all three wards
-	wardOne     = "SPADE-DFL, 3 wards each, with colluders 1"     // for a ward's data against any other ward
-	wardThree   = "SPADE-DFL, 3 wards each, with colluders 3"     // the same against all wards of one other hospital
+	wardOne     = "SPADE-DFL, 3 wards each, with colluders 1"     // protects a ward's data against any one other ward
+	wardThree   = "SPADE-DFL, 3 wards each, with colluders 3"     // the same against all wards of another hospital
 )
 
 // searched lists the methods whose settings come from a search, which is the same for all of them.
@@ -193,8 +193,9 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	if n, ok := c.colluders(); ok {
 		known.Graph, known.Privacy.Colluders = g, n
 	}
-	// Exclude choices that the program has made only since these results were computed: longer steps without noise, 20
-	// rounds where much remains at record level, and partners. The steps are the method's own for client-level privacy.
+	// Keep the choices of these results where the program now chooses otherwise: no partners, the rounds of
+	// plan.RecordRounds for record-level privacy, the method's own steps in consensus rounds for client-level privacy,
+	// and, further below, the shorter steps of runs without noise.
 	known.Fixed = []string{"privacy.partners"}
 	if c.each() {
 		known.Privacy.Unit, f.Records, known.Columns, known.Method.Rounds = sdk.UnitRecord, samples, true, plan.RecordRounds

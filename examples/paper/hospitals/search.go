@@ -13,14 +13,15 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// trials is the number of points that a search tries. Each runs on all seeds of tuning, which no reported run uses.
+// trials is the number of points that a search tries. Each point runs on all seeds in the variable tuning, which no
+// reported run uses.
 const trials = 30
 
 var tuning = []uint64{1001, 1002, 1003}
 
 // search tries points that are evenly distributed over the method's space. It returns the point with the best mean
-// accuracy over hospitals and seeds, and that accuracy. The splits of the search differ from those of the table but
-// divide the same patients, so a searched method has seen some of the patients on which the table scores it.
+// accuracy over hospitals and seeds, and that accuracy. The search splits the same patients as the reported table, but
+// with other seeds. So the search has seen some of the patients on which the table scores the method.
 func (c cell) search(ctx context.Context, from *clinic) (best method.Setting, score float64, err error) {
 	h := fnv.New64a()
 	h.Write([]byte(strings.Join(c.key(), " ")))

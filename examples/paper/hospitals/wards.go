@@ -28,8 +28,8 @@ func divide(sites []site, seed uint64) ([]site, error) {
 	return out, nil
 }
 
-// perWard returns the epsilon for which each ward may be private so that all wards of a hospital together cost epsilon.
-// Their costs add up, because each ward releases with its own local noise.
+// perWard returns the epsilon of each ward such that all wards of a hospital together cost epsilon. The costs of the
+// wards add up, because each ward releases with its own local noise.
 func perWard(epsilon float64) (float64, error) {
 	rho, err := dpmech.GDP.MaxRho(epsilon, delta)
 	return dpmech.GDP.Epsilon(rho/wards, delta), err

@@ -18,7 +18,7 @@ func TestCounts(t *testing.T) {
 	for _, c := range []struct {
 		m       Method
 		queries float64
-		s       Setting                // with a clip, the world is private
+		s       Setting                // if it has a clip, the world is private
 		want    func(m, round int) int // losses of a client with m samples in a round
 		scalars int64
 	}{

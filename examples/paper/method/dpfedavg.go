@@ -18,10 +18,10 @@ import (
 //
 // The place of the noise decides whom a client must trust:
 //
-//   - on the device, before the update leaves it: no one, as with SPADE-DFL. K releases of sensitivity 2R for each
-//     client. This is the main form.
-//   - Central, the published form: once, on the mean, by a server trusted with every client's update. K releases of
-//     sensitivity 2R/N.
+//   - In the main form the device adds the noise before the update leaves it, so a client need trust no one, as with
+//     SPADE-DFL. There are K releases of sensitivity 2R for each client.
+//   - With Central, the published form, a server adds the noise once, to the mean, and every client trusts it with its
+//     update. There are K releases of sensitivity 2R/N.
 type DPFedAvg struct {
 	Central bool // a trusted server adds the noise
 }

@@ -23,19 +23,20 @@ import (
 //
 // In the comparison, neighboring inputs differ in all samples of one client. With pooled data this has two readings:
 //
-//   - A curator whom all N clients trust with the raw data: the samples b_i of a client in the lot move the mean by at
-//     most 2R b_i/b. This is the main form. Among the other methods only central DP-FedAvg requires such trust. The
-//     noise is N times smaller than that of a client that trusts no one.
-//   - OneClient, the paper's N = 1: the pool is the one client, and all of it is replaced: 2R.
+//   - In the main form all N clients trust a curator with the raw data. The b_i samples of a client in the lot move the
+//     mean by at most 2R b_i/b. Among the other methods only central DP-FedAvg requires such trust. The noise is N
+//     times smaller than that of a client that trusts no one.
+//   - With OneClient, the paper's N = 1, the whole pool belongs to one client. Replacing the pool moves the mean by at
+//     most 2R.
 //
 // At record-level privacy every step takes all records, once each (no sampling), and one record moves the mean by at
 // most 2R/b.
 //
 // With Local no one is trusted: each client adds the noise to its own part of every sum, as in noisy distributed SGD
-// with a guarantee for each silo's records (Lowy and Razaviyayn, "Private federated learning without a trusted
-// server", ICLR 2023); DP-FedSGD. The noise of the sum is then sqrt(N) times that of the curator.
+// with a guarantee for each silo's records (Lowy and Razaviyayn, "Private federated learning without a trusted server",
+// ICLR 2023). This form has the name DP-FedSGD. The noise of the sum is then sqrt(N) times that of the curator.
 //
-// Numbers sent do not count: the curator would receive the data themselves.
+// Without Local, numbers sent do not count, because the curator would receive the data themselves.
 type DPSGD struct {
 	OneClient bool // neighboring inputs replace the whole pool
 	Local     bool // each client adds the noise

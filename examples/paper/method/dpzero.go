@@ -15,9 +15,10 @@ import (
 //	s_h = clip_C( (f_h(x + mu*u) - f_h(x - mu*u)) / (2 mu) )
 //	x  <- x - eta ( 1/m sum_h s_h + N(0, sigma^2) ) u
 //
-// It makes K releases of one number each, of sensitivity 2C/m if a record is replaced, and 2C m_i/m if a client's data
-// are. It takes two losses per sample and round. Choices made here: u is a Rademacher vector, as for all methods,
-// instead of one from the sphere; every round takes all samples, without amplification by sampling.
+// It makes K releases of one number each. Their sensitivity is 2C/m if a record is replaced, and 2C m_i/m if all data
+// of client i are replaced. It takes two losses per sample and round. Choices made here: u is a Rademacher vector, as
+// in all methods of this package, instead of a vector drawn from the sphere; every round takes all samples, without
+// amplification by sampling.
 //
 // The published form has a curator with all data. With Local each client adds the noise to its own part of the sum and
 // sends one number per round: no one is trusted, and the noise of the sum is sqrt(N) times larger.
@@ -85,7 +86,7 @@ func (m DPZero) Run(ctx context.Context, w *World, s Setting, each func(int, [][
 			part[0] = float32(sum / float64(all))
 			if m.Local {
 				rel.blur(part, w.Seed, i, k, 0)
-				spent.Scalars += 2 // the last step to the client, and its part back
+				spent.Scalars += 2 // the size of the last step to the client, and the client's part of the sum back
 			}
 			step += float64(part[0])
 		}

@@ -84,8 +84,8 @@ func (e *estimator) ask(sample int) (float64, error) {
 	return f, nil
 }
 
-// slope returns the symmetric two-point difference of a sample along the last direction drawn, (f(x + mu*u) - f(x -
-// mu*u)) / (2 mu). Times u, it estimates the gradient of the sample's loss, because E uu' = I.
+// slope returns the symmetric two-point difference of a sample along the last direction drawn, which is (f(x + mu*u) -
+// f(x - mu*u)) / (2 mu). Times u, it estimates the gradient of the sample's loss, because E uu' = I.
 func (e *estimator) slope(x []float32, mu float32, sample int) (float64, error) {
 	up, err := e.loss(x, mu, sample)
 	if err != nil {
@@ -193,8 +193,8 @@ func newDeal(m int) deal {
 	return d
 }
 
-// draw returns n items, which are valid until the next draw. The next draw first reverts this shuffle, so that its
-// result depends only on its stream.
+// draw returns n items, which are valid until the next call. The next call first reverts this shuffle, so that the
+// result of each call depends only on the stream s.
 func (d *deal) draw(s *rng.Stream, n int) []int {
 	for i := len(d.swaps) - 1; i >= 0; i-- {
 		j := d.swaps[i]

@@ -11,18 +11,19 @@ import (
 //
 //	g_i(phi^t) = clip_C(stochastic gradient of f_i at phi^t) + N(0, sigma^2 I)
 //
-// in every local step, and one exchange per round: K*tau releases, as published. The stochastic gradient is the mean
-// of two-point estimates over a mini-batch, as many as the budget allows. As for the authors, the free parameters are
-// tau, the step size gamma, the gain (beta and rho, see there) and the clip C.
+// in every local step, and one exchange per round: K*tau releases, as published. The stochastic gradient is the mean of
+// two-point estimates over a mini-batch, as many as the budget allows. The free parameters are those of the authors:
+// tau, the step size gamma, the gain (which fixes beta and rho, see the type ltadmm) and the clip C.
 //
-// Only the abstract and summaries of the text were available. They measure privacy between mini-batches that differ in
-// one sample, with sensitivity 2C/|B|, which suggests a clip of each sample's gradient. Here a client's whole data set
-// is replaced, so the sensitivity is 2C wherever the clip is. A clip of the mean keeps far more of the signal, because
-// one sample's two-point estimate is sqrt(d) times longer than the gradient that it estimates. The main column
-// therefore clips the mean. PerSample is the other form, with a searched number of directions for each sample's
-// estimate, as in [DPSGD]. clip_C(v) = v min(1, C/|v|).
+// Only the abstract and summaries of the text were available. According to these, the authors measure privacy between
+// mini-batches that differ in one sample, with sensitivity 2C/|B|, which suggests a clip of each sample's gradient.
+// Here a client's whole data set is replaced, so the sensitivity is 2C whether the clip applies to each sample's
+// gradient or to their mean. A clip of the mean keeps far more of the signal, because one sample's two-point estimate
+// is sqrt(d) times longer than the gradient that it estimates. The main column therefore clips the mean. PerSample
+// selects a clip of each sample's estimate, with a searched number of directions for each estimate, as in [DPSGD].
+// clip_C(v) = v min(1, C/|v|).
 //
-// At record-level privacy PerSample is the only form: every step takes all records of the client and has sensitivity
+// At record-level privacy the method requires PerSample: every step takes all records of the client and has sensitivity
 // 2C/m_i.
 //
 // Without privacy there is neither clip nor noise, and the method is LT-ADMM with plain stochastic gradients.

@@ -14,26 +14,27 @@ import (
 //
 //	g_i(phi^t) = 1/b sum_{h in B} (grad f_ih(phi^t) - grad f_ih(r_ih)) + 1/m_i sum_h grad f_ih(r_ih)
 //
-// after which the sampled r_ih move to the local model. Every grad f_ih is a symmetric two-point estimate. Fixed or
-// searched:
+// after which the sampled r_ih move to the local model. Every grad f_ih is a symmetric two-point estimate. The
+// following choices are fixed or left to the search:
 //
 //   - reset = 1 sets every r_ih to x_i,k at the beginning of a round, which costs 2 m_i losses. The first step then
 //     needs no more, because both terms of each difference are the same gradient. reset = 0 keeps the memory over
-//     rounds and fills it once. These are the variants of the class LT_ADMM_VR in decent-bench, the library of the
-//     authors' group (v2 is False and True).
+//     rounds and fills it once. The two values are the variants of the class LT_ADMM_VR in decent-bench, the library
+//     of the authors' group (v2 is False and True).
 //   - r_ih moves to phi^t, where its gradient has just been estimated, as in SAGA (Defazio, Bach and Lacoste-Julien
-//     2014). decent-bench moves it to phi^t+1 with a second gradient, which under a budget of losses would halve the
+//     2014). decent-bench moves r_ih to phi^t+1 with a second gradient. Under a budget of losses, this would halve the
 //     batch.
-//   - paired = 0 subtracts the remembered estimate from a fresh one, 2 losses per sample. Their directions are
-//     independent, so most of the variance remains. paired = 1 estimates the gradient at r_ih again along the fresh
-//     direction, 4 losses per sample, so that the difference vanishes as phi approaches r_ih, which is the purpose of
-//     variance reduction (as in ZO-SVRG, Liu et al. 2018). In both, the remembered mean is that of stored estimates.
-//   - tau, gamma, and the gain (beta and rho, see there) are the authors' own parameters. The batch is what the budget
-//     allows.
+//   - paired = 0 subtracts the remembered estimate from a fresh estimate, which costs 2 losses per sample. The two
+//     estimates have independent directions, so most of the variance remains. paired = 1 estimates the gradient at
+//     r_ih again along the fresh direction, which costs 4 losses per sample. The difference then vanishes as phi
+//     approaches r_ih, which is the purpose of variance reduction (as in ZO-SVRG, Liu et al. 2018). With either value,
+//     the last term is the mean of the stored estimates.
+//   - tau, gamma, and the gain (which fixes beta and rho, see the type ltadmm) are the authors' own parameters. The
+//     batch is what the budget allows.
 //
-// The publication has no privacy. In a private world g_i is clipped to R and noised in every local step like that of
-// [LTADMMDP]: K*tau releases of sensitivity 2R. The memory holds estimates without noise, but leaves the client only
-// through g_i.
+// The publication has no privacy. In a private world g_i is clipped to R and gets noise in every local step, as in
+// [LTADMMDP]: K*tau releases of sensitivity 2R. The memory holds estimates without noise, but they leave the client
+// only through g_i.
 type LTADMMVR struct{}
 
 // Name returns "LT-ADMM-VR".
@@ -87,9 +88,10 @@ func (m LTADMMVR) Run(ctx context.Context, w *World, s Setting, each func(int, [
 	})
 }
 
-// memoryBatches returns batch sizes of a client. first is that of the steps after the first one in a round that fills
-// the memory. later is that of every step in another round. In a run that keeps its memory, first may be 0; then the
-// steps of the only filling round follow the mean of the memory.
+// memoryBatches returns two batch sizes of a client. In a round that fills the memory, the first step uses no batch,
+// and first is the batch size of the steps after it. In any other round, later is the batch size of every step. In a
+// run that keeps its memory over rounds, first may be 0: then, in the only round that fills the memory, the steps after
+// the first one follow the mean of the memory.
 func (w *World) memoryBatches(client, tau int, reset, paired bool) (first, later int, err error) {
 	m := w.Clients[client].Samples
 	if w.Queries == 0 {

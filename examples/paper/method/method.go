@@ -39,7 +39,7 @@ type Client struct {
 }
 
 // Privacy is a guarantee: (Epsilon, Delta)-differential privacy by exact Gaussian accounting. Neighboring inputs differ
-// in the whole data set of one client, or in one record, which any other may replace. Only [DPSGD], [DPZero],
+// in the whole data set of one client, or in one record, which any other record may replace. Only [DPSGD], [DPZero],
 // [LTADMMDP] with PerSample and [Suggested] support record-level privacy.
 type Privacy struct {
 	Epsilon, Delta float64
@@ -74,8 +74,8 @@ type Method interface {
 	Space(w *World) []Param
 
 	// Run runs all rounds. After each round, 1 to w.Rounds, it calls each with the models of the clients, or with a
-	// single model if the method has a server or pooled data. They are valid only during the call. Run stays within
-	// w.Queries and w.Privacy, or fails. The same world and setting give the same models, bit for bit.
+	// single model if the method has a server or pooled data. The models are valid only during the call. Run stays
+	// within w.Queries and w.Privacy, or fails. The same world and setting give the same models, bit for bit.
 	Run(ctx context.Context, w *World, s Setting, each func(round int, models [][]float32) error) (Spent, error)
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// On flat losses a private method releases only noise, so the models after the first round show its standard deviation.
-// That must be the one that dpmech requires for the method's number of releases and sensitivity.
+// On flat losses a private method releases only noise, so the models after the first round show the standard deviation
+// of the noise. It must equal the one that dpmech requires for the method's number of releases and sensitivity.
 func TestNoise(t *testing.T) {
 	const d, n, rounds, clip = 20000, 4, 7, 0.3
 	p := &Privacy{Epsilon: 8, Delta: 1e-5}

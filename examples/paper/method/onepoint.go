@@ -30,8 +30,8 @@ import (
 // and of what its neighbors sent: K releases of sensitivity 2R.
 type OnePointDSG struct{}
 
-// OnePointDSGT is 1P-DSGT, the same with gradient tracking, of Mhanna and Assaad, "Single point-based distributed
-// zeroth-order optimization with a non-convex stochastic objective function", ICML 2023:
+// OnePointDSGT is 1P-DSGT, which is 1P-DSG with gradient tracking, of Mhanna and Assaad, "Single point-based
+// distributed zeroth-order optimization with a non-convex stochastic objective function", ICML 2023:
 //
 //	x_i,k+1 = sum_j w_ij (x_j,k - alpha_k y_j,k)
 //	y_i,k+1 = sum_j w_ij y_j,k + g_i,k+1 - g_i,k,    y_i,0 = g_i,0

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The references below restate each method's equations in float64, with dense matrices and plain loops. The only thing
-// that they use of the package is the addresses of its random draws.
+// The references below restate each method's equations in float64, with dense matrices and plain loops. Of the package
+// they use only the addresses of its random draws, so that they draw the same numbers.
 
 // referenceADMM is LT-ADMM as published, with separate beta and rho.
 func referenceADMM(t *testing.T, w tinyWorld, s Setting, gradient func(phi vector, i, k, t int) vector) [][]vector {

@@ -46,7 +46,8 @@ func (r release) bound(v []float32) {
 	}
 }
 
-// blur adds noise to v, which is the release of a client in a round and a step. These determine the noise.
+// blur adds noise to v, which is the release of a client in a round and a step. seed, client, round and step determine
+// the noise.
 func (r release) blur(v []float32, seed uint64, client, round, step int) {
 	if r.sigma == 0 {
 		return

@@ -8,8 +8,8 @@ package method
 // set. In a world without privacy they neither clip nor add noise.
 //
 // The ranges of the parameters suit losses in [0, 1] of linear models on features of about unit size. In trials with
-// some hundred random settings on such problems, wider ranges gained nothing. If the clip is always reached, only its
-// product with the step size matters, so there are many good settings with a small clip.
+// several hundred random settings on such problems, wider ranges gained nothing. If every estimate is longer than the
+// clip, only the product of clip and step size matters, so there are many good settings with a small clip.
 func Rivals() []Method {
 	return []Method{LTADMMVR{}, LTADMMDP{}, DPSGD{}, DPFedAvg{}, OnePointDSG{}, OnePointDSGT{}}
 }

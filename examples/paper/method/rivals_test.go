@@ -106,7 +106,7 @@ func TestQuadratic(t *testing.T) {
 		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5}, clients},
 		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5, "paired": 1}, clients},
 		{LTADMMVR{}, 3, Setting{"tau": 2, "gamma": 0.1, "gain": 0.5, "mu": 0.5, "paired": 1, "reset": 1}, clients},
-		// LT-ADMM-DP has no memory, so this noise remains.
+		// LT-ADMM-DP has no memory, so the noise of sampling remains.
 		{LTADMMDP{}, 3, Setting{"tau": 3, "gamma": 0.1, "gain": 0.5, "mu": 0.5}, math.NaN()},
 	} {
 		w := worldOf(t, 1, sizes, quadratic)
@@ -154,7 +154,7 @@ func TestOnePointDescends(t *testing.T) {
 }
 
 // If the losses do not depend on the model, methods with two-point estimates do not move. One-point estimates depend on
-// the level of the loss, so methods with these get a loss of 0.
+// the level of the loss, so the methods that use them get a loss of 0 in this test.
 func TestFlat(t *testing.T) {
 	for _, m := range everyMethod() {
 		level := 0.7
@@ -262,7 +262,7 @@ func TestSpace(t *testing.T) {
 	}
 }
 
-// The error for an invalid world or setting names everything that is wrong.
+// The error for an invalid world or setting names every invalid field and parameter.
 func TestFaults(t *testing.T) {
 	for _, m := range everyMethod() {
 		w := worldOf(t, 3, []int{4, 4, 4}, func(int, int, []float32) float64 { panic("asked") })

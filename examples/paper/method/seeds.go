@@ -15,20 +15,22 @@ import (
 //
 //	tau times:  draw j;  s <- mini-batch slope of f_i along u_j at x;  x <- x - eta s u_j
 //
-// and returns the tau pairs (j, s), of which the server adds s/N to a_j. A slope is a symmetric two-point difference.
+// and returns the tau pairs (j, s). For each pair the server adds s/N to a_j. A slope is a symmetric two-point
+// difference.
 //
-// Choices made here, for all three methods that send scalars alone: u is a Rademacher vector; all clients take part in
+// Choices made here, for all three methods that send only scalars: u is a Rademacher vector; all clients take part in
 // each round with the same weight; the mini-batch is what the budget allows. The published methods have no noise, so
-// that a world with privacy is refused.
+// they refuse a world with privacy.
 type FedKSeed struct{}
 
 // DeComFL is DeComFL, of Li et al., "Achieving dimension-free communication in federated learning via zeroth-order
-// optimization", ICLR 2025 (arXiv 2405.15861). In each round all clients have the same directions, from the server's
-// seeds: tau local steps with dirs directions each, along forward differences of the mini-batch loss,
+// optimization", ICLR 2025 (arXiv 2405.15861). In each round every client makes tau local steps. A step uses dirs
+// directions, the same for all clients, from the server's seeds, and forward differences of the mini-batch loss:
 //
 //	x <- x - eta/dirs sum_p s_p u_p,    s_p = (f_i(x + mu u_p) - f_i(x)) / mu
 //
-// The clients return the tau*dirs numbers s, the server sends their means back, and all repeat the steps with them.
+// The clients return the tau*dirs numbers s, the server sends the means of these numbers back, and all clients repeat
+// the steps with the means.
 type DeComFL struct{}
 
 // SeedFlood is SeedFlood, of Kim and Lee, "SeedFlood: a step toward scalable decentralized training of LLMs" (arXiv
@@ -38,7 +40,7 @@ type DeComFL struct{}
 //	x <- x - eta/N sum_j s_j u_j
 //
 // so that all have the same model. A message makes as many hops as it takes to reach the most distant client. The
-// authors use coordinates in a low-rank subspace to make steps cheap for a processor; these are left out here.
+// authors use coordinates in a low-rank subspace to make steps cheap for a processor; this package does not.
 type SeedFlood struct{}
 
 // Name returns "FedKSeed".
@@ -69,8 +71,8 @@ func (DeComFL) Space(w *World) []Param {
 // Space lists eta and mu.
 func (SeedFlood) Space(*World) []Param { return along }
 
-// batches returns, for each client, how many samples it can use in each of steps local steps, if each step takes losses
-// losses per sample.
+// batches returns, for each client, the number of samples that it can use in each local step. A round has the given
+// number of local steps, and a step takes the given number of losses per sample.
 func (w *World) batches(steps, losses int) ([]int, error) {
 	n := make([]int, len(w.Clients))
 	for i, c := range w.Clients {
@@ -254,8 +256,9 @@ func (m SeedFlood) Run(ctx context.Context, w *World, s Setting, each func(int, 
 	return spent, nil
 }
 
-// floods returns how many messages are sent if each client floods one through the graph. The author and every client
-// that gets the message before the most distant client does send it to all their neighbors.
+// floods returns how many messages are sent if each client floods its own message through the graph. Every client that
+// is closer to a message's author than the most distant client is, and the author too, sends the message to all its
+// neighbors.
 func (w *World) floods() (sends int64) {
 	for i := range w.Clients {
 		distance, queue := map[int]int{i: 0}, []int{i} // reaches all clients, as the graph is connected

@@ -86,7 +86,8 @@ func referenceSeedFlood(w tinyWorld, s Setting) (all []vector) {
 // The methods that send only scalars follow their equations in float64. They count the losses that they ask for, and
 // the numbers that they send.
 func TestSeedsAgainstReference(t *testing.T) {
-	// Each client sends to the server, or each client's message makes so many hops on the graph 0-1, 1-2, 2-3, 3-4, 1-4.
+	// hops is the number of messages sent if each client floods one message through the graph 0-1, 1-2, 2-3, 3-4, 1-4.
+	// It has one term for each client, in parentheses.
 	hops := int64(1+3+2+2) + (3 + 1 + 2 + 2) + (2 + 3 + 2) + (2 + 2 + 2 + 3) + (2 + 3 + 2)
 	for _, c := range []struct {
 		m               Method

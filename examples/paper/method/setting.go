@@ -11,8 +11,8 @@ import (
 )
 
 // check checks a setting against the space of its method: every parameter must have a value, and nothing else may be
-// set. It does not check the range of a parameter, with these exceptions: on a logarithmic scale the value must be
-// positive, else at least 0; a whole parameter must be an integer, and a choice 0 or 1.
+// set. It does not check Low and High, which bound a search. But a value must be positive on a logarithmic scale and at
+// least 0 otherwise, an integer if the parameter is whole, and 0 or 1 if Low and High of a whole parameter are 0 and 1.
 func (s Setting) check(method string, space []Param) error {
 	var errs []error
 	fault := func(format string, args ...any) {

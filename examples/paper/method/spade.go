@@ -22,25 +22,25 @@ import (
 // that a device would run, in a simulated network. The zero value is the paper's form; each field is an option that
 // the paper does not have.
 //
-// Among its parameters, mu is the smoothing radius. gain is tau*beta*eta*mu as a share of the stability limit, and
-// fixes beta (rho only scales z, and is 1). Without noise, rate is eta*mu in the first round, the step along the
-// estimated gradient, and falls as (k+1)^-decay. With noise, two parameters that are largely independent fix the clip
-// R and eta: reach = K*R is how far all releases together can move a model, and slope is the length of the estimated
-// gradient above which updates are clipped, R = tau*eta*mu*slope.
+// mu is the smoothing radius. gain is tau*beta*eta*mu as a share of the stability limit, and fixes beta (rho only
+// scales z, and is 1). Without noise, rate is the step along the estimated gradient: eta*mu in the first round, which
+// falls as (k+1)^-decay. With noise, two parameters that are largely independent fix the clip R and eta: reach = K*R is
+// how far all releases together can move a model, and slope is the length of the estimated gradient above which updates
+// are clipped, R = tau*eta*mu*slope.
 //
-// With a bound on queries, tau is the number of steps on all samples that the bound allows. Without one, the search
+// With a bound on queries, tau is the number of steps on all samples that the bound allows. Without a bound, the search
 // also varies tau and batch, the share of its samples that a client asks for in a step.
 type Spade struct {
-	Centered bool // the centered estimator: each loss minus the last one of its sample
+	Centered bool // the centered estimator: each loss minus the previous loss of the same sample
 	Tracking bool // the tracking estimator: no table to fill, so one more local step
 	Walsh    bool // Walsh directions, a set of which covers all axes
-	Momentum bool // an update is 0.8 times the previous one plus 0.2 times the new one, before clipping
+	Momentum bool // before clipping, an update is 0.8 times the previous update plus 0.2 times the new one
 	Averaged bool // score the mean of a client's releases, not the last one
 	Cooldown int  // rounds of pure consensus after the last release; Run then continues to round w.Rounds+Cooldown
-	// Shared selects pairwise noise, which cancels between neighbors, in a private world: epsilon then holds against
-	// an adversary who sees all releases and colludes with any one client. [plan.Suggest] chooses the pairwise noise,
-	// the mixing rounds after each release and those of the cool-down from the graph. A round ends with its mixing;
-	// the cool-down, whatever its length, counts as round w.Rounds+Cooldown.
+	// In a private world, Shared selects pairwise noise, which cancels between neighbors. Epsilon then holds against an
+	// adversary who sees all releases and colludes with any one client. From the graph, [plan.Suggest] chooses the
+	// pairwise noise, the mixing rounds after each release and the mixing rounds of the cool-down. A round ends with
+	// its mixing; the cool-down, whatever its length, counts as round w.Rounds+Cooldown.
 	Shared bool
 	// Mixing is the number of mixing rounds after each release. With Shared, 0 lets [plan.Suggest] choose up to nine.
 	Mixing int
@@ -124,8 +124,8 @@ func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *
 	return sim.New(clients)
 }
 
-// Trace is like [Spade.Run], but passes on two models of every client: its last release, and the mean of all its
-// releases. It ignores m.Averaged.
+// Trace is like [Spade.Run], but passes two models of every client to each: the client's last release, and the mean of
+// all its releases. It ignores m.Averaged.
 func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 	each func(round int, last, averaged [][]float32) error) (Spent, error) {
 	fleet, samples, err := m.fleet(w, s)
@@ -174,7 +174,7 @@ func (m Spade) fleet(w *World, s Setting) (*sdk.Fleet, []int, error) {
 	tau := int(s["tau"])
 	if w.Queries > 0 {
 		if tau = int(w.Queries); !m.Tracking {
-			tau-- // one query per sample fills the table
+			tau-- // one query per sample and round fills the table
 		}
 		if tau < 1 {
 			return nil, nil, fmt.Errorf("method: SPADE-DFL with %v losses a sample and round, want at least 2", w.Queries)

@@ -60,7 +60,7 @@ func learning(t testing.TB, n, m, features, classes int) (*World, func(x []float
 	return w, all.Accuracy
 }
 
-// good returns a setting for m that a few trials on such worlds found.
+// good returns a setting for m that did well in a few trials on worlds of the function learning.
 func good(m Method, w *World) Setting {
 	s := Setting{}
 	for _, p := range m.Space(w) {

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Suggested is SPADE-DFL with the settings that [plan.Suggest] chooses from public numbers. It makes the run of
-// "spade-edge simulate" with only graph, rounds, epsilon and delta given. It has nothing to search, and asks for as
+// Suggested is SPADE-DFL with the settings that [plan.Suggest] chooses from public numbers. It makes the same run as
+// "spade-edge simulate" with no flags but graph, rounds, epsilon and delta. It has nothing to search, and asks for as
 // many losses as these settings need, whatever w.Queries is.
 type Suggested struct {
 	Colluders int // if positive, noise is pairwise, and w.Privacy also holds against this many colluders
@@ -34,7 +34,7 @@ func (m Suggested) Queries(w *World) (int, error) {
 	if err != nil || f.Method.Estimator == sdk.EstimatorTracking {
 		return f.Method.Tau, err
 	}
-	return f.Method.Tau + 1, nil // one more, to fill the table
+	return f.Method.Tau + 1, nil // one more query per sample, to fill the table
 }
 
 func (m Suggested) fleet(w *World) (f sdk.Fleet, err error) {

@@ -88,8 +88,8 @@ func (w tinyWorld) starts() []vector {
 	return x
 }
 
-// directions returns a generator of the Rademacher vectors of one purpose and step. Each is one word; a set bit means
-// -1.
+// directions returns a generator of the Rademacher vectors of one purpose and step. A vector comes from one word of
+// random bits, in which a set bit means -1.
 func (w tinyWorld) directions(p rng.Purpose, i, k, t int) func() vector {
 	s := rng.New(w.Seed, rng.Address{Purpose: p, Client: uint32(i), Round: uint32(k), Step: uint32(t)})
 	return func() vector {

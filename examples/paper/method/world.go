@@ -82,7 +82,8 @@ func (w *World) allowance(client int) int {
 	return int(min(math.Floor(float64(w.Queries*m)+float64(1e-9*m)), 1<<30))
 }
 
-// overBudget returns the error for a round that would ask a client for losses losses, more than its budget allows.
+// overBudget returns the error for a round that would ask a client for more losses than its budget allows. The argument
+// losses is their number.
 func (w *World) overBudget(client, losses int) error {
 	return fmt.Errorf("method: a round takes at least %d losses, and client %d with %d samples may ask for %d (Queries "+
 		"is %v)",
@@ -90,7 +91,8 @@ func (w *World) overBudget(client, losses int) error {
 }
 
 // pairs returns, for each client, how many two-point estimates it makes in each of steps local steps: as many as the
-// budget allows or, if there is no bound, one for every sample. It fails if a client cannot afford one per step.
+// budget allows or, if there is no bound, one for every sample. It fails if a client cannot afford one estimate per
+// step.
 func (w *World) pairs(steps int) ([]int, error) {
 	n := make([]int, len(w.Clients))
 	for i, c := range w.Clients {
@@ -116,9 +118,10 @@ func (w *World) affordable(limit, price int) float64 {
 	return float64(max(limit, 1))
 }
 
-// samples splits the pairs two-point estimates that a client makes in a step: it returns n, the number of samples, and
-// each, the number of directions for each sample, at most dirs. At record-level privacy every record is in every step
-// once, so that each costs the same; then the budget determines each.
+// samples divides the two-point estimates that a client makes in a step; the argument pairs is their number. It returns
+// n, the number of samples, and each, the number of directions for each sample, which is at most dirs. At record-level
+// privacy every record is in every step once, so that all records cost the same; then the budget determines the result
+// each.
 func (w *World) samples(client, pairs, dirs int) (n, each int, err error) {
 	switch m := w.Clients[client].Samples; {
 	case w.records() && pairs < m:

@@ -64,8 +64,8 @@ func contenders() []contender {
 	}
 }
 
-// searched returns the space of a cell. On Brain Tumor, which has four classes, the range of reach is larger: a first
-// search with reach up to 30 chose values at that limit.
+// searched returns the parameters that a search varies for a cell. On Brain Tumor, which has four classes, the range of
+// reach is larger: a first search with reach up to 30 chose values at that limit.
 func (c cell) searched() []method.Param {
 	space := slices.Clone(c.space)
 	if c.data == "brain" {
@@ -77,8 +77,8 @@ func (c cell) searched() []method.Param {
 // silent reports whether the contender's result does not depend on epsilon.
 func (c contender) silent() bool { return c.hand != nil }
 
-// adapt returns the world and the setting of a trial. The world has the trial's number of rounds, which divide the
-// losses of the whole run among them; the setting has the step size that follows from the trial's reach.
+// adapt returns the world and the setting of a trial. The world has the trial's number of rounds, and divides the
+// losses of the whole run equally among the rounds. The setting has the step size that follows from the trial's reach.
 func (c contender) adapt(w *method.World, trial method.Setting) (*method.World, method.Setting) {
 	if c.space == nil {
 		return w, nil

@@ -29,8 +29,8 @@ func clinical(t *testing.T, s scene) *stage {
 	return st
 }
 
-// Every method supports record-level privacy. For any trial in its space, it asks for no more losses of a record than
-// SPADE-DFL does.
+// Every method supports record-level privacy. For any trial in its space, a method asks for no more losses of a record
+// than SPADE-DFL does.
 func TestEqualQueries(t *testing.T) {
 	for _, c := range contenders() {
 		if c.hand != nil {
@@ -54,7 +54,7 @@ func TestEqualQueries(t *testing.T) {
 				t.Fatalf("%s at %v: %v", c.name, trial, err)
 			}
 			most := int64(st.world.Rounds) * int64(st.world.Queries) * int64(st.split.Train.Len())
-			least := most // of SPADE-DFL, which has no search
+			least := most // for SPADE-DFL, which needs no search and asks for all losses
 			if c.space != nil {
 				least = 1
 			}

@@ -122,7 +122,7 @@ rows are chosen by row number, or are the source's own test set. On MNIST and Br
 standard error there has no share of the choice of test records. Noise comes from seeds: this is a simulation.
 `
 
-// report returns the text of README.md, except the lines about its origin.
+// report returns the text of README.md, without the lines about the origin of the results.
 func (s *study) report(seeds int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, preface, trials, finalists, tuningSeed, radius)

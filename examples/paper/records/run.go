@@ -17,16 +17,16 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// The search runs the points of a Latin hypercube on some seeds from tuningSeed on, and then the best points on more
-// seeds.
+// The search first runs the points of a Latin hypercube on some seeds, which count from tuningSeed, and then the best
+// points on more seeds.
 const (
 	trials     = 16
 	finalists  = 4
 	tuningSeed = 1001
 )
 
-// tuning returns how many seeds of the search every point runs on, and how many the finalists run on. MNIST and Brain
-// Tumor need fewer seeds, because they have more than a thousand validation records.
+// tuning returns two numbers of seeds for the search: on how many every point runs, and on how many the finalists run.
+// MNIST and Brain Tumor need fewer seeds, because they have more than a thousand validation records.
 func (s scene) tuning() (first, all int) {
 	if s.data == "mnist" || s.data == "brain" {
 		return 1, 3
@@ -70,8 +70,8 @@ type study struct {
 	runs, tries *sweep.Table
 }
 
-// open returns a study that reads data sets from dir and keeps its results in out, with the results that are there
-// already.
+// open returns a study that reads data sets from dir and keeps its results in out. It has the results that are already
+// in out.
 func open(dir, out string) (*study, error) {
 	s := &study{lab: lab{dir: dir, sources: make(map[string]*data.Source)}}
 	key := []string{"data", "clients", "method", "epsilon"}

@@ -15,7 +15,7 @@ import (
 
 const delta = 1e-5
 
-// epsilons are the epsilons, at delta, that each record has.
+// epsilons lists the epsilons of the table. Each record has (epsilon, delta)-differential privacy.
 var epsilons = []float64{0.5, 1, 2, 4, 8}
 
 // scene says how the records of a data set are distributed: among clients, or in one place with a trusted curator.
@@ -30,8 +30,8 @@ var scenes = []scene{
 	{"fashion", 10, "complete"}, {"mnist", 10, "complete"}, {"brain", 10, "complete"},
 }
 
-// seeds returns the number of runs of a cell: at most most, fewer if a run takes long, and 1 if all runs would be the
-// same.
+// seeds returns the number of runs of a cell: 1 if all runs would be the same, at most 10 if a run takes long, and
+// otherwise the argument most.
 func (c cell) seeds(most int) int {
 	own := c.data == "brain" || c.data == "mnist" // whether the data set has a separate test set
 	switch {
@@ -114,7 +114,8 @@ func (s *stage) accuracy(models ...[]float32) float64 {
 	return sum
 }
 
-// curator returns the scenes with a single client. Scenes that differ only in the number of clients become one.
+// curator returns the scenes in which one client holds all records. Scenes that differed only in the number of clients
+// and the graph become a single scene.
 func curator(list []scene) (one []scene) {
 	for _, s := range list {
 		s.clients, s.graph = 1, "complete"

@@ -102,7 +102,8 @@ func (c ceilings) complete(ctx context.Context, lab *experiment.Lab, dir string,
 	return os.WriteFile(filepath.Join(dir, ceilingFile), []byte(text.String()), 0o644)
 }
 
-// last returns the highest seed of a data set that has a ceiling: ceilings of further seeds than requested are kept.
+// last returns the highest seed of a data set that has a ceiling. It may be above the requested seeds, because complete
+// keeps the ceilings of all seeds.
 func (c ceilings) last(set string) (seed int) {
 	for key := range c {
 		if fields := strings.Fields(key); fields[0] == set {
@@ -114,7 +115,8 @@ func (c ceilings) last(set string) (seed int) {
 	return seed
 }
 
-// of returns the mean ceiling over the splits of the given runs, for the squared and for the logarithmic loss.
+// The method of returns the mean ceiling over the splits of the given runs, for the squared and for the logarithmic
+// loss.
 func (c ceilings) of(dataset string, runs []experiment.Result) (squared, logarithmic float64) {
 	var a, b []float64
 	for _, r := range runs {

@@ -11,10 +11,10 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// trust is a column of the private tables. The epsilon of its methods holds against the same adversary.
+// trust is a column of the private tables. The epsilon of all methods in a column holds against the same adversary.
 type trust struct {
 	title, against string
-	methods        []string // the table shows the best of these
+	methods        []string // the column shows the best of these methods
 	value          value
 }
 
@@ -34,7 +34,7 @@ var trusts = []trust{
 	{"and momentum, twice the mixing", "the same", []string{experiment.SharedMomentum}, cooled},
 }
 
-// Indices into trusts.
+// Indices of columns in trusts.
 const (
 	curator, trustedServer, seeingServer, others = 0, 1, 2, 3
 )
@@ -42,7 +42,7 @@ const (
 // goals are the mean accuracies that pairwise noise should reach at epsilon 8 and equal queries.
 var goals = map[string]float64{"mnist": 98.3, "fashion": 95, "alzheimers": 67, "brain": 58}
 
-// best returns the cell of the column's method with the highest mean accuracy.
+// best returns the cell with the highest mean accuracy among the cells of the column's methods.
 func (t trust) best(get func(method string) *cell) *cell {
 	var best *cell
 	for _, name := range t.methods {
@@ -170,7 +170,7 @@ func (r *reporter) private(out *strings.Builder, table string) error {
 	}
 	most := slices.Max(slices.Collect(maps.Keys(searched)))
 	for _, n := range slices.Sorted(maps.Keys(searched)) {
-		if n < most && n != 6 { // all should have 6 seeds, on Fashion-MNIST 15
+		if n < most && n != 6 { // every search should have 6 seeds, or 15 on Fashion-MNIST
 			fmt.Fprintf(out, "\nSettings from a search on %d seeds only, on some of the data sets: %s.\n", n,
 				strings.Join(searched[n], ", "))
 		}

@@ -42,7 +42,7 @@ func (r *reporter) row(c *cell, samples int) {
 }
 
 // Write writes tables of the results in the folder dir into that folder: table2.md, table3.md, table4.md and longer.md,
-// and cells.csv with all numbers of these. It first computes missing ceilings.
+// and cells.csv with all numbers of these tables. It first computes missing ceilings.
 func Write(ctx context.Context, lab *experiment.Lab, settings *experiment.Settings, store *experiment.Store, dir string,
 	sets []string, seeds int, log io.Writer) error {
 	known, err := readCeilings(dir)

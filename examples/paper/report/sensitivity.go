@@ -66,7 +66,7 @@ func (r *reporter) sensitivity(out *strings.Builder, heads []string, published m
 
 const sharedText = "tracking, Walsh, shared noise (colluders 1), cooled"
 
-// scores writes the table with one kind of accuracy. It has a block of rows for each data set.
+// scores writes the table with one kind of accuracy. The table has a block of rows for each data set.
 func (r *reporter) scores(out *strings.Builder, table string, heads []string, published map[string][]float64,
 	at func(j experiment.Job, i int) bool) error {
 	fmt.Fprintf(out, "| data | SPADE-DFL | ε holds against | %s |\n| --- | --- | --- |%s\n", strings.Join(heads, " | "),

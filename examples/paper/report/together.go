@@ -11,8 +11,8 @@ import (
 )
 
 // together returns the epsilon that a run with pairwise noise has against all other members together, on the random
-// graph of seed 1. They know all pairwise noise, so only a member's local noise remains. The result depends neither on
-// the clip nor on the number of rounds.
+// graph of seed 1. These members know all pairwise noise, so only the local noise of the remaining member protects its
+// data. The result depends neither on the clip nor on the number of rounds.
 func together(clients int, epsilon float64) (string, error) {
 	g, err := graph.Parse("er:0.3", clients, 1)
 	if err != nil {

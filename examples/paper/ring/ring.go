@@ -70,7 +70,7 @@ func shares(set *task.Set, partition string, nodes int, seed uint64) ([]figure.S
 	return out, nil
 }
 
-// scored reports whether a round is scored: every learning round is, and every tenth round of the cool-down.
+// scored reports whether a round is scored: every learning round and every tenth round of the cool-down.
 func scored(round, rounds int) bool { return round <= rounds || (round-rounds)%10 == 0 }
 
 // size has the numbers that tests reduce. If stop is positive, a run ends after that round and is otherwise the same.

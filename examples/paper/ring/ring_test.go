@@ -118,7 +118,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// The whole experiment on a small ring. Repeating it computes nothing, and interrupted runs are completed.
+// The whole experiment runs on a small ring. A second run computes nothing, and completes a first run that was
+// interrupted.
 func TestRunGoesOn(t *testing.T) {
 	set := digits(t)
 	kept := full
@@ -145,7 +146,7 @@ func TestRunGoesOn(t *testing.T) {
 	}
 	log.Reset()
 	lines := strings.SplitAfter(runs, "\n")
-	for _, rows := range []int{len(lines), 9} { // all rows; or the last remaining run has two of its three rows
+	for _, rows := range []int{len(lines), 9} { // all rows, or two of the three rows of the last remaining run
 		if err := os.WriteFile(filepath.Join(out, "runs.csv"), []byte(strings.Join(lines[:rows], "")), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +168,7 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// The first rounds of one committed cell, repeated here, give the same digits. The committed page has the mean of
+// The first rounds of one committed cell, repeated here, give the same digits. The committed page shows the mean of
 // another cell's rows. testdata has the rows of these two cells from the complete computation.
 func TestCommittedResults(t *testing.T) {
 	set := digits(t)

@@ -34,8 +34,8 @@ var grown = []series{
 	}},
 }
 
-// upper is how many of a series' largest sizes determine its exponent. Smaller runs take most of their time to start
-// and to end.
+// upper is how many of a series' largest sizes determine its exponent. Smaller runs spend most of their time on
+// starting and ending.
 const upper = 3
 
 // Run measures all sizes, each in a separate process, and writes README.md into out. With small it measures only as
@@ -67,7 +67,7 @@ func Run(ctx context.Context, out string, small bool, log io.Writer, command ...
 	})
 }
 
-// One measures one point, which text has as JSON, and prints the cost as JSON to out.
+// One measures the point that text describes in JSON, and prints the cost as JSON to out.
 func One(ctx context.Context, text string, out io.Writer) error {
 	var p Point
 	if err := json.Unmarshal([]byte(text), &p); err != nil {

@@ -48,7 +48,7 @@ type Interval struct {
 
 // TInterval returns the mean of x with its two-sided confidence interval, by Student's t distribution with len(x)-1
 // degrees of freedom. level is the confidence level, such as 0.95, and must lie between 0 and 1. x must have at least
-// two values, because one has no spread.
+// two values, because a single value has no spread.
 func TInterval(x []float64, level float64) (Interval, error) {
 	if !(level > 0 && level < 1) {
 		return Interval{}, fmt.Errorf("stat: level is %v, want more than 0 and less than 1", level)

@@ -11,16 +11,17 @@ import (
 type Zeros int
 
 const (
-	// DropZeros removes such pairs before ranking, as in Wilcoxon, "Individual comparisons by ranking methods",
-	// Biometrics Bulletin 1, 1945.
+	// DropZeros removes pairs with two equal values before ranking, as in Wilcoxon, "Individual comparisons by ranking
+	// methods", Biometrics Bulletin 1, 1945.
 	DropZeros Zeros = iota
-	// PrattZeros ranks such pairs with the others and then drops their ranks: Pratt, "Remarks on zeros and ties in the
-	// Wilcoxon signed rank procedures", Journal of the American Statistical Association 54, 1959. The more such pairs
-	// there are, the larger the ranks of the others.
+	// PrattZeros ranks these pairs together with all other pairs and then drops their ranks: Pratt, "Remarks on zeros
+	// and ties in the Wilcoxon signed rank procedures", Journal of the American Statistical Association 54, 1959. The
+	// more such pairs there are, the larger the ranks of the other pairs.
 	PrattZeros
 )
 
-// maxExact is the largest number of pairs for which the exact distribution is computed. Beyond that it is approximated.
+// maxExact is the largest number of pairs for which the exact distribution is computed. For more pairs, the normal
+// distribution approximates it.
 const maxExact = 50
 
 // Test is the result of a signed-rank test.

@@ -13,7 +13,7 @@ func signed(d ...float64) (x, y []float64) {
 	return d, make([]float64, len(d))
 }
 
-// Two data sets for which textbooks and statistics programs give the test result.
+// The result matches what textbooks and statistics programs report for two data sets.
 func TestWilcoxonOnPublishedData(t *testing.T) {
 	// Darwin's maize: the heights of cross-fertilized minus self-fertilized plants, in eighths of an inch. min(W+, W-) =
 	// 24, p = 0.04126.
@@ -49,7 +49,7 @@ func TestWilcoxonAgainstTables(t *testing.T) {
 	}
 }
 
-// The exact p value equals the one from enumerating all 2^n assignments of signs to the ranks.
+// The exact p value equals the p value from enumerating all 2^n assignments of signs to the ranks.
 func TestWilcoxonAgainstEnumeration(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		top := n * (n + 1) / 2

@@ -32,7 +32,7 @@ func NewOrigin() Origin {
 		command[0] += strings.TrimPrefix(info.Path, info.Main.Path)
 	}
 	for _, arg := range os.Args[1:] {
-		if filepath.IsAbs(arg) { // a path of this machine is of no interest to others
+		if filepath.IsAbs(arg) { // a path of this machine means nothing to other people
 			arg = "DIR"
 		}
 		command = append(command, arg)

@@ -7,5 +7,5 @@
 // are computed only to measure; no client sees one. A machine does not show its iterates between two exchanges, so the
 // package derives them from the points at which the machine asks for losses.
 //
-// The paper does not publish its instances; these are drawn from public seeds, see [NewInstance].
+// The paper does not publish its problem instances. This package draws its own from public seeds, see [NewInstance].
 package tradeoff

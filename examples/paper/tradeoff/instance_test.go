@@ -120,8 +120,8 @@ func TestReadingIterates(t *testing.T) {
 	}
 }
 
-// If a step is too long and has a single direction, the iterate cannot be derived, which is an error. Two directions
-// determine it.
+// If phi moves too far in a step with a single direction, the queries do not determine the iterate, which is an error.
+// With two directions the queries determine it.
 func TestReadingRefusesToGuess(t *testing.T) {
 	for _, moved := range []float32{0.3, -0.3, 0.6, -0.6} {
 		w := &watch{p: NewInstance(1), mu: 0.5, batch: 1, asked: Samples + 1, phi: make([][Dim]float64, 2)}

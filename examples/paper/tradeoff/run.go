@@ -18,7 +18,7 @@ type Setting struct {
 	Mu0      float64 // mu = Mu0 * T^(-1/6)
 	Gain     float64 // the round gain a_0 = tau*beta*eta*mu, as a share of the stability limit; fixes beta
 	Batch    int     // b, the number of queries in a local step
-	Centered bool    // the centered estimator: each loss minus the last one of its sample
+	Centered bool    // the centered estimator: each loss minus the previous loss of the same sample
 }
 
 // Budget has the number of local steps that a client makes in total, and between two exchanges.

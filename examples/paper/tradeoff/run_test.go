@@ -42,9 +42,9 @@ func TestSixthRoot(t *testing.T) {
 	}
 }
 
-// A run matches an independent implementation of Algorithm 1 that shows all iterates. That takes only the estimates
-// from package zoest and does everything else in float64. Both parts of the criterion agree up to the rounding of
-// float32.
+// A run matches an independent implementation of Algorithm 1 that shows all iterates. The independent implementation
+// uses package zoest only for the estimates, and does everything else in float64. Both parts of the criterion agree up
+// to the rounding of float32.
 func TestMeasureAgainstReference(t *testing.T) {
 	for _, c := range []struct {
 		Budget
@@ -181,7 +181,7 @@ func TestMeasureRefuses(t *testing.T) {
 	}
 }
 
-// The whole experiment with small budgets. Repeating it computes nothing, and truncated files are completed. All files
+// The whole experiment runs with small budgets. A second run computes nothing, and completes truncated files. All files
 // then have the same bytes, except for the lines about their origin.
 func TestRunGoesOn(t *testing.T) {
 	kept := all
@@ -247,7 +247,8 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// One cell of the committed results, repeated here, gives the same digits. The statements in the text are true.
+// One cell of the committed results, repeated here, gives the same digits. The statements in the text of the page are
+// true.
 func TestCommittedResults(t *testing.T) {
 	dir := filepath.Join("..", "results", "tradeoff")
 	f, err := os.Open(filepath.Join(dir, "runs.csv"))

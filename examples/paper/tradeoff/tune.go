@@ -34,8 +34,9 @@ const TuningSeed = 1000
 // of the two values of S_K/|grad F(x_0)|^2.
 var tuned = [2]int{0, 2}
 
-// The search, which is the same for all series. It first tries every eta_0 with every mu_0, at a gain of 0.75 with full
-// batches. With the best eta_0 and mu_0 it then tries every other gain with every other batch size.
+// The settings that the search tries, which are the same for all series. The search first tries every eta_0 with every
+// mu_0, at a gain of 0.75 with full batches. With the best eta_0 and mu_0 it then tries every other gain with every
+// other batch size.
 var (
 	eta0s   = []float64{0.25, 0.5, 1, 2, 4}
 	mu0s    = []float64{5, 10, 20, 40}
@@ -127,7 +128,8 @@ func try(ctx context.Context, table *sweep.Table, trials []trial, log io.Writer)
 	})
 }
 
-// leastOf returns the setting of a series' trial with the smallest score. If several have it, the first wins.
+// leastOf returns the setting of a series' trial with the smallest score. If several trials have the smallest score, it
+// returns the setting of the first.
 func leastOf(table *sweep.Table, l series, trials []trial) (Setting, error) {
 	var best Setting
 	least := math.Inf(1)

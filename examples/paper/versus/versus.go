@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// The programs, and how many times each performs the job. They take turns, with a new seed each time.
+// The programs, and how many times each performs the job. The programs take turns, and each turn has a new seed.
 const (
 	paperForm = "SDK, paper's form"
 	tracking  = "SDK, tracking and Walsh directions"
@@ -98,7 +98,8 @@ func Run(ctx context.Context, dataDir, out string, log io.Writer, command ...str
 	return os.WriteFile(filepath.Join(out, "README.md"), []byte(page(m, figures)+"\n"+sweep.NewOrigin().String()), 0o644)
 }
 
-// One performs the job once with the SDK, as text says in JSON, and prints the result as JSON to out.
+// One performs the job once with the SDK and prints the result as JSON to out. text is the turn in JSON: folder, form
+// and seed.
 func One(ctx context.Context, text string, out io.Writer) error {
 	var t turn
 	if err := json.Unmarshal([]byte(text), &t); err != nil {
