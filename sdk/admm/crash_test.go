@@ -43,7 +43,7 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 // -short 20,000, and otherwise 25,000. Even 20,000 crashes take more than 400 worlds. Every mutation of
 // TestPlantedFaults is detected in the first 100 worlds. The variable SPADE_CRASHES sets a different number of crashes:
 //
-//	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCentreAtTheEdge' -v -timeout 1h ./sdk/admm
+//	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCenterAtTheEdge' -v -timeout 1h ./sdk/admm
 //
 // With SPADE_CRASH_SEED the test plays one seed, such as the seed of a failure, and logs all events:
 //
@@ -70,7 +70,7 @@ func TestOneFileLost(t *testing.T) {
 
 // A neighbor moves the center of the next release to the edge of the grid, or as far toward it as a message can. No
 // node ends because of this, and no node uses a round's data twice.
-func TestCentreAtTheEdge(t *testing.T) {
+func TestCenterAtTheEdge(t *testing.T) {
 	sum := crash(t, hostile, 0.3, 300_000)
 	t.Logf("%d messages were aimed, %d releases are at the edge of their range", sum.aimed, sum.edge)
 	if sum.edge < max(1, sum.crashes/10000) {

@@ -35,17 +35,17 @@ type Machine struct {
 	grid   []int32       // x_i,k in grid steps
 	out    [2]Payload    // messages of the last two releases, by round mod 2; with Releases one for all edges
 	mean   []float32     // of all releases; nil unless Average
-	phi    []float32     // the local iterate phi^t; shares the memory of centre
+	phi    []float32     // the local iterate phi^t; shares the memory of center
 	pairs  []dpmech.Pair // scratch space of a release
 	s      []float32     // sum of the estimates so far, then the update s_i,k
 	p      []float32     // the frozen penalty p_i,k
-	centre []float32     // the public part of the release, after the local work
+	center []float32     // the public part of the release, after the local work
 	local  bool          // the round's local work is in progress
 	stage  int           // stage of the local work: 0 fills the table, t > 0 is local step t
 	due    bool          // the local work is done, and the release is due
 	begun  bool          // this process made a release
 	lost   int           // the second-last release, if its message was lost with a damaged state; otherwise 0
-	aimed  bool          // the field centre is computed, and the driver knows that it must reserve a private release
+	aimed  bool          // the field center is computed, and the driver knows that it must reserve a private release
 
 	cut       map[int]int     // by edge: the first release made without the edge; 0 while the edge is in use
 	verdicts  []Verdict       // verdicts that Verdicts has not returned yet
@@ -122,7 +122,7 @@ func New(cfg Config) (*Machine, error) {
 		x: make([]float32, d), phi: make([]float32, d), s: make([]float32, d), p: make([]float32, d),
 		cut: map[int]int{}, since: map[int]int{}, starts: map[int]Message{}, endings: map[int]int{},
 	}
-	m.centre = m.phi
+	m.center = m.phi
 	if !cfg.NonPrivate {
 		if m.mech, err = dpmech.NewMechanism(d, cfg.Noise); err != nil {
 			return nil, err

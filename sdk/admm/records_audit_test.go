@@ -113,7 +113,7 @@ func (g recordGame) play(t *testing.T, world int, seed uint64) float64 {
 	var before *State
 	net.released = func(i, round int) {
 		m := net.machines[i]
-		sum += g.weight(i) * (float64(m.x[0]) - float64(m.centre[0]) - g.known(t, cfgs, seed, i, round))
+		sum += g.weight(i) * (float64(m.x[0]) - float64(m.center[0]) - g.known(t, cfgs, seed, i, round))
 		if i > 0 {
 			return
 		}

@@ -85,7 +85,7 @@ func TestRecordsReleaseTheSum(t *testing.T) {
 					return
 				}
 				for c, want := range sums[i] {
-					if got := float64(m.x[c]) - float64(m.centre[c]); math.Abs(got-want) > 1e-6+8*g.Sigma {
+					if got := float64(m.x[c]) - float64(m.center[c]); math.Abs(got-want) > 1e-6+8*g.Sigma {
 						t.Fatalf("%s: client %d, release %d, coordinate %d: %v, want %v", name, i, round, c, got, want)
 					}
 				}

@@ -66,7 +66,7 @@ func (m *Machine) Influence(i int) Influence {
 // dpmech/PROOF.md, step 5.
 type robust struct {
 	moved    []float32 // d numbers per edge, concatenated, see part
-	centre   []float32
+	center   []float32
 	cut      []float32 // by edge: the total distance clipped
 	quiet    []float32 // by edge: evidence, in bits, that the neighbor's releases have too little noise; see look
 	distance []float64 // by edge, in the round in progress
@@ -81,7 +81,7 @@ const insistence = 4
 
 func newRobust(cfg Config) *robust {
 	n, d := len(cfg.Neighbors), cfg.Estimator.Dim
-	r := &robust{moved: make([]float32, n*d), centre: make([]float32, d), cut: make([]float32, n),
+	r := &robust{moved: make([]float32, n*d), center: make([]float32, d), cut: make([]float32, n),
 		quiet: make([]float32, n), distance: make([]float64, n),
 		sorted: make([]float64, n+1), seen: make([]Influence, n)}
 	for i, j := range cfg.Neighbors {
@@ -191,15 +191,15 @@ func (m *Machine) spreadOut(gain float64) (radius float64) {
 		r.sorted = append(r.sorted, 0)
 		slices.Sort(r.sorted)
 		n := len(r.sorted)
-		centre := (r.sorted[(n-1)/2] + r.sorted[n/2]) / 2
-		r.centre[c] = float32(centre)
+		center := (r.sorted[(n-1)/2] + r.sorted[n/2]) / 2
+		r.center[c] = float32(center)
 		for i := range m.edges {
 			if !m.absent(i) {
-				off := m.movedNext(i, c, gain) - centre
+				off := m.movedNext(i, c, gain) - center
 				r.distance[i] += float64(off * off)
 			}
 		}
-		own += float64(centre * centre)
+		own += float64(center * center)
 	}
 	r.sorted = append(r.sorted[:0], math.Sqrt(own))
 	for i, square := range r.distance {
@@ -255,8 +255,8 @@ func (m *Machine) boundedPenalty(radius, gain float64) {
 			if inside {
 				m.p[c] -= m.pull(z, c)
 			} else {
-				centre := float64(r.centre[c])
-				to = centre + float64(scale*(to-centre))
+				center := float64(r.center[c])
+				to = center + float64(scale*(to-center))
 				m.p[c] -= float32((to - float64(before)) / gain)
 			}
 			moved[c] = float32(to)

@@ -100,18 +100,18 @@ func TestRobustBounds(t *testing.T) {
 					if off := math.Abs(x - float64(m.x[c])); off > 1e-4*(1+math.Abs(x)) {
 						t.Fatalf("%s: client %d, round %d: x[%d] is %v, want %v", name, i, m.round, c, m.x[c], x)
 					}
-					if centre := float64(m.robust.centre[c]); centre < least-1e-4 || centre > most+1e-4 {
-						t.Fatalf("%s: client %d, round %d: centre %v, want %v..%v", name, i, m.round, centre, least, most)
+					if center := float64(m.robust.center[c]); center < least-1e-4 || center > most+1e-4 {
+						t.Fatalf("%s: client %d, round %d: center %v, want %v..%v", name, i, m.round, center, least, most)
 					}
 				}
 				for e := range m.edges {
 					sum := 0.0
 					for c, moved := range part(m.robust.moved, e, 5) {
-						off := float64(moved - m.robust.centre[c])
+						off := float64(moved - m.robust.center[c])
 						sum += off * off
 					}
 					if in := m.Influence(e); math.Sqrt(sum) > in.Bound*(1+1e-5)+1e-6 {
-						t.Fatalf("%s: client %d, round %d: %d is %v from the centre, want at most %v", name, i, m.round, in.Peer,
+						t.Fatalf("%s: client %d, round %d: %d is %v from the center, want at most %v", name, i, m.round, in.Peer,
 							math.Sqrt(sum), in.Bound)
 					} else if in.Peer == bad {
 						clipped = in.Clipped
@@ -172,8 +172,8 @@ func TestRobustSetsAside(t *testing.T) {
 			in := m.Influence(e)
 			if aside := in.Peer == bad; in.Aside != aside {
 				t.Errorf("client %d says %+v of %d", i, in, in.Peer)
-			} else if aside && !slices.Equal(part(m.robust.moved, e, 5), m.robust.centre) {
-				t.Errorf("client %d was moved by %v, want the centre, %v", i, part(m.robust.moved, e, 5), m.robust.centre)
+			} else if aside && !slices.Equal(part(m.robust.moved, e, 5), m.robust.center) {
+				t.Errorf("client %d was moved by %v, want the center, %v", i, part(m.robust.moved, e, 5), m.robust.center)
 			}
 		}
 	}

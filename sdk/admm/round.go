@@ -81,12 +81,12 @@ func (m *Machine) nextStage() {
 // bound.
 func (m *Machine) aim() {
 	m.aimed = true
-	copy(m.centre, m.x)
+	copy(m.center, m.x)
 	if !m.flows() {
-		vec.Axpy(m.centre, -float32(m.gain()), m.p)
+		vec.Axpy(m.center, -float32(m.gain()), m.p)
 	}
 	if len(m.edges) == 0 {
-		m.fail(m.inRange(m.centre, m.onGrid(m.round+1)))
+		m.fail(m.inRange(m.center, m.onGrid(m.round+1)))
 	}
 }
 
@@ -166,9 +166,9 @@ func (m *Machine) release() error {
 		}
 		outside := false
 		for i, n := range steps {
-			from := m.quantize(m.centre[i])
-			centre := inner.onGrid(m.cfg.startAt(i), from)
-			at := int32(bound.onGrid(m.cfg.startAt(i), centre+float64(n)))
+			from := m.quantize(m.center[i])
+			center := inner.onGrid(m.cfg.startAt(i), from)
+			at := int32(bound.onGrid(m.cfg.startAt(i), center+float64(n)))
 			outside = outside || float64(at) != from+float64(n)
 			steps[i], m.grid[i] = at-m.grid[i], at
 			m.x[i] = m.dequantize(at)
@@ -182,14 +182,14 @@ func (m *Machine) release() error {
 		}
 	}
 	if len(m.edges) == 0 && !m.private() {
-		copy(m.x, m.centre)
+		copy(m.x, m.center)
 		vec.Axpy(m.x, 1, m.s)
 		return m.inRange(m.x, false)
 	}
-	outside := m.cfg.keepIn(inner, m.centre, m.x)
-	copy(m.x, m.centre)
+	outside := m.cfg.keepIn(inner, m.center, m.x)
+	copy(m.x, m.center)
 	vec.Axpy(m.x, 1, m.s)
-	m.outgrow(m.cfg.keepIn(bound, m.x, m.centre) || outside)
+	m.outgrow(m.cfg.keepIn(bound, m.x, m.center) || outside)
 	return nil
 }
 

@@ -103,23 +103,23 @@ func rider(cfg admm.Config, direction []float32, share float64, same bool) false
 			own[c] = 1e6 * float64(direction[c])
 		}
 		for range 30 { // the center and the radius are medians that include the attacker's own place
-			list, centre := append(slices.Clone(all), own), make([]float64, d)
-			for c := range centre {
+			list, center := append(slices.Clone(all), own), make([]float64, d)
+			for c := range center {
 				column := make([]float64, len(list))
 				for i := range list {
 					column[i] = list[i][c]
 				}
 				slices.Sort(column)
-				centre[c] = (column[(len(column)-1)/2] + column[len(column)/2]) / 2
+				center[c] = (column[(len(column)-1)/2] + column[len(column)/2]) / 2
 			}
 			distance := make([]float64, len(list))
 			for i := range list {
-				for c := range centre {
-					distance[i] = math.Hypot(distance[i], list[i][c]-centre[c])
+				for c := range center {
+					distance[i] = math.Hypot(distance[i], list[i][c]-center[c])
 				}
 			}
 			slices.Sort(distance)
-			own = centre
+			own = center
 			for c := range own {
 				own[c] += share * cfg.Robust * distance[len(distance)/2] * float64(direction[c]) / length(direction)
 			}
