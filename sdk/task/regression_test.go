@@ -193,7 +193,7 @@ func TestRangeOf(t *testing.T) {
 }
 
 // Load reads, scales and splits data with a target. The recipe gives the same results, also for a member whose file
-// has other columns and decimal marks.
+// differs in its further columns and in its decimal marks.
 func TestTargetRecipe(t *testing.T) {
 	source := func(name string) string {
 		return "csv:" + filepath.Join(realData(t, "heart-four-hospitals"), name+".csv")
