@@ -29,7 +29,8 @@ const (
 // preparation of data.
 var ErrNoTask = errors.New("builtin: the model file does not say how to prepare data")
 
-// Model is the content of a model file: a member's model at some round, and what is needed to apply it.
+// Model is the content of a model file: the model of a member at the end of some round, and what is needed to apply the
+// model.
 type Model struct {
 	Run    string   `json:"run"`  // name of the run, as in the fleet file
 	Fleet  [32]byte `json:"-"`    // [sdk.Fleet.Hash]
@@ -44,19 +45,20 @@ type Model struct {
 	Task   *task.Recipe `json:"-"`
 	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
-	// Threshold is set only in a site's own copy of the model. Personal means that the site fitted the weights further
-	// on its own records, without noise: the weights may then reveal these records, so keep the file on the site's
-	// device.
+	// Threshold is set only in a site's own copy of the model. Personal means that the site continued to fit the
+	// weights on its own records, without noise: the weights may then reveal these records, so keep the file on the
+	// site's device.
 	Threshold *Threshold `json:"threshold,omitempty"`
 	Personal  bool       `json:"personal,omitempty"`
 
-	// Certificate states the run's privacy cost, as an object in one line; nil without privacy, and for a personal model.
+	// Certificate states the run's privacy cost, as a JSON object in one line; nil for a run without privacy, and for a
+	// personal model.
 	Certificate json.RawMessage `json:"certificate,omitempty"`
 	Weights     []float32       `json:"model"` // finite numbers; with a task, as many as Task.Dim returns
 }
 
-// Threshold is, for a model of two classes, the minimum probability of class 1 at which class 1 is predicted. A site
-// chose it with its own samples, and no privacy guarantee covers this use of the samples.
+// Threshold is, for a model of two classes, the minimum probability of class 1 at which class 1 is predicted. The site
+// chose the threshold with its own samples, and no privacy guarantee covers this use of the samples.
 type Threshold struct {
 	Value   float64 `json:"value"`   // above 0, at most 1
 	Rule    string  `json:"rule"`    // how the threshold was chosen, as text

@@ -45,8 +45,8 @@ type Outcome struct {
 	ConditionalOn []string       `json:"-"` // see [sdk.Config]
 }
 
-// LocalErrors has the errors, in the unit of the predicted number, of a model that predicts a number. Like [Local], it
-// comes directly from this node's data.
+// LocalErrors has the errors of a model that predicts a number, in the unit of that number. Like [Local], the errors
+// come directly from this node's data.
 type LocalErrors struct {
 	fleetfile.Deviations
 	Covered bool `json:"covered_by_privacy"` // false

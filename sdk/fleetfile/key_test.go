@@ -50,7 +50,7 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	published := encode(der)
-	// The second example of that section, with attributes and the public key after the secret key.
+	// The second example of RFC 8410, section 10.3, with attributes and the public key after the secret key.
 	long, err := base64.StdEncoding.DecodeString(
 		"MHICAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhCoB8w" +
 			"HQYKKoZIhvcNAQkJFDEPDA1DdXJkbGUgQ2hhaXJzgSEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=")

@@ -89,8 +89,8 @@ func TestMetricsFaults(t *testing.T) {
 		t.Error(err)
 	}
 	n.Metrics.ClientCA = ""
-	// A key of a type other than Ed25519 is accepted, too, if it matches the certificate and only its owner can read
-	// the file.
+	// A key that is not an Ed25519 key is accepted, too, if it matches the certificate and only its owner can read the
+	// file.
 	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

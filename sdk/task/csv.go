@@ -20,7 +20,7 @@ const maxFaults = 10
 type column struct {
 	Column
 	at     int            // index of the column in the file
-	number map[string]int // number of each category; with fold, also of its lower-case form; nil for a column of numbers
+	number map[string]int // upper and lower case are one category unless Categories has both
 	fold   bool           // upper and lower case are one category unless Categories has both forms
 	fixed  bool           // no other category is allowed
 

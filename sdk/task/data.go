@@ -22,8 +22,8 @@ type Data struct {
 	Features   []string // name of each column, or nil if unknown
 	ClassNames []string // label of each class in the source, or nil if unknown
 
-	Target []float32 // the number to predict for each sample, in the unit of the source; nil if the data has only classes
-	Range  *Range    // range of the targets; nil if the data has only classes
+	Target []float32 // the number to predict for each sample, in the unit of the source; nil for class data
+	Range  *Range    // range of the targets; nil for class data
 
 	Person []int // number of the person of each sample; nil if unknown
 

@@ -251,7 +251,7 @@ func TestWholeTable(t *testing.T) {
 				n := s.IntN(6)
 				sizes[i] += n
 				totals[c] += n
-				table[i][c] = 6 * s.Float64() // not fitted to the margins; the rounded table must have these sums anyway
+				table[i][c] = 6 * s.Float64() // not fitted to the margins, which the rounded table must have anyway
 			}
 		}
 		columnSums := make([]int, columns)

@@ -23,7 +23,7 @@ func TestScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []float64{2, 0.25, 0.25, 0.25, 1, 1, 1} // age, three categories of ward, bmi, marker of missing cells of bmi, ones
+	want := []float64{2, 0.25, 0.25, 0.25, 1, 1, 1} // age, three wards, bmi, marker of missing bmi, ones
 	spec.Scale["*"] = 0.5
 	rest, err := Load(spec)
 	if err != nil {

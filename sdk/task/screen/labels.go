@@ -9,7 +9,7 @@ import (
 
 const (
 	shuffles  = 499
-	chance    = 15   // labels are suspicious if at least this many of the shuffles, 3 %, relate to the columns as strongly
+	chance    = 15   // labels are suspicious if at least this many shuffles (3 %) relate to the columns as strongly
 	mostRows  = 5000 // maximum number of rows used; if there are more, this many evenly spaced rows are used
 	mostWide  = 1000 // maximum number of columns; the labels of wider data are not judged
 	leastRare = 8    // minimum number of rows in the class, and outside the class, for which labels are judged

@@ -23,9 +23,9 @@ const (
 const (
 	fewest   = 10  // minimum number of present values for which a column is judged
 	repeated = 3   // minimum number of times that a sentinel occurs
-	apart    = 3.5 // minimum distance of a sentinel from the median of the other values, in units of the spread of these values
+	apart    = 3.5 // minimum distance of a sentinel from the median of the other values, in units of their spread
 	far      = 3   // minimum distance of a suspicious median from the expected mean, in expected standard deviations
-	close    = 1.5 // maximum distance of a swapped column's median from the mean expected of the other column, in deviations
+	close    = 1.5 // maximum distance of a swapped median from the other column's expected mean, in deviations
 	strange  = 4   // minimum distance of a strange single value from the expected mean, in expected standard deviations
 )
 
