@@ -68,7 +68,8 @@ func handler(s source) http.Handler {
 	}))
 }
 
-// join joins the errors of all nodes; wrong returns the error of one node, or "". It returns nil if there are none.
+// join joins the errors of all nodes, or returns nil if there are none. The function wrong returns the error of one
+// node, or "".
 func join(all []Status, wrong func(Status) string) error {
 	var errs []error
 	for _, one := range all {
@@ -102,8 +103,8 @@ var pageJS string
 
 var page = strings.NewReplacer("/*style*/", pageCSS, "/*script*/", pageJS).Replace(pageHTML)
 
-// pagePolicy allows a browser only the page's script and style, identified by their hashes, and requests to the origin
-// of the page.
+// pagePolicy allows a browser to run only the page's script and style, identified by their hashes, and to send requests
+// only to the origin of the page.
 var pagePolicy = "default-src 'none'; script-src " + hashSource(pageJS) + "; style-src " + hashSource(pageCSS) +
 	"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 

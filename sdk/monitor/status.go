@@ -86,8 +86,8 @@ type Status struct {
 	RefusedFrames int64 `json:"refused_frames"`   // invalid frames that neighbors sent
 
 	// ConsensusError is the mean, over the neighbors, of the squared distance between the neighbor's release and this
-	// node's, in round Compared, the latest one that is not followed by mixing rounds; unknown if the payload is
-	// "message", see [sdk.Status].
+	// node's release in round Compared. That round is the latest one that is not followed by mixing rounds.
+	// ConsensusError is unknown if the payload is "message", see [sdk.Status].
 	ConsensusError Value `json:"consensus_error"`
 	Compared       int   `json:"consensus_error_round"`
 
@@ -98,10 +98,10 @@ type Status struct {
 	Stop      *Stop      `json:"stop,omitempty"`     // nil until a member requests an early stop
 	Evidence  []Evidence `json:"evidence,omitempty"` // against members; evidence does not mean that this node failed
 
-	obstacle string // why the node is not ready; empty if it is
+	obstacle string // why the node is not ready; empty if the node is ready
 }
 
-// NewStatus returns the status of a member that is not running and has no files.
+// NewStatus returns the status of a member whose node is not running and has no files.
 func NewStatus(f *sdk.Fleet, name string) Status {
 	return Status{
 		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: []string{},
@@ -134,7 +134,7 @@ type Evidence struct {
 // String says what the evidence proves.
 func (e Evidence) String() string { return signed.Evidence{Member: e.Member, Round: e.Round}.String() }
 
-// NewEvidence returns the evidence in the form of [Status]. It has each pair of member and round once.
+// NewEvidence returns the evidence in the form of [Status], with one element for each pair of member and round.
 func NewEvidence(list []signed.Evidence) []Evidence {
 	var out []Evidence
 	for i := range list {
@@ -158,7 +158,7 @@ type Neighbor struct {
 	Quarantine *Quarantine `json:"quarantine,omitempty"`     // nil unless the node excluded it
 }
 
-// Quarantine says since when, and why, the node has excluded a neighbor.
+// Quarantine says since when the node has excluded a neighbor, and why.
 type Quarantine struct {
 	Release int    `json:"release"` // the node's first release without the neighbor
 	Reason  string `json:"reason"`
@@ -192,8 +192,9 @@ type Link struct {
 	LostBy    string  `json:"lost_by,omitempty"` // why the last of these connections ended
 }
 
-// Privacy is the privacy budget that a run has spent and that it may spend. The figures of the embedded Against are
-// for the adversary that the fleet names; with pairwise noise, AgainstAll has those for all other members together.
+// Privacy is the privacy budget that a run has spent and the budget that it may spend. The figures of the embedded
+// Against are for the adversary that the fleet names. With pairwise noise, AgainstAll has the figures for an adversary
+// that consists of all other members together.
 type Privacy struct {
 	Adversary string   `json:"adversary"`        // adversary of the figures in Against
 	Unit      sdk.Unit `json:"unit,omitzero"`    // what is protected: record, or omitted for client
@@ -223,8 +224,8 @@ type Against struct {
 	Planned Value   `json:"epsilon_planned"` // what all planned rounds of the run cost
 }
 
-// Lifetime is the total cost of all runs on the data set. Its adversary is the weakest of those that these runs name,
-// which may differ from the adversary of the current run.
+// Lifetime is the total cost of all runs on the data set. Its adversary is the weakest adversary that any of these runs
+// names. It may differ from the adversary of the current run.
 type Lifetime struct {
 	Dataset   string   `json:"dataset"`
 	Unit      sdk.Unit `json:"unit,omitzero"` // what Epsilon protects: record if any run protects only records
@@ -259,7 +260,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 	planned, curve := total.Figures(), p.Curve(spent, levels)
 	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Delta: p.Delta,
 		Accounting: p.Accounting.String(), Text: curve.Text(), TextPlanned: p.Curve(total, levels).Text(), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
-	for i, bar := range p.Curve(total, levels).Bars() { // before the first release the spend's curve has one point
+	for i, bar := range p.Curve(total, levels).Bars() { // before the first release the curve of the spent budget has one point
 		now := curve.Points[min(i, len(curve.Points)-1)]
 		bar.Guess = dpmech.Guess(now.Rho)
 		planned := Value(bar.Epsilon)
@@ -286,8 +287,8 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 	return out
 }
 
-// Local has results that come directly from the device's data: no privacy guarantee covers them. They are for loopback
-// only; the [Metrics] of a private run, which leave the device, do not contain them.
+// Local has results that come directly from the device's data: no privacy guarantee covers them. They are shown on
+// loopback only; the [Metrics] of a private run, which leave the device, do not contain them.
 type Local struct {
 	Covered       bool   `json:"covered_by_privacy"` // false
 	Round         int    `json:"round"`              // round of the release that Loss and Accuracy describe; 0 for none yet
@@ -299,7 +300,7 @@ type Local struct {
 	LastFailure   string `json:"last_failure,omitempty"` // why the latest failed query has no loss, in the program's words
 }
 
-// Stop has the early-stop requests of members.
+// Stop has the members' requests to end the run early.
 type Stop struct {
 	Asked   []sdk.Wish `json:"asked"`   // sorted by requested round, the earliest first
 	Members int        `json:"members"` // number of requests needed
@@ -307,8 +308,8 @@ type Stop struct {
 	Text    string     `json:"text"`    // a summary for people
 }
 
-// EndEarly adds early-stop requests to a status. end is the last round with data, or 0 if the run continues as
-// planned.
+// EndEarly adds the early-stop requests asked to a status. end is the last round with data, or 0 if the run continues
+// as planned.
 func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 	if f.Stop == nil || len(asked) == 0 && end == 0 {
 		return

@@ -5,8 +5,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/losses"
 )
 
-// Trend says whether the losses of the node's queries still fall, and what further rounds would cost. Like [Local], it
-// is for loopback only, because the losses come from the data. The costs alone are public: they follow from the fleet.
+// Trend says whether the losses of the node's queries are still falling, and what further rounds would cost. Like
+// [Local], it is shown on loopback only, because the losses come from the data. The costs alone are public: they follow
+// from the fleet file.
 type Trend struct {
 	Covered bool    `json:"covered_by_privacy"` // false: neither the losses nor a decision based on them are covered
 	Rounds  int     `json:"rounds"`             // this field and the next four are those of [losses.Trend]
@@ -20,8 +21,8 @@ type Trend struct {
 	Longer  Value `json:"epsilon_with_more"` // epsilon of these and More further rounds, at the same noise; else unknown
 }
 
-// NewTrend returns a trend in the form of [Status]; nil if t is nil. f.Method must include an early end of the run, if
-// any.
+// NewTrend returns a trend in the form of [Status]; nil if t is nil. If the run ends early, f.Method must already have
+// the reduced number of rounds.
 func NewTrend(f *sdk.Fleet, t *losses.Trend) *Trend {
 	if t == nil {
 		return nil

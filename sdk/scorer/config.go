@@ -24,8 +24,8 @@ const (
 
 // Program says how to start a program.
 type Program struct {
-	// Command is the program and its arguments. A program name without a slash is looked up in PATH; any other relative
-	// path starts from Dir.
+	// Command is the program and its arguments. A program name without a path separator is looked up in PATH; any other
+	// relative path starts from Dir.
 	Command []string
 	Dir     string // the working directory; empty means the working directory of this process
 	Workers int    // number of concurrent processes, up to 1024; 0 means 1

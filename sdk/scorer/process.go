@@ -16,7 +16,7 @@ import (
 
 // Time limits for steps at the end of a process. Normally these steps take almost no time.
 const (
-	grace = time.Second            // for the process to end after it was asked to, or after it closed its output
+	grace = time.Second            // for the process to end after it was asked to end, or after it closed its output
 	drain = 500 * time.Millisecond // for reading the pipes to their ends, after the process ended
 	limbo = 5 * time.Second        // for the process to disappear after it was killed
 )
@@ -28,7 +28,7 @@ type process struct {
 	out    io.ReadCloser
 	err    io.ReadCloser // standard error of the process
 	errors tail
-	read   chan struct{} // closed when the reader of out is done
+	read   chan struct{} // closed when no goroutine reads the field out any more
 	exited chan struct{} // closed when the process has ended
 	killed chan struct{} // closed when this package killed the process
 	over   chan struct{} // closed when the process and its goroutines are gone
