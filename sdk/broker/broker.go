@@ -24,8 +24,8 @@ const Overhead = 480
 // TLS has the paths of the files for TLS with a broker. An empty path means that there is no such file.
 type TLS struct {
 	Certificate    string `json:"certificate_file"`     // path of a PEM file
-	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with its key; set both paths or neither
-	CA             string `json:"ca_file"`              // path of a PEM file with the broker's CAs; empty: the system's
+	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with the certificate's key; set both or neither
+	CA             string `json:"ca_file"`              // path of a PEM file with the broker's CAs; empty: the system's CAs
 }
 
 // NATS describes a NATS broker. Set at most one of Credentials, NKey, User and Token. An empty path means that there is
@@ -43,7 +43,7 @@ type NATS struct {
 // MQTT describes a broker that speaks MQTT 5.
 type MQTT struct {
 	URL  string `json:"mqtt"`      // "tls://host:port", "mqtt://host:port", "wss://host:port/path" or "ws://host:port/path"
-	User string `json:"user_file"` // path of a file with "user:password"; empty: none
+	User string `json:"user_file"` // path of a file with "user:password"; empty for none
 	TLS
 }
 

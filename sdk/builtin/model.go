@@ -33,13 +33,13 @@ var ErrNoTask = errors.New("builtin: the model file does not say how to prepare 
 // model.
 type Model struct {
 	Run    string   `json:"run"`  // name of the run, as in the fleet file
-	Fleet  [32]byte `json:"-"`    // [sdk.Fleet.Hash]
+	Fleet  [32]byte `json:"-"`    // hash of the fleet, see [sdk.Fleet.Hash]
 	Member string   `json:"name"` // member that released the model
 
-	Round      int  `json:"round"`       // number of the release that the model is from, cool-down included
+	Round      int  `json:"round"`       // number of the release that the model comes from, cool-down included
 	Rounds     int  `json:"rounds"`      // at least 1
-	Averaged   bool `json:"averaged"`    // the model is the mean of all releases so far, not the last release
-	NonPrivate bool `json:"non_private"` // the run had no privacy
+	Averaged   bool `json:"averaged"`    // the model is the mean of all releases so far; else the last release
+	NonPrivate bool `json:"non_private"` // true if the run had no privacy
 
 	// Task describes the preparation of data and the kind of model. If it is nil, NoTask gives the reason.
 	Task   *task.Recipe `json:"-"`
@@ -54,7 +54,7 @@ type Model struct {
 	// Certificate states the run's privacy cost, as a JSON object in one line; nil for a run without privacy, and for a
 	// personal model.
 	Certificate json.RawMessage `json:"certificate,omitempty"`
-	Weights     []float32       `json:"model"` // finite numbers; with a task, as many as Task.Dim returns
+	Weights     []float32       `json:"model"` // finite numbers; if there is a task, as many as Task.Dim returns
 }
 
 // Threshold is, for a model of two classes, the minimum probability of class 1 at which class 1 is predicted. The site
@@ -68,7 +68,7 @@ type Threshold struct {
 type modelForm struct {
 	Version int             `json:"version"`
 	Fleet   string          `json:"fleet"` // Model.Fleet in hexadecimal digits
-	Done    bool            `json:"done"`  // Round equals Rounds
+	Done    bool            `json:"done"`  // true if Round equals Rounds
 	Task    json.RawMessage `json:"task,omitempty"`
 	Sum     string          `json:"model_sha256"`
 	*Model

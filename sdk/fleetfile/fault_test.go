@@ -328,7 +328,7 @@ func TestSharingFaults(t *testing.T) {
 			`privacy.non_private is true, want false, or no other privacy setting; found {NonPrivate:true Clip:0`).
 			and(`wire.grid_bits is 5, want 0: a fleet that is not private has no noise that would hide the rounding`),
 		one(`"sigma": 0.75`, `"sigma": 0`,
-			`privacy.sigma is 0, want more than 0`), // errors that follow from this one are not reported
+			`privacy.sigma is 0, want more than 0`), // errors that follow from this error are not reported
 		one(`["a", "c"]`, `["a", "z"]`,
 			`edges[2][1] is "z", want the name of a member`),
 	} {

@@ -433,7 +433,7 @@ func TestWhoListens(t *testing.T) {
 		fleet, found string
 	}{
 		{"b", true, true, true, "", ""},
-		{"b", true, false, true, "", ""}, // c has no address and only dials
+		{"b", true, false, true, "", ""}, // c has no address, so it dials b and nobody dials c
 		{"c", true, false, false, "", ""},
 		{"a", true, false, false, "", ""},
 		{"b", true, true, false, "", `listen is missing, want host:port: "a" has no address, so it dials "b"`},

@@ -40,7 +40,7 @@ func TestMetricsFaults(t *testing.T) {
 	if err != nil || n.Metrics.Token != filepath.Join(dir, "token") {
 		t.Fatalf("%+v, %v", n, err)
 	}
-	for _, c := range [][2]string{{"short", "a token of 5 bytes, want at least 16"}, {"0123456789abcdef\n", ""}} { // the last is used below
+	for _, c := range [][2]string{{"short", "a token of 5 bytes, want at least 16"}, {"0123456789abcdef\n", ""}} { // the last token is used below
 		text, want := c[0], c[1]
 		if err := os.WriteFile(n.Metrics.Token, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -41,12 +41,12 @@ type Node struct {
 	// vector. Programs that already have the text set it; it is not part of node files.
 	FleetText []byte `json:"-"`
 
-	SeededTable bool          `json:"-"`       // "table": "seeded", see [sdk.Config]
-	MemoryLimit int64         `json:"-"`       // "memory_limit", in bytes, see [sdk.Config]; 0 if unset
-	Average     bool          `json:"average"` // keep the running mean of the released models
-	Linger      time.Duration `json:"-"`       // "linger_seconds", see [sdk.Config]; 0 if unset
-	ResendAfter time.Duration `json:"-"`       // "resend_seconds", see [sdk.Config]; 0 if unset
-	Patience    time.Duration `json:"-"`       // "patience", such as "15m", see [sdk.Config]; 0 if unset
+	SeededTable bool          `json:"-"`       // true for "table": "seeded", see [sdk.Config]
+	MemoryLimit int64         `json:"-"`       // value of "memory_limit", in bytes, see [sdk.Config]; 0 if unset
+	Average     bool          `json:"average"` // true: keep the running mean of the released models
+	Linger      time.Duration `json:"-"`       // value of "linger_seconds", see [sdk.Config]; 0 if unset
+	ResendAfter time.Duration `json:"-"`       // value of "resend_seconds", see [sdk.Config]; 0 if unset
+	Patience    time.Duration `json:"-"`       // value of "patience", such as "15m", see [sdk.Config]; 0 if unset
 }
 
 // nodeForm is the JSON form of a node file. Fields of [Node] whose type in the file differs have a field here in

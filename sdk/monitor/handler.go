@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
-	_ "embed" // the page
+	_ "embed" // embeds the page
 	"encoding/base64"
 	"encoding/json"
 	"errors"

@@ -21,8 +21,8 @@ const maxPoints = 512
 // history is the content of /history: the points of a run in bounded memory. When the history is full, it drops every
 // second round and doubles Stride.
 type history struct {
-	Stride int     `json:"stride"` // the history has every Stride-th round, and the last round
-	Points []Point `json:"points"` // by round, ascending; never null in a snapshot
+	Stride int     `json:"stride"` // Points has every Stride-th round, and the last round
+	Points []Point `json:"points"` // in ascending order of rounds; never null in a snapshot
 }
 
 // add appends the point of a round, which must be newer than all rounds so far.

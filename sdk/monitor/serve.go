@@ -16,7 +16,7 @@ import (
 
 // Limits of connections. A few connections are enough: a page sends one request a second, and a collector sends fewer.
 const (
-	maxConns    = 32               // maximum number of open connections; when a further connection opens, the oldest is closed
+	maxConns    = 32               // maximum number of open connections; beyond it, the oldest is closed
 	maxRequest  = 16 << 10         // maximum length in bytes of a request's header, and also of its body
 	requestTime = 10 * time.Second // time limit for reading the header, and again for reading the body
 	answerTime  = time.Minute      // time limit for sending the answer, from the end of the header on

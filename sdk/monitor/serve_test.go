@@ -255,7 +255,7 @@ func TestServeBound(t *testing.T) {
 	if got, err := io.ReadAll(dial(t, address, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")); err != nil || !strings.HasSuffix(string(got), "here") {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, _ := io.ReadAll(conns[0]); strings.HasSuffix(string(got), "here") { // only the oldest is closed
+	if got, _ := io.ReadAll(conns[0]); strings.HasSuffix(string(got), "here") { // only the oldest connection is closed
 		t.Errorf("the oldest connection has %q", got)
 	}
 	stop()

@@ -75,7 +75,7 @@ func TestDocumentedFrames(t *testing.T) {
 		}
 		var frame []byte
 		for _, line := range strings.Split(strings.Trim(block, "\n"), "\n") {
-			line = strings.TrimLeft(line[5:], " ") // after the offset
+			line = strings.TrimLeft(line[5:], " ") // what follows the offset at the start of the line
 			digits, _, _ := strings.Cut(line, "  ")
 			b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
 			if err != nil {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		scoring(os.Args[2:])
 		return
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // for the programs, which else take a second to end under -race
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // without this setting, programs take a second to end under -race
 	flag.Parse()
 	if p := flag.Lookup("test.parallel").Value; p.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		_ = p.Set(strconv.Itoa(8 * runtime.GOMAXPROCS(0))) // most tests only wait for a time limit

@@ -120,7 +120,7 @@ func TestChildrenLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if how == "leaves a child elsewhere" { // in case the oracle does not find a child with its own session
+			if how == "leaves a child elsewhere" { // in case the oracle does not find a child in another session
 				killProcess(pid)
 			}
 			gone(t, pid)

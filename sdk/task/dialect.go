@@ -54,7 +54,7 @@ func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, bel
 	return r, below, err
 }
 
-const byteOrderMark = "\ufeff" // some programs write it at the start of UTF-8 files
+const byteOrderMark = "\ufeff" // some programs write this mark at the start of UTF-8 files
 
 // headerLength returns the length of start up to the end of the header. The header is the first line that is not empty
 // or, if that line names the separator, the line after it.

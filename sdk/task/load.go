@@ -73,7 +73,7 @@ type Spec struct {
 	// [Recipe.Apply] keeps an entry whose loss is NaN.
 	Records bool `json:"-"`
 
-	Seed uint64 `json:"seed"` // selects the test samples and generates synthetic data
+	Seed uint64 `json:"seed"` // determines the test samples and the generated data
 
 	files []string // CSV files in place of Source
 }

@@ -23,8 +23,8 @@ type Estimate struct {
 type ClassMetrics struct {
 	Samples   int            `json:"samples"`
 	Accuracy  Estimate       `json:"accuracy"`
-	Majority  float64        `json:"majority"`  // the accuracy of always predicting the most frequent class of these samples
-	Confusion [][]int        `json:"confusion"` // samples by true class, then by predicted class
+	Majority  float64        `json:"majority"`  // the accuracy of always predicting these samples' most frequent class
+	Confusion [][]int        `json:"confusion"` // number of samples, by true class and then by predicted class
 	PerClass  []ClassMetric  `json:"per_class"`
 	MacroF1   float64        `json:"macro_f1"` // the mean of F1 over the classes whose F1 is not nil
 	Binary    *BinaryMetrics `json:"binary,omitempty"`
@@ -33,8 +33,8 @@ type ClassMetrics struct {
 // ClassMetric measures the predictions of one class.
 type ClassMetric struct {
 	Recall    *Estimate `json:"recall"`    // share of the class's samples that are predicted as this class
-	Precision *Estimate `json:"precision"` // share of the samples predicted as this class that belong to it
-	F1        *float64  `json:"f1"`        // harmonic mean of the two; nil if the class neither occurs nor is predicted
+	Precision *Estimate `json:"precision"` // share of the samples predicted as this class that are of this class
+	F1        *float64  `json:"f1"`        // harmonic mean of both; nil if the class never occurs and is never predicted
 }
 
 // BinaryMetrics measures predicted probabilities of class 1, against class 0.
@@ -47,7 +47,7 @@ type BinaryMetrics struct {
 	// ties count half. Its interval is that of DeLong et al. (1988) on the logit scale. If their variance estimate is
 	// 0, it is Wilson's interval, with the number of samples of the rarer class as the number of trials.
 	AUC         *Estimate `json:"auc"`
-	Brier       Estimate  `json:"brier"` // the mean of (p - y)², with the interval of a mean on the log scale
+	Brier       Estimate  `json:"brier"` // the mean of (p - y)²; its interval is that of a mean on the log scale
 	Calibration []Tenth   `json:"calibration"`
 }
 
@@ -65,7 +65,7 @@ type NumberMetrics struct {
 	Samples  int       `json:"samples"`
 	RMSE     Estimate  `json:"rmse"`
 	MAE      Estimate  `json:"mae"`
-	R2       *Estimate `json:"r2"` // nil if all numbers are equal
+	R2       *Estimate `json:"r2"` // nil if all true numbers are equal
 	MeanRMSE float64   `json:"mean_rmse"`
 	MeanMAE  float64   `json:"mean_mae"`
 }

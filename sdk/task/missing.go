@@ -46,7 +46,7 @@ func (s Spec) missing() (rule string, told []string) {
 	return s.Missing, nil
 }
 
-const everyColumn = "*" // valid with the rule indicator, and in Spec.Scale
+const everyColumn = "*" // valid after "indicator:" in Spec.Missing, and as a name in Spec.Scale
 
 // fitMissing fits the fill values and the list of marked columns on a training set, in which NaN is a missing number.
 func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {

@@ -15,7 +15,7 @@ import (
 const (
 	SoftmaxModel    = "softmax"    // predicts classes
 	LinearModel     = "linear"     // predicts a target
-	PerceptronModel = "perceptron" // predicts either
+	PerceptronModel = "perceptron" // predicts classes or a target
 
 	MaxHidden = 256 // the maximum number of hidden units of a perceptron
 )
@@ -47,7 +47,7 @@ const leak = 0.125 // the slope of a hidden unit's output for negative input
 // every processor, and with single-point queries it learned XOR where smooth units did not.
 type ModelSpec struct {
 	Name   string `json:"model"`            // "softmax", "linear" or "perceptron"
-	Hidden int    `json:"hidden,omitempty"` // hidden units: 1 to [MaxHidden] for a perceptron, 0 for the others
+	Hidden int    `json:"hidden,omitempty"` // hidden units: 1 to [MaxHidden] for a perceptron, 0 for other models
 }
 
 // Validate returns an error for an unknown name or a number of hidden units that the model does not allow.

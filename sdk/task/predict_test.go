@@ -293,7 +293,7 @@ func TestPredictFaults(t *testing.T) {
 		"a,b\n1,2\n":               `no column "ward"`,
 		"a,b,ward\n1,2,w\n":        `line 2: column "ward": "w" is not one of its categories`,
 		"a,b,ward\n":               "no rows",
-		"a,b,ward\n3e38,-3e38,x\n": "sample 1 has numbers too large for the model", // only a contribution overflows
+		"a,b,ward\n3e38,-3e38,x\n": "sample 1 has numbers too large for the model", // only the contribution overflows
 	} {
 		_, err := p.Predict("csv:-", strings.NewReader(input), 0)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -18,22 +18,22 @@ const (
 // Recipe is preprocessing that [Fit] fitted once, on public data. It turns a device's file of the same form into the
 // columns of a fleet's model. It is public: all members have it in their fleet file.
 type Recipe struct {
-	FittedOn string `json:"fitted_on"` // name of the data it was fitted on, for a certificate: 1 to 200 printable bytes
+	FittedOn string `json:"fitted_on"` // name of the data that was fitted on, for a certificate: 1 to 200 printable bytes
 
-	Source  string   `json:"source"`            // the required kind of a device's data: "csv", "idx" or "synthetic"
-	Columns []Column `json:"columns,omitempty"` // CSV, generated data: the columns to use, in order; others are ignored
+	Source  string   `json:"source"`            // the required kind of a device's source: "csv", "idx" or "synthetic"
+	Columns []Column `json:"columns,omitempty"` // CSV, generated data: columns to use, in order; the file may have more
 	Pixels  int      `json:"pixels,omitempty"`  // IDX: number of pixels of each image
 
-	Label   string   `json:"label,omitempty"`   // CSV: the column of the class or the target; else empty
-	Classes []string `json:"classes,omitempty"` // labels of classes 0, 1, ..., in any case; nil with a Target
+	Label   string   `json:"label,omitempty"`   // CSV: the column of the class or the target; empty for other kinds
+	Classes []string `json:"classes,omitempty"` // labels of classes 0, 1, ..., in either letter case; nil with a Target
 	Person  string   `json:"person,omitempty"`  // CSV: the column that identifies the person of a row; empty for none
-	Subset  bool     `json:"subset,omitempty"`  // true: samples with other labels are dropped; false: they are an error
-	Target  *Range   `json:"target,omitempty"`  // range of the numbers to predict; nil for classes
+	Subset  bool     `json:"subset,omitempty"`  // true: samples with other labels are dropped; false: they are errors
+	Target  *Range   `json:"target,omitempty"`  // range of the numbers to predict; nil if the recipe has classes
 
-	Missing     *Missing      `json:"missing,omitempty"`     // nil makes missing cells an error
-	Standardize *Standardizer `json:"standardize,omitempty"` // nil for none
-	PCA         *PCA          `json:"pca,omitempty"`         // nil for none; PCA.Variances is not used
-	Bias        bool          `json:"bias,omitempty"`        // a column of ones at the end
+	Missing     *Missing      `json:"missing,omitempty"`     // rule for missing cells; if nil, they are an error
+	Standardize *Standardizer `json:"standardize,omitempty"` // nil for no standardization
+	PCA         *PCA          `json:"pca,omitempty"`         // nil for no projection; PCA.Variances is not used
+	Bias        bool          `json:"bias,omitempty"`        // true appends a column of ones
 	Model       ModelSpec     `json:"-"`                     // the model to train
 }
 

@@ -22,9 +22,9 @@ const (
 // too.
 type Relation struct {
 	Class    string `json:"class"`
-	Rare     int    `json:"rare"`     // rows in Class or outside Class, whichever are fewer
-	Shuffles int    `json:"shuffles"` // 0 if there was no test
-	AsGood   int    `json:"as_good"`  // shuffles that relate to the columns at least as strongly as the labels
+	Rare     int    `json:"rare"`     // number of rows in Class or outside Class, whichever is smaller
+	Shuffles int    `json:"shuffles"` // number of shuffles; 0 if there was no test
+	AsGood   int    `json:"as_good"`  // number of shuffles that relate to the columns as strongly as the labels
 }
 
 // Chance reports whether the relation may be chance: the labels may have been shuffled.

@@ -11,11 +11,11 @@ import (
 
 // The kinds of [Suspicion].
 const (
-	Sentinel = "sentinel" // a number far from all others occurs repeatedly: it may stand for a missing value
-	Unit     = "unit"     // all values differ from the expected ones by about the same factor
-	Far      = "far"      // most values are far from the expected ones
-	Swapped  = "swapped"  // each of two columns would fit in place of the other
-	Constant = "constant" // every row has the same value
+	Sentinel = "sentinel" // a number far from all other numbers occurs repeatedly: it may stand for a missing value
+	Unit     = "unit"     // all values differ from the expected values by about the same factor
+	Far      = "far"      // most values are far from the expected values
+	Swapped  = "swapped"  // the values of each of two columns are as expected of the other column
+	Constant = "constant" // all rows have the same value
 	Unknown  = "unknown"  // a category that the recipe does not have
 	Labels   = "labels"   // the columns do not predict the label
 )
@@ -32,7 +32,7 @@ const (
 // Report describes a table and what is suspicious about it.
 type Report struct {
 	Rows       int         `json:"rows"`
-	Classes    []Count     `json:"classes,omitempty"` // none for a target
+	Classes    []Count     `json:"classes,omitempty"` // rows of each class; nil for a target
 	Columns    []Column    `json:"columns"`
 	Suspicions []Suspicion `json:"suspicious"`
 }
@@ -48,11 +48,11 @@ type Column struct {
 	Name       string  `json:"name"`
 	Missing    int     `json:"missing"`              // number of missing cells
 	Categories []Count `json:"categories,omitempty"` // categories that occur
-	Low        float64 `json:"low"`                  // lowest number; 0 for categories
+	Low        float64 `json:"low"`                  // lowest number; 0 for a column of categories
 	Median     float64 `json:"median"`
 	High       float64 `json:"high"`
 	Mean       float64 `json:"expected_mean,omitempty"`
-	Std        float64 `json:"expected_std,omitempty"` // 0 if nothing is expected
+	Std        float64 `json:"expected_std,omitempty"` // 0 if the column has no expected values
 
 	values []float64 // the values that are neither missing nor sentinels, sorted
 }
@@ -62,7 +62,7 @@ type Suspicion struct {
 	Kind    string `json:"kind"`
 	Column  string `json:"column"`
 	Count   int    `json:"count"`   // number of affected values
-	Example string `json:"example"` // a value
+	Example string `json:"example"` // one of the affected values
 	Text    string `json:"text"`    // what was found and what was expected, for people
 }
 
