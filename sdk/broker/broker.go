@@ -24,8 +24,8 @@ const Overhead = 480
 // TLS has the paths of the files for TLS with a broker. An empty path means that there is no such file.
 type TLS struct {
 	Certificate    string `json:"certificate_file"`     // path of a PEM file
-	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with the certificate's key; set both or neither
-	CA             string `json:"ca_file"`              // path of a PEM file with the broker's CAs; empty: the system's CAs
+	CertificateKey string `json:"certificate_key_file"` // path of a PEM file, the certificate's key; set both or neither
+	CA             string `json:"ca_file"`              // path of a PEM file with the broker's CAs; empty: the system CAs
 }
 
 // NATS describes a NATS broker. Set at most one of Credentials, NKey, User and Token. An empty path means that there is

@@ -140,7 +140,7 @@ func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	sum, err := hex.DecodeString(s.SHA256)
 	errs.when(err != nil || len(sum) != sha256.Size, "x0.sha256 is %.60q, want 64 hexadecimal digits, the SHA-256 of the file",
 		s.SHA256)
-	if len(errs) > 0 || dim < 1 || dim > wire.MaxDim { // Fleet.Validate reports a wrong dim
+	if len(errs) > 0 || dim < 1 || dim > wire.MaxDim { // Fleet.Validate reports a dim that is out of range
 		return nil, errors.Join(errs...)
 	}
 	data, err := load(s.File, 4*int64(dim))

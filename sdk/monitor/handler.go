@@ -113,9 +113,9 @@ func hashSource(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Remote serves only /metrics, to a collector on another machine. The collector sends the token ("Authorization:
-// Bearer TOKEN"), which Remote compares in constant time. If token is empty, Remote serves every client: the
-// connection must then authenticate the collector, as TLS with client certificates does.
+// Remote serves only /metrics, to a collector on another machine. The collector sends the token ("Authorization: Bearer
+// TOKEN"), which Remote compares in constant time. If token is empty, Remote serves every client: the connection must
+// then authenticate the collector, for example by a TLS client certificate.
 func (m *Monitor) Remote(token string) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

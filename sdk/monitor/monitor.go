@@ -60,7 +60,7 @@ type Monitor struct {
 	last       sdk.Status // latest status that the node returned
 	phase      Phase
 	since      time.Time // when the node entered the phase in the field phase
-	progressed time.Time // when the node last made progress or had to wait for others
+	progressed time.Time // when the node last made progress or had to wait for neighbors
 	hist       history
 	compared   int   // the latest round not followed by mixing rounds whose consensus error is known
 	consensus  Value // consensus error of the round in the field compared

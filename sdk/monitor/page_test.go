@@ -105,7 +105,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// The page's content security policy allows the page's own script and style, and no other source.
+// The page's content security policy allows the page's own script and style, and no other script or style.
 func TestPage(t *testing.T) {
 	var parts [3]string
 	for i, name := range []string{"page.html", "page.css", "page.js"} {

@@ -33,7 +33,7 @@ func TestRemoteToken(t *testing.T) {
 		{"GET", "/status", "", 401},
 	} {
 		r := httptest.NewRequest(c.method, c.path, nil)
-		r.RemoteAddr = "192.0.2.1:1" // another machine
+		r.RemoteAddr = "192.0.2.1:1" // an address on another machine
 		r.Header.Set("Authorization", c.token)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)

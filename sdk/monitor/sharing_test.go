@@ -17,7 +17,7 @@ func TestPrivacyAgainstAll(t *testing.T) {
 		Privacy: sdk.Privacy{Clip: 1, Sigma: 8, PairSigma: 16, EffectiveSigma: 12, Colluders: 1, Delta: 1e-5, EpsilonLimit: 6,
 			LimitAll: 9},
 	}
-	const outsiders = "whoever sees all releases and is no member" // adversary of another run whose cost is in the ledger
+	const outsiders = "whoever sees all releases and is no member" // adversary of another run in the ledger
 	st := NewStatus(f, "a")
 	st.Privacy = NewPrivacy(f, f.Total(4), nil, &dpmech.Lifetime{
 		Limit: &dpmech.Limit{Epsilon: 12, Delta: 1e-5, EpsilonAll: 14},

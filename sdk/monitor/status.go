@@ -81,7 +81,7 @@ type Status struct {
 	Cooldown int `json:"cooldown"`         // number of cool-down rounds, which follow the learning rounds
 	Mixing   int `json:"mixing,omitempty"` // number of rounds of pure consensus after each learning round
 
-	Queries       int64 `json:"queries"`          // number of losses requested; reveals the number of samples
+	Queries       int64 `json:"queries"`          // losses requested; reveals the number of samples: keep on this device
 	FrameBytes    int64 `json:"frame_bytes_sent"` // bytes of encoded frames handed to the transport since the process began
 	RefusedFrames int64 `json:"refused_frames"`   // number of invalid frames that neighbors sent
 
@@ -169,10 +169,10 @@ type Quarantine struct {
 type Influence struct {
 	Clipped   int     `json:"clipped"`             // number of rounds in which the neighbor's influence was clipped
 	Last      int     `json:"clipped_round"`       // the latest of these rounds; 0 for none
-	Distance  float64 `json:"distance"`            // of the neighbor's release from the median of all, in the last round
+	Distance  float64 `json:"distance"`            // from the neighbor's last release to the median of all neighbors' releases
 	Bound     float64 `json:"bound"`               // the maximum Distance at which influence is not clipped
 	Aside     bool    `json:"set_aside"`           // true if the neighbor is excluded, because it violates the method
-	Outside   int     `json:"outside_round"`       // round of a release too far off for a member's noise; 0 for none
+	Outside   int     `json:"outside_round"`       // round of a release farther off than noise can explain; 0 for none
 	Suspicion string  `json:"suspicion,omitempty"` // why the neighbor is suspicious, for people
 }
 
@@ -185,7 +185,7 @@ type Link struct {
 	Received  int64   `json:"bytes_received"`    // bytes received over all connections since the start, with overhead
 	Fault     string  `json:"fault,omitempty"`   // why the last connection ended or failed, see [InWords]
 	Refusal   string  `json:"refusal,omitempty"` // why this node or the neighbor permanently refuses the other
-	How       string  `json:"how,omitempty"`     // if connected: "dialed" or "accepted" by this node; empty with a broker
+	How       string  `json:"how,omitempty"`     // if connected: "dialed" or "accepted" by this node; empty: a broker
 	Address   string  `json:"address,omitempty"` // if connected: address of the neighbor or of the broker
 	Proxy     string  `json:"proxy,omitempty"`   // proxy through which this node dialed
 	Lost      int     `json:"lost"`              // number of connections that ended since the start
@@ -260,7 +260,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 	planned, curve := total.Figures(), p.Curve(spent, levels)
 	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Delta: p.Delta,
 		Accounting: p.Accounting.String(), Text: curve.Text(), TextPlanned: p.Curve(total, levels).Text(), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
-	for i, bar := range p.Curve(total, levels).Bars() { // before the first release, the curve now has one point
+	for i, bar := range p.Curve(total, levels).Bars() { // until the first release, curve has a single point
 		now := curve.Points[min(i, len(curve.Points)-1)]
 		bar.Guess = dpmech.Guess(now.Rho)
 		planned := Value(bar.Epsilon)
@@ -296,7 +296,7 @@ type Local struct {
 	Accuracy      Value  `json:"accuracy"`               // share in [0, 1]
 	Majority      Value  `json:"majority"`               // the accuracy of always predicting the most frequent class
 	OfQueries     bool   `json:"of_queries"`             // true if Loss is the mean of a program's answers
-	FailedQueries int64  `json:"failed_queries"`         // a private run uses public constants as their losses
+	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses public constants instead
 	LastFailure   string `json:"last_failure,omitempty"` // why the latest failed query has no loss, in the program's words
 }
 
@@ -328,7 +328,7 @@ func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 		s.Stop.Text = fmt.Sprintf("requested by %s: %d of %d required requests", names, len(asked), f.Stop.Members)
 	case s.Round >= s.Rounds:
 		s.Stop.Text = fmt.Sprintf("requested too late by %s", names)
-	default: // there are enough requests, and the node will act on them soon
+	default: // there are enough requests, and the node will act on the requests soon
 		s.Stop.Text = fmt.Sprintf("after round %d of %d, requested by %s", asked[f.Stop.Members-1].Last, f.Method.Rounds, names)
 	}
 }

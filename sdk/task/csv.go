@@ -20,9 +20,9 @@ const maxFaults = 10
 type column struct {
 	Column
 	at     int            // index of the column in the file
-	number map[string]int // upper and lower case are one category unless Categories has both
-	fold   bool           // upper and lower case are one category unless Categories has both forms
-	fixed  bool           // no other category is allowed
+	number map[string]int // number of each category; with fold, also of its lower-case form; nil: numbers
+	fold   bool           // upper and lower case are one category unless Categories has both
+	fixed  bool           // categories that are not in the list are not allowed
 
 	ignored bool                      // every cell counts as the first category
 	unknown func(column, cell string) // called for a cell that is not a category; nil: such a cell is an error
@@ -132,7 +132,7 @@ func (r *csvFile) wrong(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Errorf(format, args...))
 }
 
-// filled returns the cells of a record up to the last one that is not empty.
+// filled returns the cells of a record up to the last cell that is not empty.
 func filled(record []string) []string {
 	last := len(record)
 	for last > 0 && strings.TrimSpace(record[last-1]) == "" {
@@ -151,7 +151,8 @@ func (r *csvFile) column(name string, missing error) *column {
 	return &column{Column: Column{Name: name}, at: at}
 }
 
-// layout returns the feature columns of a file, in order, followed by the label. It may set r.person and r.rule.
+// layout is a function that returns the feature columns of a file, in order, followed by the label column. It may set
+// r.person and r.rule.
 type layout func(r *csvFile) (columns []*column)
 
 // marked returns a layout like l that also sets na as further markers of missing cells.
@@ -169,7 +170,7 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {
 			if _, there := r.where[v]; f.name == "drop" && s.files != nil && !there {
-				continue // another of the files may have the column
+				continue // another file may have the column
 			}
 			found[v] = r.column(v, fieldError(f.name, "%s: %s has no such column", short(v), r.name))
 		}

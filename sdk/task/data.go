@@ -11,8 +11,8 @@ import (
 )
 
 // Data is a labeled data set: Len samples of Dim numbers, each in one of Classes classes. A data set with targets also
-// has a number for each sample. It has two classes, "low" and "high", which say whether the target is below the middle
-// of its range.
+// has a number, its target, for each sample. Its two classes, "low" and "high", then say whether the target is below
+// the middle of the range of targets.
 type Data struct {
 	X       []float32 // the samples one after the other, Len x Dim
 	Y       []int     // the class of each sample, in [0, Classes)

@@ -34,7 +34,7 @@ type ClassMetrics struct {
 type ClassMetric struct {
 	Recall    *Estimate `json:"recall"`    // share of the class's samples that are predicted as this class
 	Precision *Estimate `json:"precision"` // share of the samples predicted as this class that are of this class
-	F1        *float64  `json:"f1"`        // harmonic mean of both; nil if the class never occurs and is never predicted
+	F1        *float64  `json:"f1"`        // harmonic mean of Recall and Precision; nil if both are nil
 }
 
 // BinaryMetrics measures predicted probabilities of class 1, against class 0.

@@ -18,7 +18,7 @@ const (
 // Recipe is preprocessing that [Fit] fitted once, on public data. It turns a device's file of the same form into the
 // columns of a fleet's model. It is public: all members have it in their fleet file.
 type Recipe struct {
-	FittedOn string `json:"fitted_on"` // name of the data that was fitted on, for a certificate: 1 to 200 printable bytes
+	FittedOn string `json:"fitted_on"` // name of the public data, for a certificate: 1 to 200 printable bytes
 
 	Source  string   `json:"source"`            // the required kind of a device's source: "csv", "idx" or "synthetic"
 	Columns []Column `json:"columns,omitempty"` // CSV, generated data: columns to use, in order; the file may have more
