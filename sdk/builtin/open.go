@@ -65,7 +65,8 @@ func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
-// of returns this node's part of a common data set, and the assumptions in given followed by those that the division
+// of returns this node's part of a common data set. It also returns the list given, followed by the assumptions that
+// the division adds.
 // adds.
 func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, []string, error) {
 	parts, err := s.Partition.Deal(all, s.Of, spec.Seed)

@@ -41,7 +41,7 @@ var (
 	ErrStopped = errors.New("stopped on request; run again to continue")
 )
 
-// Link is a transport over a network, such as those of packages ws and nats.
+// Link is a transport over a network, such as the transports of packages ws and nats.
 type Link interface {
 	transport.Transport
 

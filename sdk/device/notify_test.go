@@ -59,7 +59,7 @@ func TestNotifier(t *testing.T) {
 	}
 }
 
-// A node whose oracle hangs sends no keepalives. A node that waits for a neighbor sends them.
+// A node whose oracle hangs sends no keepalives. A node that waits for a neighbor sends keepalives.
 func TestWatchdog(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no unixgram")

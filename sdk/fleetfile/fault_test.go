@@ -384,7 +384,7 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-// The ranges that errors state are those that sdk.Fleet accepts, including their end points.
+// The ranges stated in errors are exactly the ranges that sdk.Fleet accepts, including their end points.
 func TestRangesAgree(t *testing.T) {
 	for name, change := range map[string]func(f *File){
 		"rounds": func(f *File) {

@@ -169,7 +169,7 @@ type Quarantine struct {
 type Influence struct {
 	Clipped   int     `json:"clipped"`             // number of rounds in which the neighbor's influence was clipped
 	Last      int     `json:"clipped_round"`       // the latest of these rounds; 0 for none
-	Distance  float64 `json:"distance"`            // from the neighbor's last release to the median of all neighbors' releases
+	Distance  float64 `json:"distance"`            // of the neighbor's last release from the median of all releases
 	Bound     float64 `json:"bound"`               // the maximum Distance at which influence is not clipped
 	Aside     bool    `json:"set_aside"`           // true if the neighbor is excluded, because it violates the method
 	Outside   int     `json:"outside_round"`       // round of a release farther off than noise can explain; 0 for none

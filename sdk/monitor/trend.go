@@ -18,7 +18,7 @@ type Trend struct {
 
 	More    int   `json:"more_rounds"`       // number of additional rounds considered: half of the run's rounds
 	Planned Value `json:"epsilon_planned"`   // epsilon of all planned rounds; unknown without privacy
-	Longer  Value `json:"epsilon_with_more"` // epsilon if More rounds follow, at the same noise; unknown without privacy
+	Longer  Value `json:"epsilon_with_more"` // epsilon if More rounds follow, at the same noise; else unknown
 }
 
 // NewTrend returns a trend in the form of [Status]; nil if t is nil. If the run ends early, f.Method must already have

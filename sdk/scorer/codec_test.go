@@ -107,8 +107,8 @@ func TestDocumentedFrames(t *testing.T) {
 	}
 }
 
-// The parameters of a JSON query have the shortest form that identifies the float32. A reader that parses them as
-// float64 and rounds to float32 gets the exact value.
+// Each parameter of a JSON query has the fewest digits that identify the float32. A reader that parses the digits as a
+// float64 and rounds it to float32 gets the exact value.
 func TestJSONQuery(t *testing.T) {
 	x := []float32{0.1, -2.5e-7, math.MaxFloat32, math.SmallestNonzeroFloat32, 0, 1}
 	const want = `{"id":7,"sample":12,"x":[0.1,-2.5e-07,3.4028235e+38,1e-45,0,1]}` + "\n"

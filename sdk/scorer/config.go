@@ -39,8 +39,8 @@ type Program struct {
 	// Backoff is the longest pause before a program that fails repeatedly is restarted; 0 means 30 s.
 	Backoff time.Duration
 	// Apart is for runs that protect each record. If it is set, a process that fails after its hello does not count as
-	// a failure of the program, and a query gets no loss only if a process fails while it has no other query. A program
-	// that fails at every query then costs up to one time limit for each query.
+	// a failure of the program, and a query gets no loss only if a process fails while that query is its only open
+	// query. A program that fails at every query then costs up to one time limit for each query.
 	Apart bool
 }
 

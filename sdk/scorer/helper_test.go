@@ -82,7 +82,7 @@ func lossOf(x []float32, sample int) float64 {
 	return sum
 }
 
-// question and reply are the query and the answer of a stream, for both formats.
+// question and reply are the query and the answer of a stream, in JSON and in CBOR.
 type question struct {
 	ID     uint64    `json:"id"`
 	Sample int       `json:"sample"`

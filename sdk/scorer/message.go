@@ -44,7 +44,7 @@ func (o *object) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// answer is the answer of a process to a query: a loss, or the reason why there is none.
+// answer is the answer of a process to a query: a loss, or the reason why there is no loss.
 type answer struct {
 	ID    *uint64 `json:"id" cbor:"1,keyasint"`
 	Loss  loss    `json:"loss" cbor:"2,keyasint"`

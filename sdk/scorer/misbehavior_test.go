@@ -42,7 +42,7 @@ func TestOneQueryKillsTheProgram(t *testing.T) {
 	}
 }
 
-// If one query always kills the program, the program soon counts as broken, and no other query has a loss. With
+// If one query always kills the program, the program soon counts as broken, and then other queries fail, too. With
 // Program.Apart, other queries keep their losses.
 func TestQueriesAreKeptApart(t *testing.T) {
 	t.Parallel()

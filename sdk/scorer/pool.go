@@ -233,7 +233,7 @@ type task struct {
 	ctx      context.Context // ends with the caller's context or with Close
 	messages []byte          // the encoded queries
 	left     []*query        // the queries without an answer
-	alone    bool            // a process failed: to find the query that caused it, queries are sent one at a time
+	alone    bool            // a process failed: to find the query that made it fail, queries are sent one at a time
 	done     chan struct{}   // closed when left is empty
 }
 

@@ -248,7 +248,7 @@ func (w *worker) leave() {
 	w.serving--
 }
 
-// ask sends the process the open queries of the task, or only the first of them if task.alone is set, and waits for
+// ask sends the process the open queries of the task, or only the first open query if task.alone is set, and waits for
 // the answers.
 func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing *sync.WaitGroup) error {
 	t := w.task

@@ -274,7 +274,7 @@ func TestBroken(t *testing.T) {
 	works(t, s)
 	losses := make([]float64, 40)
 	err := s.Losses(t.Context(), mixed(40), losses)
-	if err == nil { // some queries were answered before the one that kills the program
+	if err == nil { // some queries were answered before the query that kills the program
 		err = s.Losses(t.Context(), mixed(5), losses[:5])
 	}
 	if err == nil || !strings.Contains(err.Error(), "scorer: the program is broken: 8 failed processes and no answer since; the last: scorer: worker 1 (") ||

@@ -56,7 +56,7 @@ func ExampleRecipe() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	own, err := recipe.Apply(task.Spec{Source: "synthetic:clinical", TestFraction: 0.25, Seed: 2}) // the seed is different, so these are other patients
+	own, err := recipe.Apply(task.Spec{Source: "synthetic:clinical", TestFraction: 0.25, Seed: 2}) // other patients
 	if err != nil {
 		log.Fatal(err)
 	}

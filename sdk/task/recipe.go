@@ -33,7 +33,7 @@ type Recipe struct {
 	Missing     *Missing      `json:"missing,omitempty"`     // rule for missing cells; if nil, they are an error
 	Standardize *Standardizer `json:"standardize,omitempty"` // nil for no standardization
 	PCA         *PCA          `json:"pca,omitempty"`         // nil for no projection; PCA.Variances is not used
-	Bias        bool          `json:"bias,omitempty"`        // true appends a column of ones
+	Bias        bool          `json:"bias,omitempty"`        // append a column of ones
 	Model       ModelSpec     `json:"-"`                     // the model to train
 }
 

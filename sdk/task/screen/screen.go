@@ -300,8 +300,8 @@ func quantile(sorted []float64, q float64) float64 {
 	return below + float64((sorted[min(int(at)+1, len(sorted)-1)]-below)*(at-math.Floor(at)))
 }
 
-// spread returns the standard deviation of sorted values or, if larger, that of a normal variable with the same
-// quartiles.
+// spread returns the standard deviation of sorted values or, if it is larger, the standard deviation of a normal
+// variable with the same quartiles.
 func spread(sorted []float64) float64 {
 	mean, square := 0.0, 0.0
 	for _, x := range sorted {
