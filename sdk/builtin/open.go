@@ -67,7 +67,6 @@ func OfPersons(column string, places int) string {
 
 // of returns this node's part of a common data set. It also returns the list given, followed by the assumptions that
 // the division adds.
-// adds.
 func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, []string, error) {
 	parts, err := s.Partition.Deal(all, s.Of, spec.Seed)
 	if err != nil {

@@ -19,7 +19,7 @@ const version = 1
 
 type faults []error
 
-// when adds an error if the condition is is true.
+// when adds an error if its first argument is true.
 func (f *faults) when(is bool, format string, args ...any) {
 	if is {
 		*f = append(*f, fmt.Errorf(format, args...))

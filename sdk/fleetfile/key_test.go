@@ -105,7 +105,7 @@ func TestKeys(t *testing.T) {
 		{published + published, 0o600, "not one PEM block"},
 		{strings.ReplaceAll(published, "PRIVATE", "PUBLIC"), 0o600, `not one PEM block "PRIVATE KEY"`},
 		{strings.Replace(published, "MC4C", "MC4D", 1), 0o600, "does not hold an Ed25519 key"},
-		{strings.Replace(published, "MC4C", "MC8C", 1), 0o600, "does not hold an Ed25519 key"}, // the encoded length is too large
+		{strings.Replace(published, "MC4C", "MC8C", 1), 0o600, "does not hold an Ed25519 key"}, // wrong length
 		{encode(der[:20]), 0o600, "does not hold an Ed25519 key"},
 		// a byte of the secret is missing
 		{encode([]byte("\x30\x2d" + string(der[2:47]))), 0o600, "does not hold an Ed25519 key"},

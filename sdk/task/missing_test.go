@@ -184,7 +184,8 @@ func TestMissingAtAMember(t *testing.T) {
 	}
 }
 
-// A recipe that was fitted on one of the four hospitals prepares the data of all four, including missing cells.
+// A recipe that was fitted on one of the four hospitals prepares the data of all four hospitals, including missing
+// cells.
 func TestMissingInHospitals(t *testing.T) {
 	dir := realData(t, "heart-four-hospitals")
 	for rule, kept := range map[string][]int{

@@ -268,8 +268,8 @@ func (m *Model) predict(x []float32, sample int) int {
 // units holds the outputs of the hidden units, followed by the constant 1.
 type units [MaxHidden + 1]float32
 
-// last returns the weights of the last layer and its input: the sample, or the outputs of the hidden units, which it
-// stores in u.
+// last returns the weights of the last layer and the input of that layer: the sample, or the outputs of the hidden
+// units, which last stores in u.
 func (m *Model) last(u *units, x []float32, sample int) (w, a []float32) {
 	a = m.data.Row(sample)
 	if m.spec.Hidden == 0 {

@@ -108,8 +108,8 @@ func partitionStream(seed uint64, step, client, component int) rng.Stream {
 }
 
 // Assign divides samples, with classes y in [0, classes), among clients, and returns the increasing indices of each
-// client's samples. Each sample goes to one client, and no client stays empty. It fails if there are more clients (or
-// shards) than samples.
+// client's samples. Each sample goes to one client, and no client stays empty. Assign fails if there are more clients
+// (or shards) than samples.
 func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, error) {
 	var fault error
 	if clients < 1 {
@@ -208,9 +208,9 @@ func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]
 }
 
 // Split divides samples, with classes y in [0, classes), into a training and a test part, class by class, and returns
-// the increasing indices of both. fraction, in (0, 1), is the share of each class that goes to the test part, rounded
-// to a whole number of samples; but at least one sample of the class stays for training. Split fails if the test part
-// would be empty.
+// the increasing indices of the samples in each part. fraction, in (0, 1), is the share of each class that goes to the
+// test part, rounded to a whole number of samples; but at least one sample of the class stays for training. Split fails
+// if the test part would be empty.
 func Split(y []int, classes int, fraction float64, seed uint64) (train, test []int, err error) {
 	var fault error
 	if !(fraction > 0 && fraction < 1) {
@@ -268,8 +268,8 @@ func cut(v []int, pieces int) [][]int {
 }
 
 // dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: normalized Gamma draws. A
-// Gamma draw of shape alpha is a draw of shape 1+alpha times U^(1/alpha), with U uniform. It is computed as a
-// logarithm, which cannot underflow.
+// Gamma draw of shape alpha is a draw of shape 1+alpha times U^(1/alpha), with U uniform. Each Gamma draw is computed
+// as its logarithm, which cannot underflow.
 func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	shares := make([]float64, n)
 	for k := range shares {

@@ -63,8 +63,8 @@ func (p Partition) Deal(d *Data, clients int, seed uint64) ([][]int, error) {
 
 // InPlaces returns the model as an oracle for a run that protects each person: sample p*places+j is record j of person
 // p. A place without a record has loss 0 for all parameters. If a person has more records than places, the further
-// records are never queried. The data must have Person. Methods that judge parameters ([Model.Accuracy] and others)
-// still use every record.
+// records are never queried. The data must have Person. Methods that judge parameters, such as [Model.Accuracy], still
+// use every record.
 func (m *Model) InPlaces(places int) *Model {
 	out := *m
 	each, _ := m.data.persons()

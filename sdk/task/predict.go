@@ -94,10 +94,10 @@ func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Pred
 	return p.predict(t)
 }
 
-// Evaluate measures the model on a source as for Predict that also has labels or targets. It computes in float32, as in
-// training. It returns ClassMetrics if the recipe has classes, and NumberMetrics if it has a target; the other result
-// is nil. If the recipe has a Subset, Evaluate drops samples with labels that are not in the recipe; otherwise such
-// labels are an error.
+// Evaluate measures the model on a source that is valid for Predict and also has labels or targets. It computes in
+// float32, as in training. It returns ClassMetrics if the recipe has classes, and NumberMetrics if it has a target; the
+// other result is nil. If the recipe has a Subset, Evaluate drops samples with labels that are not in the recipe;
+// otherwise such labels are an error.
 func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*ClassMetrics, *NumberMetrics, error) {
 	r := p.recipe
 	t, err := p.read(source, stdin, seed, true)

@@ -177,8 +177,8 @@ func TestRangeOf(t *testing.T) {
 		targets   []float32
 		low, high float64 // expected range; both ends are 0 if an error is expected
 	}{
-		{[]float32{0, 10}, 0, 10},                                    // minimum and maximum, because two deviations exceed them
-		{[]float32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1001}, 1, 101 + 2*300}, // a single outlier does not determine the range
+		{[]float32{0, 10}, 0, 10},                                    // the range is cut to minimum and maximum
+		{[]float32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1001}, 1, 101 + 2*300}, // the outlier is outside the range
 		{[]float32{7, 7, 7}, 0, 0},
 		{[]float32{-math.MaxFloat32, math.MaxFloat32}, -math.MaxFloat32, math.MaxFloat32},
 	} {
