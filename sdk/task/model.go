@@ -304,7 +304,7 @@ func (l linear) loss(w, a []float32, class int) float64 {
 		if class == 1 {
 			z = -z
 		}
-		wrong := vec.Sigmoid(z) // the probability of the class that is not the sample's
+		wrong := vec.Sigmoid(z) // the probability of the class to which the sample does not belong
 		return float64(wrong * wrong)
 	}
 	// With e_k = exp(z_k - m), where m is the largest logit so far, the loss is 1/2 ((sum_others e)² + sum_others e²) /
