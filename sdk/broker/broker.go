@@ -16,19 +16,20 @@ func init() {
 }
 
 // Overhead is the approximate number of bytes that sending a frame (or each 256 KiB piece of a longer frame) takes in
-// each direction in addition to the frame's own size: sealing and signature 251, the header of an MQTT message 22 (76
-// more where the broker spells out the topic, as Mosquitto 2.0 does downstream), the confirmation 4, two TLS records
-// 44, and three TCP/IP packets 120.
+// each direction, on top of the frame itself: sealing and signature 251, the header of an MQTT message 22 (76 more if
+// the broker spells out the topic, as Mosquitto 2.0 does in messages to subscribers), the confirmation 4, two TLS
+// records 44, and three TCP/IP packets 120.
 const Overhead = 480
 
-// TLS has the paths of the files for TLS with a broker. An empty path means no file.
+// TLS has the paths of the files for TLS with a broker. An empty path means that there is no such file.
 type TLS struct {
 	Certificate    string `json:"certificate_file"`     // path of a PEM file
-	CertificateKey string `json:"certificate_key_file"` // path of a PEM file with its key; set both paths or neither
-	CA             string `json:"ca_file"`              // path of a PEM file with the broker's CAs; empty: the system's
+	CertificateKey string `json:"certificate_key_file"` // path of a PEM file, the certificate's key; set both or neither
+	CA             string `json:"ca_file"`              // path of a PEM file with the broker's CAs; empty: the system CAs
 }
 
-// NATS describes a NATS broker. Set at most one of Credentials, NKey, User and Token. An empty path means no file.
+// NATS describes a NATS broker. Set at most one of Credentials, NKey, User and Token. An empty path means that there is
+// no such file.
 type NATS struct {
 	URL string `json:"nats"` // "tls://host:port", "nats://host:port", "wss://host:port/path" or "ws://host:port/path"
 
@@ -42,7 +43,7 @@ type NATS struct {
 // MQTT describes a broker that speaks MQTT 5.
 type MQTT struct {
 	URL  string `json:"mqtt"`      // "tls://host:port", "mqtt://host:port", "wss://host:port/path" or "ws://host:port/path"
-	User string `json:"user_file"` // path of a file with "user:password"; empty: none
+	User string `json:"user_file"` // path of a file with "user:password"; empty for none
 	TLS
 }
 
@@ -57,8 +58,8 @@ func Kind(node *fleetfile.Node) string {
 	return ""
 }
 
-// parseNATS reads the section "transport" of a node file in the folder dir. parseMQTT does the same for an MQTT
-// broker.
+// parseNATS reads the section "transport" of a node file for a NATS broker; parseMQTT reads the section for an MQTT
+// broker. dir is the folder of the node file, for relative paths.
 func parseNATS(section json.RawMessage, dir string) (any, error) {
 	n := new(NATS)
 	if err := fleetfile.ReadSection("transport", section, n); err != nil {

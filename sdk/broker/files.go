@@ -25,7 +25,7 @@ func ReadUser(path string) (user, password string, err error) {
 	return user, password, nil
 }
 
-// Config returns a TLS configuration from the files. It fails if anyone but the owner may read the file of the
+// Config returns the TLS configuration from the files. It fails if anyone but the owner may read the file of the
 // certificate's key. Config reports all errors together, each with the field of the node file.
 func (t *TLS) Config() (*tls.Config, error) {
 	cfg := new(tls.Config)

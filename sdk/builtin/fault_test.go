@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// change replaces one piece of a text. want lists the expected errors: exactly one for each entry.
+// change replaces the first occurrence of old in a text by new. want lists the expected errors: exactly one for each
+// entry.
 type change struct {
 	old, new string
 	want     []string

@@ -29,34 +29,36 @@ const (
 // preparation of data.
 var ErrNoTask = errors.New("builtin: the model file does not say how to prepare data")
 
-// Model is the content of a model file: a member's model at some round, and what is needed to apply it.
+// Model is the content of a model file: the model of a member at the end of some round, and what is needed to apply the
+// model.
 type Model struct {
 	Run    string   `json:"run"`  // name of the run, as in the fleet file
-	Fleet  [32]byte `json:"-"`    // [sdk.Fleet.Hash]
+	Fleet  [32]byte `json:"-"`    // hash of the fleet, see [sdk.Fleet.Hash]
 	Member string   `json:"name"` // member that released the model
 
-	Round      int  `json:"round"`       // number of the release that the model is from, cool-down included
+	Round      int  `json:"round"`       // number of the release that the model comes from, cool-down included
 	Rounds     int  `json:"rounds"`      // at least 1
-	Averaged   bool `json:"averaged"`    // the model is the mean of all releases so far, not the last release
-	NonPrivate bool `json:"non_private"` // the run had no privacy
+	Averaged   bool `json:"averaged"`    // the model is the mean of all releases so far; else the last release
+	NonPrivate bool `json:"non_private"` // true if the run had no privacy
 
 	// Task describes the preparation of data and the kind of model. If it is nil, NoTask gives the reason.
 	Task   *task.Recipe `json:"-"`
 	NoTask string       `json:"no_task,omitempty"` // [OwnFit] or [Program]; empty if there is a task
 
-	// Threshold is set only in a site's own copy of the model. Personal means that the site fitted the weights further
-	// on its own records, without noise: the weights may then reveal these records, so keep the file on the site's
-	// device.
+	// Threshold is set only in a site's own copy of the model. Personal means that the site continued to fit the
+	// weights on its own records, without noise: the weights may then reveal these records, so keep the file on the
+	// site's device.
 	Threshold *Threshold `json:"threshold,omitempty"`
 	Personal  bool       `json:"personal,omitempty"`
 
-	// Certificate states the run's privacy cost, as an object in one line; nil without privacy, and for a personal model.
+	// Certificate states the run's privacy cost, as a JSON object in one line; nil for a run without privacy, and for a
+	// personal model.
 	Certificate json.RawMessage `json:"certificate,omitempty"`
-	Weights     []float32       `json:"model"` // finite numbers; with a task, as many as Task.Dim returns
+	Weights     []float32       `json:"model"` // finite numbers; if there is a task, as many as Task.Dim returns
 }
 
-// Threshold is, for a model of two classes, the minimum probability of class 1 at which class 1 is predicted. A site
-// chose it with its own samples, and no privacy guarantee covers this use of the samples.
+// Threshold is, for a model of two classes, the minimum probability of class 1 at which class 1 is predicted. The site
+// chose the threshold with its own samples, and no privacy guarantee covers this use of the samples.
 type Threshold struct {
 	Value   float64 `json:"value"`   // above 0, at most 1
 	Rule    string  `json:"rule"`    // how the threshold was chosen, as text
@@ -66,7 +68,7 @@ type Threshold struct {
 type modelForm struct {
 	Version int             `json:"version"`
 	Fleet   string          `json:"fleet"` // Model.Fleet in hexadecimal digits
-	Done    bool            `json:"done"`  // Round equals Rounds
+	Done    bool            `json:"done"`  // true if Round equals Rounds
 	Task    json.RawMessage `json:"task,omitempty"`
 	Sum     string          `json:"model_sha256"`
 	*Model

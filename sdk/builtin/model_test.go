@@ -121,7 +121,7 @@ func bare() string {
 		"done": false, "averaged": false, "non_private": true, "model_sha256": "", "model": []}`
 }
 
-// Arbitrary bytes yield an error or a model that survives a round trip through its text.
+// Parsing arbitrary bytes as a model file yields an error or a model that survives a round trip through its text.
 func FuzzModel(f *testing.F) {
 	for _, m := range models() {
 		text, err := m.Marshal()

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// judge adds to a task.Model the method that fleetfile.Judge needs in addition.
+// judge wraps a task.Model and adds Deviations, the method of fleetfile.Judge that the Model lacks.
 type judge struct{ *task.Model }
 
 // Deviations returns the errors of a model that predicts a number, at parameters x, on the held-back samples.
@@ -60,12 +60,13 @@ func (o *Oracle) Open(ctx context.Context, fleet *fleetfile.File) (*fleetfile.So
 const ofTrial = "a trial: if the preprocessing was fitted on the common data set, it was fitted on these records, and the " +
 	"guarantee does not cover them"
 
-// OfPersons returns the sentence of a certificate that defines a record in a run that protects each person.
+// OfPersons returns the sentence of a certificate that says what a record is in a run that protects each person.
 func OfPersons(column string, places int) string {
 	return fmt.Sprintf("a record is a person: all rows with one value of %q, of which the first %d count", column, places)
 }
 
-// of returns this node's part of a common data set. It returns given with the assumptions that the division adds.
+// of returns this node's part of a common data set. It also returns the list given, followed by the assumptions that
+// the division adds.
 func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, []string, error) {
 	parts, err := s.Partition.Deal(all, s.Of, spec.Seed)
 	if err != nil {
@@ -78,8 +79,8 @@ func (s *Share) of(all *task.Data, spec task.Spec, given []string) (*task.Data, 
 	return all.Select(parts[s.Number]), given, nil
 }
 
-// checkPlaces returns an error if only one of two conditions holds: the run has two or more places for each person,
-// and its task names the column of persons. person is that name, or "".
+// checkPlaces returns an error if only one of two conditions holds: the run has two or more places for each person, and
+// its task names the column of persons. person is the name of that column, or "" if the task names none.
 func checkPlaces(places int, person string) error {
 	if (person != "") == (places >= 2) {
 		return nil
@@ -88,8 +89,8 @@ func checkPlaces(places int, person string) error {
 		"for each person (2 or more) and the column that identifies the person of a row, or neither", places, person)
 }
 
-// suits returns an error if the oracle cannot be used with recipe, the fleet's task (nil for none), or, if records is
-// true, with record-level privacy.
+// suits returns an error if the oracle cannot be used with recipe, the fleet's task (nil if the fleet has no task). If
+// records is true, it also returns an error if the oracle cannot be used with record-level privacy.
 func (o *Oracle) suits(recipe *task.Recipe, records bool) error {
 	model := o.Model
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// recipeForm is the JSON form of a recipe. The fields of its model are at the same level as its other fields.
+// recipeForm is the JSON form of a recipe. The fields of the recipe's model are at the same level as its other fields.
 type recipeForm struct {
 	*task.Recipe
 	task.ModelSpec
@@ -91,7 +91,7 @@ func MarshalTask(r *task.Recipe) ([]byte, error) {
 // ErrZeroStart is wrapped by the error for a fleet whose model is a perceptron and whose start vector, x0, is zero.
 var ErrZeroStart = errors.New("x0 is all zeros, want a nonzero start: the gradient of a perceptron is zero at zeros")
 
-// standsStill reports whether the model is a perceptron that starts at zero, where its gradient is zero.
+// standsStill reports whether the model is a perceptron that starts at the zero vector, where its gradient is zero.
 func standsStill(m task.ModelSpec, fleet *sdk.Fleet) bool {
 	based := fleet.Adapter != nil && fleet.Adapter.Base != nil
 	return m.Name == task.PerceptronModel && !based && !slices.ContainsFunc(fleet.X0, func(x float32) bool { return x != 0 })
@@ -128,7 +128,7 @@ func (f *faults) want(ok bool, format string, args ...any) {
 	}
 }
 
-// at adds each error joined in err, prefixed with its place.
+// at adds each error joined in err, prefixed with its location in the file.
 func (f *faults) at(place string, err error) {
 	for _, e := range fleetfile.Each(err) {
 		*f = append(*f, fmt.Errorf("%s: %w", place, e))

@@ -264,7 +264,7 @@ func TestTaskFaults(t *testing.T) {
 		c.check(t, string(fleet), func(s string) error { _, err := fleetfile.Parse([]byte(s), ""); return err })
 	}
 
-	// A perceptron that starts at zero cannot learn, because its gradient there is zero.
+	// A perceptron that starts at the zero vector cannot learn, because its gradient there is zero.
 	f := withTask()
 	r := *recipes()[0]
 	r.Model = task.ModelSpec{Name: "perceptron", Hidden: 2}

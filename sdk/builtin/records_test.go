@@ -43,8 +43,8 @@ func writeLines(t *testing.T, lines ...string) (source string) {
 	return "csv:" + path
 }
 
-// losses returns the bits of each sample's losses at two vectors of parameters, queried one by one. It checks that a
-// batch gives the same bits.
+// losses returns the bits of each sample's losses at two vectors of parameters, queried one by one. It checks that
+// querying all samples in one batch gives the same bits.
 func losses(t *testing.T, o *Oracle, fleet *fleetfile.File) (all [][2]uint64) {
 	t.Helper()
 	s, err := o.Open(t.Context(), fleet)
@@ -83,7 +83,7 @@ type recordCase struct {
 	sep  string
 }
 
-// lines returns a header and n rows: person, two numbers, a category, and the label or target.
+// lines returns a header and n rows with these cells: person, two numbers, a category, and the label or target.
 func (c recordCase) lines(n int) []string {
 	all := []string{strings.Join([]string{"who", "a", "b", "c", "y"}, c.sep)}
 	for i := range n {
@@ -97,8 +97,8 @@ func (c recordCase) lines(n int) []string {
 	return all
 }
 
-// Replacing one cell of one record, or its whole line, changes no bit of the node's other records and keeps them in
-// their places.
+// Replacing one cell of one record, or its whole line, changes no bit of the losses of the node's other records and
+// keeps these records in their places.
 func TestReplacedRecordMovesNoOther(t *testing.T) {
 	for _, c := range []recordCase{
 		{"plain", task.Spec{Label: "y"}, ","},
@@ -120,7 +120,7 @@ func (c recordCase) replace(t *testing.T) {
 	if spec.OneHot = []string{"c"}; spec.Person == "" {
 		spec.Drop = []string{"who"}
 	} else {
-		places, first = 2, 1 // column 0, the person, stays: changing it would move the record
+		places, first = 2, 1 // column 0, the person, is never replaced: another person would move the record
 	}
 	base := c.lines(11) // rows of every label and category; one person has two rows
 	spec.Source, spec.Whole = writeLines(t, base...), true
@@ -171,8 +171,8 @@ func (c recordCase) replace(t *testing.T) {
 	}
 }
 
-// With protected records, the share of a common data set must be chosen without regard to labels, and a task that
-// would omit records is rejected.
+// With protected records, a common data set must be divided without regard to labels, and a task that would drop
+// records is rejected.
 func TestRecordsShare(t *testing.T) {
 	source := writeLines(t, recordCase{sep: ","}.lines(20)...)
 	recipe, err := task.Fit(task.Spec{Source: source, Label: "y", Drop: []string{"who", "c"}, Whole: true},

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// releaseCode returns the memory of the program's code to the system while a node waits: much of it ran only at the
-// start. The pages of code are unchanged since they were read from the file, so the system can read them again when
-// needed.
+// releaseCode returns the memory of the program's code to the system while a node waits: much of the code ran only at
+// the start. The pages of code are unchanged since they were read from the file, so the system can read them again when
+// it needs them.
 func releaseCode() {
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {
@@ -26,7 +26,7 @@ func releaseCode() {
 		from, to, _ := strings.Cut(fields[0], "-")
 		start, err := strconv.ParseUint(from, 16, strconv.IntSize)
 		end, err2 := strconv.ParseUint(to, 16, strconv.IntSize)
-		if err == nil && err2 == nil { // errors are ignored: this only saves memory
+		if err == nil && err2 == nil { // errors are ignored, because the call only saves memory
 			_, _, _ = syscall.Syscall(syscall.SYS_MADVISE, uintptr(start), uintptr(end-start), syscall.MADV_DONTNEED)
 		}
 	}

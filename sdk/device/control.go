@@ -30,10 +30,11 @@ func controlPath(state string) (string, error) {
 	return path, nil
 }
 
-// openControl listens on the socket in the state folder, which only its owner can use. It answers GET /status with the
-// node's status, POST /end with the round for which the node requested an early end, and POST /stop with a response
-// that stays open until the process ends. stop is called on POST /stop. unlink removes the socket, and d.hangUp closes
-// the open connections. The caller holds the lock of the store, so an existing socket is left over from a crash.
+// openControl listens on the socket in the state folder, which only the folder's owner can use. The socket answers GET
+// /status with the node's status, POST /end with the round for which the node requested an early end, and POST /stop
+// with a response that stays open until the process ends. stop is called on POST /stop. The returned function unlink
+// removes the socket, and d.hangUp closes the open connections. The caller holds the lock of the store, so an existing
+// socket is left over from a crash.
 func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	path, err := controlPath(d.File.State)
 	if err != nil {
@@ -104,8 +105,8 @@ func ask(ctx context.Context, state, method, path string) (*http.Response, error
 }
 
 // askTwice sends a request and decodes its JSON answer, within ten seconds. A node that exits drops requests that it
-// has not answered. After a failure, askTwice therefore retries once: it then reaches the node's next process, or
-// returns [ErrNotRunning].
+// has not answered. After a failure, askTwice therefore sends the request once more: it then reaches the node's next
+// process, or returns [ErrNotRunning].
 func askTwice(ctx context.Context, state, method, path string, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 )
 
 // A node that exits may drop a connection before it reads the request or in the middle of its answer. The caller gets
-// the answer of the next process, or an error if no process follows.
+// the answer of the next process, or an error if there is no next process.
 func TestAskTwice(t *testing.T) {
 	state := t.TempDir()
 	if len(state) > 80 {

@@ -33,7 +33,7 @@ import (
 
 // Errors of [Device.Run], in addition to those of package sdk and its subpackages.
 var (
-	// ErrMismatch says that the fleet of every neighbor differs from this node's.
+	// ErrMismatch says that every neighbor's fleet differs from this node's fleet.
 	ErrMismatch = errors.New("every neighbor has a different fleet")
 	// ErrInterrupted says that the context ended. The run can be continued.
 	ErrInterrupted = errors.New("interrupted; run again to continue")
@@ -41,7 +41,7 @@ var (
 	ErrStopped = errors.New("stopped on request; run again to continue")
 )
 
-// Link is a transport over a network, such as those of packages ws and nats.
+// Link is a transport over a network, such as the transports of packages ws and nats.
 type Link interface {
 	transport.Transport
 
@@ -51,10 +51,10 @@ type Link interface {
 	Update(peers []transport.Peer) error
 }
 
-// Device is a node made from its files. Its exported fields must not change once it runs.
+// Device is a node made from its files. Its exported fields must not change after Run was called.
 type Device struct {
 	File  *fleetfile.Node
-	Fleet *fleetfile.File // the fleet file, with the keys and addresses that it had at the start
+	Fleet *fleetfile.File // the fleet file as it was at the start; the current file may have other keys and addresses
 	Key   ed25519.PrivateKey
 	Proxy *url.URL // proxy for dialing neighbors or broker, with credentials; nil for the proxy of the environment
 
@@ -62,21 +62,21 @@ type Device struct {
 	Open func(log *slog.Logger) (Link, error)
 
 	// Say receives lines for people; if Say is nil, slog.Default() receives them. Released, if not nil, receives every
-	// release and the cost, in zCDP, of all releases so far. Neither receives any of the node's data. Several
-	// goroutines call both.
+	// release and the cost, in zCDP, of all releases so far. Neither function receives any of the node's data. Several
+	// goroutines call both functions.
 	Say      func(line string)
 	Released func(round int, spent dpmech.Total)
 	Log      slog.Handler // handler for the logs of node and transport; if nil, they go to Say
 	// Linger, if not nil, is called when the run has ended without an error. Run then closes the transport and serves
-	// the page until the returned channel fires or its context ends; state and ledger stay open until then.
+	// the page until the returned channel fires or the context of Run ends; state and ledger stay open until then.
 	Linger func(o *Outcome) <-chan time.Time
 
 	HTTP    string   // loopback address of the page; empty for no page. Load takes it from the node file
 	Anyway  bool     // start a run even if [plan.Hopeless] returns an error
 	Recover bool     // without a state, take over from a lost device, see [sdk.Config]
-	Without []string // neighbors to give up, see [sdk.Config]
+	Without []string // names of neighbors to give up, see [sdk.Config]
 
-	// Source, if not nil, replaces the source that File.Oracle opens. Run closes it.
+	// Source, if not nil, replaces the source that the oracle of the node file opens. Run closes it.
 	Source *fleetfile.Source
 	// Guest says that the node runs inside another program: Run then does not handle signals, change environment
 	// variables, notify a service manager or free the memory of the process's code. In particular, SIGHUP does not
@@ -283,7 +283,7 @@ func (d *Device) certify() error {
 
 func (d *Device) certified() bool { return !d.fleet.Privacy.NonPrivate && d.node.Spend().Rho > 0 }
 
-// Method returns the fleet's method. If the run ends early, the result has the reduced number of rounds.
+// Method returns the fleet's method. If members have ended the run early, the method has the reduced number of rounds.
 func (d *Device) Method() sdk.Method { return d.fleet.Method.EndedAt(d.node.Status().End) }
 
 func (d *Device) say(format string, args ...any) {
@@ -304,8 +304,7 @@ func (d *Device) released(round int, _ []float32) {
 	}
 }
 
-// waiting tells the user for which neighbors or partners the node waits in a round, and the state of their
-// connections.
+// waiting tells the user which neighbors or partners the node waits for in a round, and the state of their connections.
 func (d *Device) waiting(round int, neighbors []string) {
 	if !d.Guest {
 		releaseCode()

@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// link makes an in-process transport usable as a Link. Its neighbors have no keys and no addresses.
+// link makes an in-process transport usable as a Link. The neighbors of the Link have no keys and no addresses.
 type link struct {
 	transport.Transport
 	transport.Notifier // lets Run resend at once what a neighbor missed while starting

@@ -22,7 +22,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// distance is an oracle of the kind that an embedding program has.
+// distance is an oracle such as an embedding program may have.
 type distance struct{ zoest.OracleFunc }
 
 func (d distance) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
@@ -32,8 +32,8 @@ func (d distance) Losses(ctx context.Context, queries []zoest.Query, losses []fl
 	return nil
 }
 
-// A guest learns from its host's losses, with a fleet file in memory, and does not change the environment. Its status
-// before and after the run equals the status that the next device finds on disk.
+// A guest learns from its host's losses, with a fleet file in memory, and does not change environment variables. Its
+// status before and after the run equals the status that another Device then reads from disk.
 func TestGuest(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent")
 	var said bytes.Buffer

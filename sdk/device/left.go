@@ -116,7 +116,7 @@ func Left(file *fleetfile.Node, fleet *fleetfile.File) (*monitor.Status, error) 
 	return &st, nil
 }
 
-// endLeft adds an early end to a status, and returns the fleet with the early end of its run applied.
+// endLeft adds an early end to a status, and returns a fleet whose run ends early by the same round.
 func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journal) *sdk.Fleet {
 	kept, err := state.ReadSnapshot(dir)
 	if err != nil || kept.Fleet != f.Hash() {
@@ -137,9 +137,9 @@ func endLeft(st *monitor.Status, f *sdk.Fleet, dir string, journal *state.Journa
 	return &ended
 }
 
-// evidenceLeft adds to a status the evidence that is valid by the keys of the fleet file, by the rules with which the
-// node checks it when it starts. It returns an error if some evidence is against the node, which then refuses to
-// continue.
+// evidenceLeft adds to a status the stored evidence that is valid by the keys of the fleet file. It applies the rules
+// by which a node checks evidence when it starts. It returns an error if some evidence is against the node itself,
+// which then refuses to continue.
 func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) (own error) {
 	list := dir.Journal.Evidence[:0]
 	for _, e := range dir.Journal.Evidence {
@@ -158,8 +158,8 @@ func evidenceLeft(st *monitor.Status, dir *state.Report, fleet *fleetfile.File) 
 // ErrOtherState says that a state folder does not belong to the node and run of the node file.
 var ErrOtherState = errors.New("the state belongs to another node or run")
 
-// Kept reads the last release in a node's state folder. Snapshot.Model is then the model as [sdk.Fleet.Model] returns
-// it. The error wraps fs.ErrNotExist if the node has made no release.
+// Kept reads the last release in a node's state folder. Snapshot.Model is replaced by the model that [sdk.Fleet.Model]
+// makes of it. The error wraps fs.ErrNotExist if the node has made no release.
 func Kept(file *fleetfile.Node, fleet *fleetfile.File) (*state.Snapshot, error) {
 	kept, err := state.ReadSnapshot(file.State)
 	if errors.Is(err, fs.ErrNotExist) {

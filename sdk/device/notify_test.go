@@ -14,8 +14,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// The socket may have an abstract name (Linux). A notifier without a socket, or with the variables of another process,
-// sends nothing. Child processes do not inherit the variables.
+// The socket may have an abstract name (Linux). A notifier sends nothing if the environment names no socket or if its
+// variables are for another process. Child processes do not inherit the variables.
 func TestNotifier(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no unixgram")
@@ -59,7 +59,7 @@ func TestNotifier(t *testing.T) {
 	}
 }
 
-// A node whose oracle hangs sends no keepalives. A node that waits for a neighbor sends them.
+// A node whose oracle hangs sends no keepalives. A node that waits for a neighbor sends keepalives.
 func TestWatchdog(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no unixgram")

@@ -20,7 +20,7 @@ type Outcome struct {
 	Done       bool    `json:"done"`
 	NonPrivate bool    `json:"non_private"`
 	Queries    int64   `json:"queries"`    // a multiple of the number of samples, so it must stay on this device
-	BytesSent  int64   `json:"bytes_sent"` // total size of encoded frames
+	BytesSent  int64   `json:"bytes_sent"` // total size in bytes of the frames sent
 	Seconds    float64 `json:"seconds"`
 	Model      string  `json:"model_sha256"` // hash of the model as little-endian float32
 	Local      *Local  `json:"local_display"`
@@ -30,9 +30,11 @@ type Outcome struct {
 	// Certificate is the file that states the privacy loss of this run and of all runs on the same data; empty without
 	// privacy.
 	Certificate string `json:"certificate,omitempty"`
-	// Recovered is the release after which this device took over from a lost one; 0 if it replaced no device.
+	// Recovered is the number of the release after which this device took over from a lost device; 0 if it replaced no
+	// device.
 	Recovered int `json:"recovered_after,omitempty"`
-	// EndedAfter is the last round with data if the run ended early, otherwise 0. Stops has the early-stop requests.
+	// EndedAfter is the last round with data if the run ended early, otherwise 0. Stops has the members' early-stop
+	// requests.
 	EndedAfter int        `json:"ended_after_round,omitempty"`
 	Stops      []sdk.Wish `json:"stops,omitempty"`
 	// Suspects are the neighbors whose releases are suspicious, each with the reason.
@@ -45,11 +47,11 @@ type Outcome struct {
 	ConditionalOn []string       `json:"-"` // see [sdk.Config]
 }
 
-// LocalErrors has the errors, in the unit of the predicted number, of a model that predicts a number. Like [Local], it
-// comes directly from this node's data.
+// LocalErrors has the errors of a model that predicts a number, in the unit of that number. Like [Local], the errors
+// come directly from this node's data.
 type LocalErrors struct {
 	fleetfile.Deviations
-	Covered bool `json:"covered_by_privacy"` // false
+	Covered bool `json:"covered_by_privacy"` // always false
 }
 
 // Local has results of the model on this node's own samples. It comes directly from the data: no privacy guarantee
@@ -58,7 +60,7 @@ type Local struct {
 	Accuracy float64 `json:"accuracy"` // accuracy on test samples, in percent
 	Majority float64 `json:"majority"` // accuracy of always predicting the most frequent class, in percent
 	Samples  int     `json:"test_samples"`
-	Covered  bool    `json:"covered_by_privacy"` // false
+	Covered  bool    `json:"covered_by_privacy"` // always false
 }
 
 func (d *Device) outcome(began time.Time) *Outcome {

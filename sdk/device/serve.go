@@ -16,8 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// newMonitor returns the monitor of the node. It gives the monitor access to the device's data only if the page is
-// served.
+// newMonitor returns the monitor of the node. The monitor has access to the device's data only if the page is served.
 func (d *Device) newMonitor(began time.Time) (*monitor.Monitor, error) {
 	cfg := monitor.Config{
 		Fleet: d.fleet, Name: d.File.Name, Ledger: d.ledger,
@@ -61,8 +60,9 @@ func Links(peers []transport.PeerStatus, began time.Time) []monitor.Link {
 	return all
 }
 
-// serve starts the metrics, the page, the control socket and the reports to a service manager. stop ends the run.
-// leave ends all of these except open connections of the control socket, see openControl.
+// serve starts the metrics, the page, the control socket and the reports to a service manager. The parameter stop ends
+// the run. The returned function leave ends all that serve started, except open connections of the control socket, see
+// openControl.
 func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
@@ -104,8 +104,8 @@ func (d *Device) serve(stop context.CancelCauseFunc) (leave func(), err error) {
 	}, nil
 }
 
-// report notifies the service manager. It sends a keepalive only while the node works or waits for others, so that the
-// manager can restart a node whose oracle or disk hangs.
+// report notifies the service manager. It sends a keepalive only while the node computes or waits for neighbors, so
+// that the service manager can restart a node whose oracle or disk hangs.
 func (d *Device) report(ctx context.Context) {
 	tick := time.NewTicker(d.manager.interval())
 	defer tick.Stop()
@@ -177,7 +177,7 @@ type notifier struct {
 	status   string        // the status line that was sent last
 }
 
-// newNotifier reads the variables of the service manager from the environment, and removes those that child processes
+// newNotifier reads the service manager's variables from the environment, and removes variables that child processes
 // must not use.
 func newNotifier() *notifier {
 	n := &notifier{socket: os.Getenv("NOTIFY_SOCKET")}
@@ -205,7 +205,8 @@ func (n *notifier) send(assignments ...string) {
 	_ = conn.Close()
 }
 
-// setStatus sends the line that "systemctl status" shows, if it has changed. Only one goroutine calls it.
+// setStatus sends the line that "systemctl status" shows, unless the line is unchanged. Only one goroutine calls
+// setStatus.
 func (n *notifier) setStatus(line string) {
 	if line != n.status {
 		n.status = line

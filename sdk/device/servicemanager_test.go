@@ -34,7 +34,7 @@ func (m serviceManager) next(t testing.TB, within time.Duration) string {
 	return string(b[:n])
 }
 
-// await reads messages until one contains word, and returns all messages before it.
+// await reads messages until a message contains word, and returns all messages that came before that message.
 func (m serviceManager) await(t testing.TB, word string) []string {
 	t.Helper()
 	var before []string

@@ -13,19 +13,19 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// refusals is the number of consecutive refused hellos, by this node or the neighbor, after which the neighbor counts
-// as having a different fleet. One refusal is not enough, because a fleet file may just have been in the middle of a
-// change. Through a broker one refusal suffices, because it is based on a message that the neighbor signed.
+// refusals is the number of hellos in a row, refused by this node or by the neighbor, after which the neighbor counts
+// as having a different fleet. A single refusal is not enough, because it may happen while a fleet file is being
+// changed. Through a broker a single refusal is enough, because it is based on a message that the neighbor signed.
 const refusals = 3
 
-// watch ends the run when every neighbor has a different fleet: most likely this node's file is wrong.
+// watch ends the run when every neighbor has a different fleet: most likely this node's fleet file is wrong.
 func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCauseFunc) {
 	type count struct {
 		last  error
 		times int
 	}
 	seen := make(map[string]count)
-	// Refusals come early in a run. Later the pauses grow, to save the battery.
+	// Refusals come early in a run. The pauses between two checks grow, to save the battery.
 	for wait := time.Second / 2; ; wait = min(2*wait, 16*time.Second) {
 		select {
 		case <-ctx.Done():
@@ -39,7 +39,7 @@ func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCaus
 			switch {
 			case peer.Refused == nil:
 				c = count{}
-			case !errors.Is(peer.Refused, c.last): // each refusal has a distinct error
+			case !errors.Is(peer.Refused, c.last): // each refusal has an error value of its own
 				c = count{peer.Refused, c.times + 1}
 			}
 			seen[peer.Name] = c
@@ -80,7 +80,7 @@ func (d *Device) reload() error {
 		return err
 	}
 	if file.Fleet.Hash() != d.fleet.Hash() {
-		// This is the check that runs when two members connect. Its error names the section that differs.
+		// Two members make the same check when they connect. The error names the section that differs.
 		err := d.fleet.CheckHello("this node")("its file", file.Fleet.Hello("its file")("this node"))
 		return fmt.Errorf("only keys and addresses may change during a run: %w", err)
 	}

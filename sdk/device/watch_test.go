@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// neighbors is a Link that only reports the given states of neighbors.
+// neighbors is a Link that does nothing but report the given states of neighbors.
 type neighbors struct {
 	Link
 	peers func() []transport.PeerStatus
@@ -19,7 +19,7 @@ type neighbors struct {
 
 func (n neighbors) Peers() []transport.PeerStatus { return n.peers() }
 
-// A run ends when every neighbor has refused several hellos in a row, but not after a single refusal.
+// A run ends after every neighbor has refused several hellos in a row; a single refusal does not end it.
 func TestRepeatedRefusals(t *testing.T) {
 	once, heard := errors.New("refused once"), time.Now()
 	refuse := func(name string, err error) transport.PeerStatus {

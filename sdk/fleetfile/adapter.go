@@ -34,8 +34,8 @@ func expanded(a *adapter.Adapter, c []float32) []float32 {
 	return x
 }
 
-// Adapt turns a source of losses of the model's parameters into a source for the vector that the fleet's adapter
-// expands.
+// Adapt turns a source of losses of the model's parameters into a source of losses of the trained vector, which the
+// fleet's adapter expands to parameters.
 func (f *File) Adapt(s *Source) error {
 	a, err := f.Adapter()
 	if err != nil || a == nil {
@@ -48,8 +48,8 @@ func (f *File) Adapt(s *Source) error {
 	return nil
 }
 
-// adaptedJudge evaluates a trained vector: it expands the vector with the adapter and passes the model on to the
-// Judge.
+// adaptedJudge is a Judge of trained vectors: it expands a vector with the adapter and passes the resulting parameters
+// to the embedded Judge.
 type adaptedJudge struct {
 	Judge
 	adapter *adapter.Adapter
@@ -61,8 +61,8 @@ func (j *adaptedJudge) Deviations(c []float32) (*Deviations, error) {
 	return j.Judge.Deviations(expanded(j.adapter, c))
 }
 
-// ofProgram checks the dimension and the adapter of a program's hello. If the fleet has an adapter, it adapts the
-// source, unless the program expands queries itself.
+// ofProgram checks the dimension and the adapter in a program's hello. If the fleet has an adapter, ofProgram adapts
+// the source, unless the program expands queries itself.
 func (f *File) ofProgram(s *Source, dim int, text string) error {
 	fleet, spec := f.Fleet, adapter.Spec{}
 	switch a := fleet.Adapter; {

@@ -79,8 +79,8 @@ func TestAdaptedSource(t *testing.T) {
 	}
 }
 
-// A program must take either the model's parameters or the numbers that the fleet's adapter expands. Any other program
-// is refused.
+// A program must take either the model's parameters or the numbers that the fleet's adapter expands. A program that
+// takes neither is refused.
 func TestProgramMustFitTheAdapter(t *testing.T) {
 	f, _ := adapted(t)
 	text := f.Fleet.Adapter.String()
@@ -89,7 +89,7 @@ func TestProgramMustFitTheAdapter(t *testing.T) {
 		fleet  *File
 		dim    int
 		text   string
-		asked  int    // expected number of parameters in a query; 0 if the program is refused
+		asked  int    // expected number of parameters in a query to the program; 0 if the program is refused
 		reason string // expected reason of the refusal
 	}{
 		{f, 20, "", 20, ""},

@@ -5,8 +5,9 @@
 // they connect, and each member's keys and addresses, which may change during a run. The node file is private and
 // stays on the device.
 //
-// Both are strict JSON: unknown and duplicate fields, null, wrong types and trailing text are refused. All wrong
-// values of a file are reported together, each with its location, what was found and what was expected. Kinds of
-// oracle and of transport register themselves, see [RegisterOracle]: a program imports package builtin or broker for
+// Both files are strict JSON: unknown and duplicate fields, null, wrong types and trailing text are refused. All wrong
+// values of a file are reported together, each with its location, what was found and what was expected. Kinds of oracle
+// and of transport register themselves, see [RegisterOracle]: a program imports package builtin or broker to register
+// their kinds.
 // its side effect.
 package fleetfile

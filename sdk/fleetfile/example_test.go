@@ -9,7 +9,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/fleetfile"
 )
 
-// A fleet file is made from the public keys of two members. Then one of the nodes reads the file and finds its
+// A fleet file is made from the public keys of two members. Then one of the two nodes reads the file and finds its
 // neighbor.
 func Example() {
 	dir, err := os.MkdirTemp("", "fleetfile")

@@ -16,7 +16,7 @@ import (
 )
 
 // ReadFile reads a regular file of at most limit bytes. It refuses longer files, and files that are not regular, such
-// as pipes. want names the expected kind of file in errors.
+// as pipes. want names the expected kind of file in error messages.
 func ReadFile(path string, limit int64, want string) ([]byte, error) {
 	data, err := regular.Read(path, limit)
 	if err != nil {
@@ -25,7 +25,7 @@ func ReadFile(path string, limit int64, want string) ([]byte, error) {
 	return data, nil
 }
 
-// loader returns the content of the named file, which must have exactly size bytes.
+// loader is a function that returns the content of the named file, which must have exactly size bytes.
 type loader func(name string, size int64) ([]byte, error)
 
 func folder(dir string) loader {

@@ -56,14 +56,15 @@ type fleetForm[Privacy, Wire, Member any] struct {
 	Adapter *adapter.Spec   `json:"adapter,omitempty"`
 }
 
-// startForm is the JSON form of the start vector: zeros, or the name and hash of a file beside the fleet file.
+// startForm is the JSON form of the start vector: zeros, or the name and hash of a file in the folder of the fleet
+// file.
 type startForm struct {
 	Zeros  bool   `json:"zeros,omitempty"`
 	File   string `json:"file,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Read reads a fleet file of at most 16 MiB, and the start vector beside it if there is one. It reports all wrong
+// Read reads a fleet file of at most 16 MiB, and the file of its start vector if it names one. It reports all wrong
 // values together.
 func Read(path string) (*File, error) {
 	data, err := ReadFile(path, MaxFile, "a fleet file")
@@ -125,7 +126,7 @@ func parse(data []byte, name string, load loader) (*File, error) {
 	return f, nil
 }
 
-// load reads the start vector of a model of dim parameters. It returns nil if the vector is zero.
+// load reads the start vector of a model of dim parameters. It returns nil if the start vector is all zeros.
 func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	if s.Zeros {
 		if s.File+s.SHA256 != "" {
@@ -139,7 +140,7 @@ func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	sum, err := hex.DecodeString(s.SHA256)
 	errs.when(err != nil || len(sum) != sha256.Size, "x0.sha256 is %.60q, want 64 hexadecimal digits, the SHA-256 of the file",
 		s.SHA256)
-	if len(errs) > 0 || dim < 1 || dim > wire.MaxDim { // Fleet.Validate reports a wrong dim
+	if len(errs) > 0 || dim < 1 || dim > wire.MaxDim { // Fleet.Validate reports a dim that is out of range
 		return nil, errors.Join(errs...)
 	}
 	data, err := load(s.File, 4*int64(dim))
@@ -155,8 +156,9 @@ func (s startForm) load(dim int, load loader) (x0 []float32, err error) {
 	return x0, nil
 }
 
-// Marshal returns the file's text, with one line for each member, edge and parameter; [Parse] turns it into an equal
-// File. It fails if Parse would not accept the text. The text does not contain the start vector, see [File.Write].
+// Marshal returns the file's text, with one line for each member, edge and parameter; [Parse] turns the text into an
+// equal File. Marshal fails if Parse would not accept the text. The text does not contain the start vector, see
+// [File.Write].
 func (f *File) Marshal() ([]byte, error) {
 	if f.Fleet == nil {
 		return nil, errors.New("fleetfile: Fleet is nil, want a fleet")
@@ -180,7 +182,7 @@ func (f *File) Marshal() ([]byte, error) {
 	return text, nil
 }
 
-// text is Marshal without its checks.
+// text returns the same text as Marshal, but without checking it.
 func (f *File) text() ([]byte, error) {
 	fleet := f.Fleet
 	form := fleetForm[json.RawMessage, json.RawMessage, Member]{Version: version, Run: fleet.Run, Dim: fleet.Dim,
@@ -205,8 +207,8 @@ func (f *File) text() ([]byte, error) {
 	return text, In("", errors.Join(errs[0], errs[1], err))
 }
 
-// Write writes the fleet file and, if the start is not zero, the start vector beside it. Everyone may read both. If
-// one of the files exists, Write fails.
+// Write writes the fleet file and, if the start vector is not zero, a file with the start vector into the same folder.
+// Everyone may read both files. If one of the files exists, Write fails.
 func (f *File) Write(path string) error {
 	text, err := f.Marshal()
 	if err != nil {

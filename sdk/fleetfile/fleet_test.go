@@ -55,9 +55,9 @@ func sample() *File {
 	}
 }
 
-// sharing is sample on a triangle, with pairwise noise and mixing rounds. An adversary who knows the secrets of one
-// member knows the noise of all edges but one. The effective sigma is then 0.75*sqrt(1+4/5) = 1.006; the fleet states
-// 1.
+// sharing returns the fleet of sample, but on a triangle, with pairwise noise and mixing rounds. An adversary who knows
+// the secrets of one member knows the noise of all edges but one. The effective sigma is then 0.75*sqrt(1+4/5) = 1.006;
+// the fleet states 1.
 func sharing() *File {
 	f := sample()
 	f.Fleet.Edges = append(f.Fleet.Edges, [2]string{"a", "c"})
@@ -120,7 +120,7 @@ func TestGoldenFleet(t *testing.T) {
 	}
 }
 
-// The text and the hash of a fleet with pairwise noise must never change either.
+// The text and the hash of a fleet with pairwise noise must never change, for the same reason.
 func TestGoldenSharing(t *testing.T) {
 	path := filepath.Join("testdata", "golden", "sharing.json")
 	got, err := sharing().Marshal()
@@ -186,8 +186,8 @@ func TestMarshalRefuses(t *testing.T) {
 	}
 }
 
-// Write replaces neither an existing fleet file nor an existing start vector. The errors for a missing start vector
-// and for a start vector of the wrong size differ.
+// Write fails if the fleet file or the file of the start vector exists. The errors for a missing start vector and for a
+// start vector of the wrong size differ.
 func TestWriteAndRead(t *testing.T) {
 	dir := t.TempDir()
 	f := sample()
@@ -433,7 +433,7 @@ func TestWhoListens(t *testing.T) {
 		fleet, found string
 	}{
 		{"b", true, true, true, "", ""},
-		{"b", true, false, true, "", ""}, // c has no address and only dials
+		{"b", true, false, true, "", ""}, // c has no address, so it dials b and nobody dials c
 		{"c", true, false, false, "", ""},
 		{"a", true, false, false, "", ""},
 		{"b", true, true, false, "", `listen is missing, want host:port: "a" has no address, so it dials "b"`},

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Parsing any bytes yields an error or a valid fleet, whose text parses to the same fleet. Whatever start file the
-// text names, its content is the start vector of sample.
+// Parsing any bytes yields an error or a valid fleet, whose text parses to the same fleet. If the text names a start
+// file, the content of that file is the start vector of sample, whatever its name.
 func FuzzFleet(f *testing.F) {
 	for _, file := range []*File{sample(), sharing(), rotated(), plain()} {
 		text, err := file.Marshal()

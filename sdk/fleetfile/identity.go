@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Peers returns the neighbors of a member for a transport, in the order of the file; nil if self is not a member. f
-// owns the slices.
+// Peers returns the neighbors of a member as peers for a transport, in the order of the file; nil if self is not a
+// member. The keys and addresses in the result are slices that belong to f.
 func (f *File) Peers(self string) []transport.Peer {
 	neighbors := map[string]bool{}
 	for _, e := range f.Fleet.Edges {
@@ -27,8 +27,8 @@ func (f *File) Peers(self string) []transport.Peer {
 	return peers
 }
 
-// SigningKeys returns the keys that verify a member's releases: the current keys followed by the retired keys; nil if
-// member is not a member.
+// SigningKeys returns the keys that verify a member's releases: the current keys followed by the retired keys. It
+// returns nil if the fleet has no member of that name.
 func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	for _, m := range f.Members {
 		if m.Name == member {
@@ -38,8 +38,8 @@ func (f *File) SigningKeys(member string) []ed25519.PublicKey {
 	return nil
 }
 
-// CheckIdentity returns an error if the node cannot be the member that its file names: the fleet has no such member,
-// key is not the member's, or neighbors must dial the node and it does not listen.
+// CheckIdentity returns an error if the node cannot be the member that its file names: the fleet has no member of that
+// name, key is not a key of the member, or neighbors must dial the node and the node does not listen.
 func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 	i := slices.IndexFunc(f.Members, func(m Member) bool { return m.Name == n.Name })
 	if i < 0 {
@@ -74,7 +74,7 @@ func (n *Node) CheckIdentity(f *File, key ed25519.PrivateKey) error {
 		case n.Listen != "":
 		case len(p.Addresses) == 0:
 			return fmt.Errorf(missing+"%q has no address, so it dials %q", p.Name, n.Name)
-		case p.Name < n.Name && len(f.Members[i].Addresses) > 0: // of two with addresses, the lower name dials
+		case p.Name < n.Name && len(f.Members[i].Addresses) > 0: // if both have addresses, the lower name dials
 			return fmt.Errorf(missing+"%q dials %q, which has an address in the fleet file; a member without one only dials out",
 				p.Name, n.Name)
 		}

@@ -19,7 +19,7 @@ const version = 1
 
 type faults []error
 
-// when adds an error if is is true.
+// when adds an error if its first argument is true.
 func (f *faults) when(is bool, format string, args ...any) {
 	if is {
 		*f = append(*f, fmt.Errorf(format, args...))
@@ -69,7 +69,7 @@ func Each(err error) (all []error) {
 }
 
 // Decode reads a strict JSON file of at most limit bytes into form, see [dpmech.ReadJSON]. The field "version" of the
-// file must equal versions, unless versions is 0.
+// file must equal the parameter versions, unless versions is 0.
 func Decode(data []byte, limit, versions int, form any) error {
 	if len(data) > limit {
 		return fmt.Errorf("the file has %d bytes, want at most %d", len(data), limit)
@@ -107,8 +107,8 @@ func NoNull(data []byte) error {
 	return nil
 }
 
-// Encode returns readable JSON text: one line for each field of a long object, and for each element of an array of
-// arrays or objects.
+// Encode returns readable JSON text: one line for each field of a long object, and one line for each element of an
+// array of arrays or objects.
 func Encode(form any) ([]byte, error) {
 	var compact, text bytes.Buffer
 	enc := json.NewEncoder(&compact)
@@ -161,7 +161,7 @@ func oneLine(to *bytes.Buffer, compact []byte) {
 	to.Write(bytes.ReplaceAll(spaced, []byte("\n"), nil))
 }
 
-// lean returns the JSON of an object without the fields that are zero.
+// lean returns the JSON of an object, leaving out all fields that are zero.
 func lean(object any) (json.RawMessage, error) {
 	text, err := json.Marshal(object)
 	if err != nil {

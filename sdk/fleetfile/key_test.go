@@ -50,7 +50,7 @@ func TestKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	published := encode(der)
-	// The second example of that section, with attributes and the public key after the secret key.
+	// The second example of RFC 8410, section 10.3, with attributes and the public key after the secret key.
 	long, err := base64.StdEncoding.DecodeString(
 		"MHICAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhCoB8w" +
 			"HQYKKoZIhvcNAQkJFDEPDA1DdXJkbGUgQ2hhaXJzgSEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=")
@@ -105,7 +105,7 @@ func TestKeys(t *testing.T) {
 		{published + published, 0o600, "not one PEM block"},
 		{strings.ReplaceAll(published, "PRIVATE", "PUBLIC"), 0o600, `not one PEM block "PRIVATE KEY"`},
 		{strings.Replace(published, "MC4C", "MC4D", 1), 0o600, "does not hold an Ed25519 key"},
-		{strings.Replace(published, "MC4C", "MC8C", 1), 0o600, "does not hold an Ed25519 key"}, // the length is too large
+		{strings.Replace(published, "MC4C", "MC8C", 1), 0o600, "does not hold an Ed25519 key"}, // wrong length
 		{encode(der[:20]), 0o600, "does not hold an Ed25519 key"},
 		// a byte of the secret is missing
 		{encode([]byte("\x30\x2d" + string(der[2:47]))), 0o600, "does not hold an Ed25519 key"},

@@ -10,7 +10,7 @@ import (
 // Metrics is the address at which a collector on another machine reads a node's metrics, and how the collector
 // authenticates: by a token, a certificate or both.
 type Metrics struct {
-	Listen string `json:"listen"` // host:port
+	Listen string `json:"listen"` // address to listen on, host:port
 
 	Token          string `json:"token_file"`           // path of a file with a token, 16 bytes or more; empty for none
 	Certificate    string `json:"certificate_file"`     // path of a PEM file, the node's TLS certificate; may be empty on loopback only

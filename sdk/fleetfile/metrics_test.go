@@ -40,7 +40,7 @@ func TestMetricsFaults(t *testing.T) {
 	if err != nil || n.Metrics.Token != filepath.Join(dir, "token") {
 		t.Fatalf("%+v, %v", n, err)
 	}
-	for _, c := range [][2]string{{"short", "a token of 5 bytes, want at least 16"}, {"0123456789abcdef\n", ""}} { // the last is used below
+	for _, c := range [][2]string{{"short", "a token of 5 bytes, want at least 16"}, {"0123456789abcdef\n", ""}} { // the last token is used below
 		text, want := c[0], c[1]
 		if err := os.WriteFile(n.Metrics.Token, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -89,8 +89,8 @@ func TestMetricsFaults(t *testing.T) {
 		t.Error(err)
 	}
 	n.Metrics.ClientCA = ""
-	// A key of a type other than Ed25519 is accepted, too, if it matches the certificate and only its owner can read
-	// the file.
+	// A key that is not an Ed25519 key is accepted, too, if it matches the certificate and only its owner can read the
+	// file.
 	curve, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

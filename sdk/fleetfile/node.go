@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// Node is the content of a node file. Its paths are ready to open: relative paths in the file have been joined to the
-// folder of the file.
+// Node is the content of a node file. Its paths are ready to open: relative paths have been joined to the folder of the
+// node file.
 type Node struct {
 	Name   string `json:"name"`   // the member that this node runs
 	Fleet  string `json:"fleet"`  // path of the fleet file
@@ -31,9 +31,9 @@ type Node struct {
 	// Metrics configures metrics for a collector on another machine; nil for none.
 	Metrics   *Metrics `json:"metrics"`
 	Transport any      `json:"-"` // a transport of a registered kind, see [RegisterTransport]; nil for websockets
-	// Proxy is the URL, http://host:port or https://host:port, of the proxy through which the node dials; empty for
-	// the proxy of the environment. ProxyCredentials is the path of a file with user:password for the proxy; empty for
-	// none.
+	// Proxy is the URL, http://host:port or https://host:port, of the proxy through which the node dials; if it is
+	// empty, environment variables determine the proxy. ProxyCredentials is the path of a file with user:password for
+	// the proxy; empty for none.
 	Proxy            string `json:"proxy"`
 	ProxyCredentials string `json:"proxy_credentials"`
 
@@ -41,16 +41,16 @@ type Node struct {
 	// vector. Programs that already have the text set it; it is not part of node files.
 	FleetText []byte `json:"-"`
 
-	SeededTable bool          `json:"-"`       // "table": "seeded", see [sdk.Config]
-	MemoryLimit int64         `json:"-"`       // "memory_limit", in bytes, see [sdk.Config]; 0 if unset
-	Average     bool          `json:"average"` // keep the running mean of the released models
-	Linger      time.Duration `json:"-"`       // "linger_seconds", see [sdk.Config]; 0 if unset
-	ResendAfter time.Duration `json:"-"`       // "resend_seconds", see [sdk.Config]; 0 if unset
-	Patience    time.Duration `json:"-"`       // "patience", such as "15m", see [sdk.Config]; 0 if unset
+	SeededTable bool          `json:"-"`       // true for "table": "seeded", see [sdk.Config]
+	MemoryLimit int64         `json:"-"`       // value of "memory_limit", in bytes, see [sdk.Config]; 0 if unset
+	Average     bool          `json:"average"` // true: keep the running mean of the released models
+	Linger      time.Duration `json:"-"`       // value of "linger_seconds", see [sdk.Config]; 0 if unset
+	ResendAfter time.Duration `json:"-"`       // value of "resend_seconds", see [sdk.Config]; 0 if unset
+	Patience    time.Duration `json:"-"`       // value of "patience", such as "15m", see [sdk.Config]; 0 if unset
 }
 
-// nodeForm is the JSON form of a node file. In addition to the fields of [Node] it has those whose type in the file
-// differs.
+// nodeForm is the JSON form of a node file. Fields of [Node] whose type in the file differs have a field here in
+// addition.
 type nodeForm struct {
 	Version int `json:"version"`
 	Node
@@ -63,8 +63,8 @@ type nodeForm struct {
 	Patience    *string         `json:"patience"`
 }
 
-// ReadNode reads a node file of at most 16 MiB and reports all wrong values together. It opens none of the files that
-// it names.
+// ReadNode reads a node file of at most 16 MiB and reports all wrong values together. It does not open the files that
+// the node file names.
 func ReadNode(path string) (*Node, error) {
 	data, err := ReadFile(path, MaxFile, "a node file")
 	if err != nil {
@@ -203,7 +203,8 @@ func loopback(address string) bool {
 	return host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// seconds converts a field, a number of seconds, to a duration. It returns 0 if the field is missing (s is nil).
+// seconds converts the value s of a field, a number of seconds, to a duration. It returns 0 if the field is missing (s
+// is nil).
 func seconds(s *float64, field string, errs *faults) time.Duration {
 	const most = 7 * 24 * 60 * 60
 	if s == nil {
@@ -213,7 +214,7 @@ func seconds(s *float64, field string, errs *faults) time.Duration {
 	return time.Duration(*s * float64(time.Second))
 }
 
-// parseProxy reads a URL without credentials. Its error does not contain the URL, which may contain a password.
+// parseProxy reads a URL without credentials. Its errors do not contain the URL, which may contain a password.
 func parseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -228,8 +229,8 @@ func parseProxy(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// OpenProxy returns the URL of the node's proxy with its credentials, which must not be printed; nil without a proxy.
-// It reads the file of credentials as [ReadSecret] does.
+// OpenProxy returns the URL of the node's proxy, or nil if the node file names no proxy. The URL contains the proxy's
+// credentials, so it must not be printed. OpenProxy reads the file of credentials as [ReadSecret] does.
 func (n *Node) OpenProxy() (*url.URL, error) {
 	if n.Proxy == "" {
 		return nil, nil

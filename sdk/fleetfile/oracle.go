@@ -58,7 +58,7 @@ func (s *Stream) String() string {
 	return fmt.Sprintf("%d in parallel: %s", s.Workers, strings.Join(s.Command, " "))
 }
 
-// Open starts the program, see [Oracle].
+// Open starts the program and reads its hello, see [Oracle].
 func (s *Stream) Open(ctx context.Context, fleet *File) (*Source, error) {
 	cfg := scorer.StreamConfig(*s)
 	cfg.Apart = fleet.Fleet.Privacy.Unit == sdk.UnitRecord
@@ -80,16 +80,17 @@ type Source struct {
 	// Window is the number of concurrent queries; 0 means the default of the SDK.
 	Window int
 
-	// Test evaluates models on held-back samples; nil if there are none, or the losses come from a program.
+	// Test evaluates models on held-back samples; nil if there are no such samples, or if the losses come from a
+	// program.
 	Test Judge
-	// Asked returns the mean loss of the queries since the last call of Asked, or NaN if there were none. It is nil if
-	// Test is set, which gives more information. The result comes directly from the data.
+	// Asked returns the mean loss of the queries since the last call of Asked, or NaN if there were no queries. Asked
+	// is nil if Test is set, which gives more information. The mean comes directly from the data.
 	Asked func() float64
 	// Unread has the errors of records that could not be read; only the node's operator may see these errors. The
 	// records still count as samples, and their losses are NaN.
 	Unread []error
-	// Failure returns why the latest failed query has no loss, nil if none failed. The function is nil if the source
-	// does not report failures.
+	// Failure returns why the latest failed query has no loss, or nil if no query has failed. Failure itself is nil if
+	// the source does not report failures.
 	Failure func() error
 
 	ConditionalOn []string     // the assumptions of the privacy guarantee, for the certificate
@@ -105,8 +106,8 @@ type Judge interface {
 	Deviations(x []float32) (*Deviations, error) // fails if the model predicts a class
 }
 
-// Deviations has the errors of predicted numbers and, for comparison, the errors of always predicting the samples'
-// mean.
+// Deviations has the errors of predicted numbers and, for comparison, the errors of a prediction that is always the
+// mean of the samples.
 type Deviations struct {
 	RMSE     float64 `json:"rmse"`
 	MAE      float64 `json:"mae"`
@@ -115,8 +116,8 @@ type Deviations struct {
 	Samples  int     `json:"test_samples"`
 }
 
-// ErrMismatch is wrapped by errors of [Oracle].Open if node file, fleet file and data do not match. Other errors of
-// Open mean that data cannot be read or a program does not start.
+// ErrMismatch is wrapped by errors of [Oracle].Open if node file, fleet file and data do not match. An error of Open
+// that does not wrap it means that data cannot be read or a program does not start.
 var ErrMismatch = errors.New("fleetfile: node file, fleet file and data do not match")
 
 type mismatch struct{ error }

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// One line of the file says how many members can end a run early, and the hash covers it. The error for an invalid
-// value states the location in the file.
+// One line of the fleet file says how many members can end a run early, and the fleet's hash covers this number. The
+// error for an invalid value states the location in the file.
 func TestStop(t *testing.T) {
 	f := sample()
 	before := f.Fleet.Hash()

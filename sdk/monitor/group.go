@@ -35,14 +35,14 @@ type groupReply struct {
 	Compared   []compared  `json:"compared"`  // never null
 }
 
-// NewGroup returns the group of a fleet's nodes. scored briefly names the samples on which the group's loss and
+// NewGroup returns the group of a fleet's nodes. scored is a short name for the samples on which the group's loss and
 // accuracy are measured.
 func NewGroup(fleet *sdk.Fleet, scored string, nodes ...*Monitor) *Group {
 	return &Group{fleet: fleet, nodes: slices.Clone(nodes), data: scored}
 }
 
-// Add records the state of the network after a round; rounds come in ascending order. It ignores a release that is
-// followed by mixing rounds of the same learning round.
+// Add records the state of the network after a round; rounds must come in ascending order. If mixing rounds of the same
+// learning round follow a release, Add ignores the release.
 func (g *Group) Add(p Point) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -51,8 +51,8 @@ func (g *Group) Add(p Point) {
 	}
 }
 
-// Compare adds a horizontal line to the chart of the accuracy, for comparison, such as the accuracy in [0, 1] of nodes
-// that are trained alone. name labels the line.
+// Compare adds a horizontal line to the chart of the accuracy, for comparison: for example, the accuracy of nodes that
+// are trained alone. accuracy is in [0, 1]; name labels the line.
 func (g *Group) Compare(name string, accuracy float64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,7 +60,7 @@ func (g *Group) Compare(name string, accuracy float64) {
 }
 
 // Handler serves the state of the group's monitors, as [Monitor.Handler] does; /healthz and /readyz answer 200 if they
-// would do so for each node. The metrics of the nodes differ in their label node.
+// would answer 200 for each node. The metrics of different nodes have different values of the label node.
 func (g *Group) Handler() http.Handler { return handler(g) }
 
 func (g *Group) statuses() []Status {

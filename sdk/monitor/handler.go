@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
-	_ "embed" // the page
+	_ "embed" // embeds the page
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -68,7 +68,8 @@ func handler(s source) http.Handler {
 	}))
 }
 
-// join joins the errors of all nodes; wrong returns the error of one node, or "". It returns nil if there are none.
+// join joins the errors of all nodes, or returns nil if there are none. The function wrong returns the error of one
+// node, or "".
 func join(all []Status, wrong func(Status) string) error {
 	var errs []error
 	for _, one := range all {
@@ -102,8 +103,8 @@ var pageJS string
 
 var page = strings.NewReplacer("/*style*/", pageCSS, "/*script*/", pageJS).Replace(pageHTML)
 
-// pagePolicy allows a browser only the page's script and style, identified by their hashes, and requests to the origin
-// of the page.
+// pagePolicy allows a browser to run only the page's script and style, identified by their hashes, and to send requests
+// only to the origin of the page.
 var pagePolicy = "default-src 'none'; script-src " + hashSource(pageJS) + "; style-src " + hashSource(pageCSS) +
 	"; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -112,9 +113,9 @@ func hashSource(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// Remote serves only /metrics, to a collector on another machine. The collector sends the token ("Authorization:
-// Bearer TOKEN"), which Remote compares in constant time. If token is empty, Remote serves every client: the
-// connection must then authenticate the collector, as TLS with client certificates does.
+// Remote serves only /metrics, to a collector on another machine. The collector sends the token ("Authorization: Bearer
+// TOKEN"), which Remote compares in constant time. If token is empty, Remote serves every client: the connection must
+// then authenticate the collector, for example by a TLS client certificate.
 func (m *Monitor) Remote(token string) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

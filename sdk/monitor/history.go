@@ -18,11 +18,11 @@ type Point struct {
 
 const maxPoints = 512
 
-// history is the content of /history: the points of a run in bounded memory. When it is full, it drops every second
-// round and doubles Stride.
+// history is the content of /history: the points of a run in bounded memory. When the history is full, it drops every
+// second round and doubles Stride.
 type history struct {
-	Stride int     `json:"stride"` // the history has every Stride-th round, and the last round
-	Points []Point `json:"points"` // by round, ascending; never null in a snapshot
+	Stride int     `json:"stride"` // Points has every Stride-th round, and the last round
+	Points []Point `json:"points"` // in ascending order of rounds; never null in a snapshot
 }
 
 // add appends the point of a round, which must be newer than all rounds so far.
@@ -32,7 +32,7 @@ func (h *history) add(p Point) {
 		if p.Round <= h.Points[n-1].Round {
 			return
 		}
-		if h.Points[n-1].Round%h.Stride != 0 { // the last point was kept only because it was the newest
+		if h.Points[n-1].Round%h.Stride != 0 { // the last point was kept only because it was the newest point
 			h.Points = h.Points[:n-1]
 		}
 	}
@@ -43,7 +43,7 @@ func (h *history) add(p Point) {
 	h.Points = append(h.Points, p)
 }
 
-// set calls change for the point of a round, unless the history does not have the round any more.
+// set calls change for the point of a round, unless the history no longer has a point of that round.
 func (h *history) set(round int, change func(p *Point)) {
 	at, found := slices.BinarySearchFunc(h.Points, round, func(p Point, round int) int { return p.Round - round })
 	if found {
@@ -55,8 +55,8 @@ func (h *history) snapshot() history {
 	return history{max(h.Stride, 1), append([]Point{}, h.Points...)}
 }
 
-// mixed reports whether no mixing round follows the release with this number in its learning round: it is the last of
-// the learning round, or belongs to the cool-down.
+// mixed reports whether the release with this number is not followed by mixing rounds of its learning round: it is the
+// last release of the learning round, or belongs to the cool-down.
 func mixed(f *sdk.Fleet, release int) bool {
 	return release > f.Method.Learning() || release%(1+f.Method.Mixing) == 0
 }

@@ -45,8 +45,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// With rounds of mixing, charts, scores and the consensus error only show mixed vectors, never a release that mixing
-// rounds follow, whose noise is not yet averaged out. Status and history agree.
+// In a run with mixing rounds, charts, scores and the consensus error only show mixed vectors. They never show a
+// release that mixing rounds follow, because its noise is not yet averaged out. Status and history agree.
 func TestMixing(t *testing.T) {
 	f := pair(func(f *sdk.Fleet) { f.Method.Mixing, f.Method.Cooldown = 2, 1 })
 	scored := map[float32]bool{}

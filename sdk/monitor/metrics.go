@@ -10,8 +10,9 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// sampler takes one sample of a metric, with further labels as alternating names and values; it ignores the sample if
-// v is unknown. A metric whose name ends in "_total" is a counter; all others are gauges.
+// sampler is a function that takes one sample of a metric. labels has further labels, alternating names and values. The
+// function ignores the sample if v is unknown. A metric whose name ends in "_total" is a counter; all other metrics are
+// gauges.
 type sampler func(name, help string, v Value, labels ...string)
 
 // samples calls put for each sample of the metrics of a status.
@@ -26,7 +27,7 @@ func (s *Status) samples(put sampler) {
 			Value(s.Seconds))
 	}
 	stalled := Value(s.Stalled)
-	if !s.NonPrivate { // whole tens of seconds are too coarse to reveal how long a query takes
+	if !s.NonPrivate { // rounded down to a multiple of ten seconds, too coarse to reveal how long a query takes
 		stalled = Value(10 * math.Floor(s.Stalled/10))
 	}
 	put("stalled_seconds", "Time without progress while no neighbor's message is missing; rounded down to tens in a private run.", stalled)
@@ -67,7 +68,8 @@ func (s *Status) samples(put sampler) {
 	}
 }
 
-// samples calls put for each sample about a neighbor. The names lack the prefix "neighbor_", which put must add.
+// samples calls put for each sample about a neighbor. The names lack the prefix "neighbor_", which the function put
+// must add.
 func (n *Neighbor) samples(put sampler) {
 	put("round", "The neighbor's last release that has arrived.", Value(n.Round))
 	put("behind_rounds", "Rounds that the neighbor is behind this node; -1 if it is one ahead.", Value(n.Behind))
@@ -131,8 +133,8 @@ func truth(b bool) Value {
 }
 
 // Metrics returns the metrics of nodes in the Prometheus text format 0.0.4, each sample with the labels run and node.
-// They may leave the device: in a private run they contain nothing that comes directly from the data or depends on the
-// number of samples, such as the number or the duration of queries.
+// The metrics may leave the device: in a private run they contain nothing that comes directly from the data or depends
+// on the number of samples, such as the number or the duration of queries.
 func Metrics(nodes ...Status) []byte {
 	var names []string
 	text := make(map[string]string) // text of each metric, by name

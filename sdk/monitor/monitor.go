@@ -16,23 +16,23 @@ import (
 
 // Config configures a monitor. Fleet and Name are required.
 type Config struct {
-	Fleet *sdk.Fleet // the run
-	Name  string     // the member that the node runs
+	Fleet *sdk.Fleet // the fleet, which describes the run
+	Name  string     // name of the member that the node runs
 
-	// Score, if not nil, returns a model's mean loss on the device's data and the share of samples in [0, 1] that it
-	// gets right, or NaN for an unknown value. Score owns x. The monitor's goroutine calls it for the newest release,
-	// for at most a tenth of the time, so some releases are not scored.
+	// Score, if not nil, returns a model's mean loss on the device's data and the share of samples, in [0, 1], that the
+	// model predicts correctly, or NaN for an unknown value. Score owns x. The monitor's goroutine calls Score for the
+	// newest release, and spends at most a tenth of its time on that, so some releases are not scored.
 	Score func(x []float32) (loss, accuracy float64)
 
 	// Majority is the accuracy in [0, 1] of always predicting the most frequent class of Score's samples; 0 if
 	// unknown.
 	Majority float64
 
-	// Asked, if not nil, is used instead of Score if only losses are available. It returns the mean loss of the
-	// queries since the last call of Asked, or NaN if there were none. The monitor calls it at each release; how long
+	// Asked, if not nil, is used instead of Score if only losses are available. It returns the mean loss of the queries
+	// since the last call of Asked, or NaN if there were no queries. The monitor calls Asked at each release; how long
 	// a call takes must not depend on the losses.
 	Asked func() float64
-	// Failure, if not nil, returns why the latest failed query has no loss; nil if none failed.
+	// Failure, if not nil, returns why the latest failed query has no loss, or nil if no query has failed.
 	Failure func() error
 
 	// Links, if not nil, returns the state of the connections. Several goroutines call it, up to several times a
@@ -57,15 +57,15 @@ type Monitor struct {
 	ended      bool
 	err        error      // error of the run
 	links      []Link     // links at the end of the run
-	last       sdk.Status // latest status of the node
+	last       sdk.Status // latest status that the node returned
 	phase      Phase
-	since      time.Time // start of phase
-	progressed time.Time // when the node last made progress or had to wait for others
+	since      time.Time // when the node entered the phase in the field phase
+	progressed time.Time // when the node last made progress or had to wait for neighbors
 	hist       history
-	compared   int   // the last round (after its mixing rounds) whose consensus error is known
-	consensus  Value // consensus error of round compared
-	local      Local // values of the newest scored release
-	asked      Value // mean of the losses since the last point of hist
+	compared   int   // the latest round not followed by mixing rounds whose consensus error is known
+	consensus  Value // consensus error of the round in the field compared
+	local      Local // values of the release that was scored last
+	asked      Value // mean of the losses since the last point of the field hist
 	lifetime   *dpmech.Lifetime
 	ledgerAt   int // the round at which the ledger was last read, plus 1; 0 if it was never read
 }
@@ -114,7 +114,7 @@ func (m *Monitor) Observer(next sdk.Observer) sdk.Observer {
 	}
 }
 
-// Begin starts watching a node. Call it once, before the node's Run, and End after it.
+// Begin starts watching a node. Call Begin once, before the node's Run, and call End after Run has returned.
 func (m *Monitor) Begin(node *sdk.Node) {
 	m.mu.Lock()
 	m.node = node
@@ -126,7 +126,7 @@ func (m *Monitor) Begin(node *sdk.Node) {
 	}
 }
 
-// End reports that the node's Run has returned err; a run that was canceled does not count as failed. From then on the
+// End reports that the node's Run has returned err; a run that was canceled does not count as failed. After End the
 // monitor shows the node's last state.
 func (m *Monitor) End(err error) {
 	links := m.askLinks()
@@ -177,7 +177,7 @@ func (m *Monitor) refresh() {
 		return
 	}
 	st := m.node.Status()
-	if st.Compared > m.compared && mixed(m.cfg.Fleet, st.Compared) { // known only after the round
+	if st.Compared > m.compared && mixed(m.cfg.Fleet, st.Compared) { // this error is known only after the round
 		m.compared, m.consensus = st.Compared, Value(st.ConsensusError)
 		m.hist.set(st.Compared, func(p *Point) { p.ConsensusError = m.consensus })
 	}
@@ -213,7 +213,7 @@ func (m *Monitor) released(round int, x []float32) {
 		}
 	}
 	defer m.refresh()
-	if !mixed(m.cfg.Fleet, round) { // mixing rounds follow this noisy release: it is neither drawn nor scored
+	if !mixed(m.cfg.Fleet, round) { // mixing rounds follow this noisy release, so it is neither drawn nor scored
 		return
 	}
 	m.hist.add(Point{
@@ -239,8 +239,8 @@ func (m *Monitor) epsilon(rho float64) Value {
 	return Value(p.Accounting.Epsilon(rho, p.Delta))
 }
 
-// score scores the newest release that is pending; the last release of a run is always scored. After each release it
-// rests nine times as long as the scoring took.
+// score scores the newest release that is pending; the last release of a run is always scored. After scoring a release,
+// score rests nine times as long as the scoring took.
 func (m *Monitor) score() {
 	for s := range m.pending {
 		began := time.Now()
@@ -256,8 +256,8 @@ func (m *Monitor) score() {
 	}
 }
 
-// callScore calls Score and recovers from a panic: if a panic ended the node, its neighbors would learn something
-// about its data.
+// callScore calls Score and recovers from a panic: if a panic ended the node, the node's neighbors would learn from
+// that about the node's data.
 func (m *Monitor) callScore(x []float32) (loss, accuracy float64) {
 	defer func() {
 		if recover() != nil {
@@ -335,7 +335,7 @@ func (m *Monitor) Status() Status {
 // m.mu.
 func (m *Monitor) privacy() *Privacy {
 	var spent dpmech.Total
-	var levels []dpmech.Level // slow to compute, so the node's stored ones are used
+	var levels []dpmech.Level // slow to compute, so the levels that the node stores are used
 	if m.node != nil {
 		spent, levels = m.node.Spend(), m.node.Levels()
 	}
@@ -353,9 +353,9 @@ func (m *Monitor) history() history {
 	return m.hist.snapshot()
 }
 
-// obstacle returns what keeps the node from taking part: its run has not begun or is over, or it has neighbors but, as
-// far as connections are known, is connected to none of them. It returns "" if there is no obstacle. The caller holds
-// m.mu.
+// obstacle returns what keeps the node from taking part, or "" if there is no obstacle. There are two obstacles: the
+// run has not begun or is over; or the node has neighbors but, as far as connections are known, is not connected to any
+// of them. The caller holds m.mu.
 func (m *Monitor) obstacle(neighbors []Neighbor) string {
 	connected := func(n Neighbor) bool { return n.Link != nil && n.Link.Connected }
 	switch {

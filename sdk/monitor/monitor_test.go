@@ -36,11 +36,11 @@ type world struct {
 	nodes [2]*sdk.Node
 	mon   *Monitor
 
-	waiting chan struct{} // receives an element after a has waited for its neighbor for a while
+	waiting chan struct{} // receives an element after node a has waited for its neighbor for a while
 }
 
-// newWorld makes the nodes. change may alter the monitor's configuration; oracle, if not nil, is called before every
-// answer of a's oracle.
+// newWorld makes the two nodes. change may alter the configuration of the monitor; oracle, if not nil, is called before
+// every answer of node a's oracle.
 func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ctx context.Context) error) *world {
 	t.Helper()
 	w := &world{fleet: f, waiting: make(chan struct{}, 100)}
@@ -85,7 +85,7 @@ func newWorld(t *testing.T, f *sdk.Fleet, change func(c *Config), oracle func(ct
 	return w
 }
 
-// run runs both nodes to their ends, and returns the result of a's Run.
+// run runs both nodes until their runs end, and returns the result of node a's Run.
 func (w *world) run(ctx context.Context) error {
 	w.mon.Begin(w.nodes[0])
 	over := make(chan error)
@@ -151,8 +151,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// Nodes of a fleet with the payload message do not know the distance between their releases, and nodes of a fleet that
-// is not private have no epsilon.
+// In a fleet with the payload message, nodes do not know the distance between their releases. In a fleet that is not
+// private, nodes have no epsilon.
 func TestNotPrivate(t *testing.T) {
 	w := newWorld(t, pair(func(f *sdk.Fleet) { f.Privacy = sdk.Privacy{NonPrivate: true} }), nil, nil)
 	if err := w.run(t.Context()); err != nil {
@@ -171,7 +171,7 @@ func TestNotPrivate(t *testing.T) {
 }
 
 // Time spent waiting for an absent neighbor does not count as a stall. Time spent waiting for an oracle that does not
-// answer does.
+// answer counts as a stall.
 func TestWaitingIsNoStall(t *testing.T) {
 	now := time.Unix(1000, 0)
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -184,7 +184,7 @@ func TestWaitingIsNoStall(t *testing.T) {
 		}
 		return nil
 	})
-	w.mon.now = func() time.Time { return now } // set before anything runs that reads it
+	w.mon.now = func() time.Time { return now } // set before any goroutine runs that reads it
 	w.mon.since, w.mon.progressed, w.mon.started = now, now, now
 	w.mon.Begin(w.nodes[0])
 	ctx, cancel := context.WithCancel(t.Context())
@@ -218,7 +218,7 @@ func TestWaitingIsNoStall(t *testing.T) {
 }
 
 // The mean of the losses that a program returned is shown for each round, but only on this device: metrics do not have
-// it.
+// this mean.
 func TestQueriedLossesStayHere(t *testing.T) {
 	calls := 0.0
 	w := newWorld(t, pair(nil), func(c *Config) {
@@ -246,8 +246,8 @@ func TestQueriedLossesStayHere(t *testing.T) {
 	}
 }
 
-// Failed queries are shown only on this device: the status on loopback has their number, marked as not covered by the
-// guarantee, and metrics do not.
+// The number of failed queries is shown only on this device: the status on loopback has the number, marked as not
+// covered by the guarantee, and metrics do not have it.
 func TestFailedQueriesStayHere(t *testing.T) {
 	asked := 0
 	w := newWorld(t, pair(nil), nil, func(context.Context) error {
@@ -299,7 +299,7 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// Evidence against a neighbor is reported once, and the node that holds it does not count as failed.
+// Evidence against a neighbor is reported once. The node that holds the evidence does not count as failed.
 func TestEvidence(t *testing.T) {
 	w := newWorld(t, pair(nil), nil, nil)
 	w.mon.last.Evidence = []signed.Evidence{{Member: "b", Round: 3, First: signed.Statement{Round: 3}}, {Member: "b", Round: 3},
@@ -321,7 +321,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// A suspicious neighbor is reported if the fleet bounds influence, and the node does not count as failed.
+// If the fleet bounds influence, a suspicious neighbor is reported. The node that reports it does not count as failed.
 func TestSuspicion(t *testing.T) {
 	for q, want := range map[float64]string{0: `"link":null,"refused_frames":3}]`, 2: `"link":null,"influence":{"clipped":4,` +
 		`"clipped_round":9,"distance":2.5,"bound":0.5,"set_aside":true,"outside_round":0,` +
@@ -338,7 +338,7 @@ func TestSuspicion(t *testing.T) {
 	}
 }
 
-// Unknown values are null, and survive a round trip.
+// Unknown values are null in JSON, and survive a round trip.
 func TestValue(t *testing.T) {
 	for _, v := range []Value{0, -2.5, 1e-300, 1e300, Unknown(), Value(math.Inf(1))} {
 		text, err := json.Marshal(v)
@@ -359,7 +359,7 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// The status says whether the node's loss still falls, and what further rounds would cost.
+// The status says whether the node's loss is still falling, and what further rounds would cost.
 func TestTrend(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		w := newWorld(t, pair(func(f *sdk.Fleet) {
@@ -397,7 +397,7 @@ func TestTrend(t *testing.T) {
 	}
 }
 
-// From the first to the last release, the status has a bar for each adversary.
+// From the first release to the last, the status has a bar for each adversary.
 func TestBarsOfStatus(t *testing.T) {
 	f := &sdk.Fleet{Run: "r", Dim: 2, Members: []string{"a", "b", "c", "d"},
 		Edges:   [][2]string{{"a", "b"}, {"a", "c"}, {"a", "d"}, {"b", "c"}, {"b", "d"}, {"c", "d"}},

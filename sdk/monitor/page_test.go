@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// request calls a handler with a request from this machine, which change may alter.
+// request calls a handler with a request that seems to come from this machine. change may alter the request.
 func request(h http.Handler, path string, change func(r *http.Request)) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.RemoteAddr, r.Host = "127.0.0.1:40000", "127.0.0.1:8080"
@@ -105,7 +105,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// The page's content security policy allows the page's own script and style, and no other source.
+// The page's content security policy allows the page's own script and style, and no other script or style.
 func TestPage(t *testing.T) {
 	var parts [3]string
 	for i, name := range []string{"page.html", "page.css", "page.js"} {
@@ -145,7 +145,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Only loopback addresses are accepted.
+// Listen accepts only loopback addresses.
 func TestListen(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:80", "example.com:80", "127.0.0.1", "",
 		"127.0.0.1.evil.example:0"} {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A collector that sends the token gets the node's metrics, but no other page.
+// A collector that sends the token gets the node's metrics, but cannot read any other path.
 func TestRemoteToken(t *testing.T) {
 	m := newWorld(t, pair(nil), nil, nil).mon
 	h := m.Remote("0123456789abcdef")
@@ -33,7 +33,7 @@ func TestRemoteToken(t *testing.T) {
 		{"GET", "/status", "", 401},
 	} {
 		r := httptest.NewRequest(c.method, c.path, nil)
-		r.RemoteAddr = "192.0.2.1:1" // another machine
+		r.RemoteAddr = "192.0.2.1:1" // an address on another machine
 		r.Header.Set("Authorization", c.token)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
@@ -48,7 +48,7 @@ func TestRemoteToken(t *testing.T) {
 	}
 }
 
-// issue returns a new certificate that is signed by parent or, if parent is nil, by itself.
+// issue returns a new certificate, signed by parent or, if parent is nil, by its own key.
 func issue(t *testing.T, parent *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	public, key, err := ed25519.GenerateKey(rand.Reader)

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// Limits of connections. A few connections suffice: a page sends one request a second, and a collector even fewer.
+// Limits of connections. A few connections are enough: a page sends one request a second, and a collector sends fewer.
 const (
-	maxConns    = 32               // number of open connections; when another one opens, the oldest is closed
-	maxRequest  = 16 << 10         // maximum length in bytes of a request's header, and of its body
-	requestTime = 10 * time.Second // for the header, and then again for the body
-	answerTime  = time.Minute      // for sending the answer, from the end of the header on
+	maxConns    = 32               // maximum number of open connections; beyond it, the oldest is closed
+	maxRequest  = 16 << 10         // maximum length in bytes of a request's header, and also of its body
+	requestTime = 10 * time.Second // time limit for reading the header, and again for reading the body
+	answerTime  = time.Minute      // time limit for sending the answer, from the end of the header on
 )
 
 // Serve answers requests until ctx ends or the listener is closed. When ctx ends, it closes the listener and every
@@ -36,7 +36,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) {
 func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Server {
 	s := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.ContentLength != 0 { // a deadline without a body would cancel the request's context
+			if r.ContentLength != 0 { // without a body, a deadline would cancel the request's context
 				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(requestTime))
 				r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
 			}
@@ -53,8 +53,8 @@ func newServer(h http.Handler, changed func(net.Conn, http.ConnState)) *http.Ser
 	return s
 }
 
-// conns has the open connections, oldest first. Their number is bounded by closing the oldest, so that clients that do
-// not read their answers cannot block other clients.
+// conns has the open connections, oldest first. If there are too many, the oldest connection is closed, so that clients
+// that do not read their answers cannot block other clients.
 type conns struct {
 	wait sync.WaitGroup
 	mu   sync.Mutex
@@ -79,8 +79,8 @@ func (s *conns) changed(c net.Conn, state http.ConnState) {
 	}
 }
 
-// CheckAddress returns the error with which [Listen] refuses an address, or nil. An address must be "host:port" with a
-// loopback host, "localhost" or a number such as 127.0.0.1 or [::1].
+// CheckAddress returns the error with which [Listen] refuses an address, or nil if Listen accepts the address. An
+// address must be "host:port" with a loopback host: "localhost" or an IP address such as 127.0.0.1 or [::1].
 func CheckAddress(addr string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || !isLoopback(host) {
@@ -104,17 +104,17 @@ func Listen(addr string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("monitor: %w", err)
 	}
-	// A name such as localhost may resolve to any address, so the address itself is checked.
+	// A name such as localhost may resolve to any address, so the address of the listener is checked, too.
 	if tcp, ok := l.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		return nil, errors.Join(fmt.Errorf("monitor: %q resolves to %v, want a loopback address", addr, l.Addr()), l.Close())
 	}
 	return l, nil
 }
 
-// Guard passes on only requests from this machine: from a loopback address, not forwarded by a proxy, with "localhost"
-// or a loopback address as Host (which excludes web pages whose name resolves to 127.0.0.1). It answers all other
-// requests with 403 and the reason. The headers of every answer keep browsers from guessing its type, showing it in a
-// frame, and storing it.
+// Guard passes on only requests from this machine. They come from a loopback address, were not forwarded by a proxy,
+// and have "localhost" or a loopback address as Host (which excludes web pages whose name resolves to 127.0.0.1). Guard
+// answers all other requests with 403 and the reason. The headers of every answer keep browsers from guessing the
+// answer's type, showing the answer in a frame, and storing it.
 func Guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		head := w.Header()

@@ -48,7 +48,7 @@ func dial(t *testing.T, address, text string) net.Conn {
 	return c
 }
 
-// answerOf returns the response to a text, and the bytes after it until the connection closes.
+// answerOf sends text to an address and returns the response, and all bytes after it until the connection closes.
 func answerOf(t *testing.T, address, text string) (resp *http.Response, body, rest string) {
 	t.Helper()
 	c := dial(t, address, text)
@@ -155,8 +155,8 @@ func TestServeNothing(t *testing.T) {
 	}
 }
 
-// A client that sends or reads slowly cannot keep its connection beyond the deadlines. The test checks the deadlines
-// without waiting for them.
+// A client that sends or reads slowly cannot keep its connection beyond the deadlines. The test checks how the
+// deadlines are set, without waiting for them.
 func TestServeDeadlines(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -187,8 +187,8 @@ func TestServeDeadlines(t *testing.T) {
 	}
 }
 
-// slowConn is a connection on which a read or write that would wait for the other end fails at once, as if its
-// deadline had passed.
+// slowConn is a connection to a slow client. A read or write that would have to wait for the client fails at once, as
+// if its deadline had passed.
 type slowConn struct {
 	net.Conn
 	in          io.Reader
@@ -235,8 +235,8 @@ func (c *slowConn) Close() error {
 	return nil
 }
 
-// A connection beyond the maximum is accepted at once, and the oldest is closed. When the context ends, all
-// connections are closed, and new ones are refused.
+// When one connection more than the maximum opens, it is accepted at once, and the oldest connection is closed. When
+// the context ends, all connections are closed, and new connections are refused.
 func TestServeBound(t *testing.T) {
 	stays := make(chan struct{})
 	address, stop := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -255,12 +255,12 @@ func TestServeBound(t *testing.T) {
 	if got, err := io.ReadAll(dial(t, address, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")); err != nil || !strings.HasSuffix(string(got), "here") {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, _ := io.ReadAll(conns[0]); strings.HasSuffix(string(got), "here") { // only the oldest is closed
+	if got, _ := io.ReadAll(conns[0]); strings.HasSuffix(string(got), "here") { // only the oldest connection is closed
 		t.Errorf("the oldest connection has %q", got)
 	}
 	stop()
 	for _, c := range conns[1:] {
-		got, err := io.ReadAll(c) // the other connections got a header and no body
+		got, err := io.ReadAll(c) // all other connections got a header and no body
 		if !strings.HasPrefix(string(got), "HTTP/1.1 200 OK\r\n") || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}

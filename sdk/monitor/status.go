@@ -18,21 +18,21 @@ type Phase string
 
 // The phases of a running node.
 const (
-	Starting Phase = "starting" // its run has not begun
-	Querying Phase = "querying" // it queries its oracle and makes its release
-	Waiting  Phase = "waiting"  // it waits for a neighbor's message
-	Cooling  Phase = "cooling"  // in the cool-down, which touches no data and spends nothing
-	Serving  Phase = "serving"  // its model is final; it stays until its neighbors have all messages that they need
-	Ended    Phase = "ended"    // its run is over
-	Failed   Phase = "failed"   // its run ended with an error
+	Starting Phase = "starting" // the run has not begun
+	Querying Phase = "querying" // the node queries its oracle and makes its release
+	Waiting  Phase = "waiting"  // the node waits for a neighbor's message
+	Cooling  Phase = "cooling"  // the node is in the cool-down, which touches no data and spends nothing
+	Serving  Phase = "serving"  // the model is final; the node stays until its neighbors have all messages they need
+	Ended    Phase = "ended"    // the run is over
+	Failed   Phase = "failed"   // the run ended with an error
 )
 
 // The phases of a node that is not running, read from disk.
 const (
-	Fresh    Phase = "fresh"    // it has made no release
-	Stopped  Phase = "stopped"  // it has made releases, and can continue
-	Finished Phase = "finished" // it has made its last release
-	Damaged  Phase = "damaged"  // it would refuse to continue, see Status.Fault
+	Fresh    Phase = "fresh"    // the node has made no release
+	Stopped  Phase = "stopped"  // the node has made releases, and can continue
+	Finished Phase = "finished" // the node has made its last release
+	Damaged  Phase = "damaged"  // the node would refuse to continue, see Status.Fault
 )
 
 // Value is a number, or NaN if it is unknown. The JSON form of NaN is null.
@@ -76,32 +76,32 @@ type Status struct {
 	Waiting []string `json:"waiting_for"`     // neighbors whose messages the round waits for; never null
 	Fault   string   `json:"fault,omitempty"` // why the run failed, or how the state is damaged
 
-	Round    int `json:"round"`            // releases made, cool-down included
-	Rounds   int `json:"rounds"`           // learning rounds, mixing included
-	Cooldown int `json:"cooldown"`         // C, additional rounds
-	Mixing   int `json:"mixing,omitempty"` // rounds of pure consensus after each round of learning
+	Round    int `json:"round"`            // number of releases made so far, cool-down included
+	Rounds   int `json:"rounds"`           // number of learning rounds, with the mixing rounds that belong to them
+	Cooldown int `json:"cooldown"`         // number of cool-down rounds, which follow the learning rounds
+	Mixing   int `json:"mixing,omitempty"` // number of rounds of pure consensus after each learning round
 
 	Queries       int64 `json:"queries"`          // losses requested; reveals the number of samples: keep on this device
 	FrameBytes    int64 `json:"frame_bytes_sent"` // bytes of encoded frames handed to the transport since the process began
-	RefusedFrames int64 `json:"refused_frames"`   // invalid frames that neighbors sent
+	RefusedFrames int64 `json:"refused_frames"`   // number of invalid frames that neighbors sent
 
 	// ConsensusError is the mean, over the neighbors, of the squared distance between the neighbor's release and this
-	// node's, in round Compared, the latest one that is not followed by mixing rounds; unknown if the payload is
-	// "message", see [sdk.Status].
+	// node's release in round Compared. That round is the latest one that is not followed by mixing rounds.
+	// ConsensusError is unknown if the payload is "message", see [sdk.Status].
 	ConsensusError Value `json:"consensus_error"`
 	Compared       int   `json:"consensus_error_round"`
 
 	Neighbors []Neighbor `json:"neighbors"`          // in the order of the fleet's members; never null
 	Privacy   *Privacy   `json:"privacy"`            // null if the fleet is not private
 	Local     *Local     `json:"local"`              // null if unknown
-	Trend     *Trend     `json:"trend,omitempty"`    // nil before 24 rounds with data, and if the node does not run
+	Trend     *Trend     `json:"trend,omitempty"`    // nil before 24 rounds with data, and if the node is not running
 	Stop      *Stop      `json:"stop,omitempty"`     // nil until a member requests an early stop
-	Evidence  []Evidence `json:"evidence,omitempty"` // against members; evidence does not mean that this node failed
+	Evidence  []Evidence `json:"evidence,omitempty"` // evidence against members; it does not mean that this node failed
 
-	obstacle string // why the node is not ready; empty if it is
+	obstacle string // why the node is not ready; empty if the node is ready
 }
 
-// NewStatus returns the status of a member that is not running and has no files.
+// NewStatus returns the status of a member whose node is not running and has no files.
 func NewStatus(f *sdk.Fleet, name string) Status {
 	return Status{
 		Version: 1, Run: f.Run, Name: name, NonPrivate: f.Privacy.NonPrivate, Phase: Fresh, Waiting: []string{},
@@ -134,7 +134,7 @@ type Evidence struct {
 // String says what the evidence proves.
 func (e Evidence) String() string { return signed.Evidence{Member: e.Member, Round: e.Round}.String() }
 
-// NewEvidence returns the evidence in the form of [Status]. It has each pair of member and round once.
+// NewEvidence returns the evidence in the form of [Status], with one element for each pair of member and round.
 func NewEvidence(list []signed.Evidence) []Evidence {
 	var out []Evidence
 	for i := range list {
@@ -148,17 +148,17 @@ func NewEvidence(list []signed.Evidence) []Evidence {
 // Neighbor is the state of a neighbor as this node sees it.
 type Neighbor struct {
 	Name    string `json:"name"`
-	Round   int    `json:"round"`   // the neighbor's last release that has arrived; 0 for none
-	Behind  int    `json:"behind"`  // number of rounds behind this node; -1 if the neighbor is one round ahead
-	Missing bool   `json:"missing"` // this node waits for the neighbor's message
+	Round   int    `json:"round"`   // number of the neighbor's latest release that has arrived; 0 for none
+	Behind  int    `json:"behind"`  // rounds that the neighbor is behind this node; -1 if it is one round ahead
+	Missing bool   `json:"missing"` // true if this node waits for the neighbor's message
 	Link    *Link  `json:"link"`    // null if the connection is unknown
 
 	Influence  *Influence  `json:"influence,omitempty"`      // nil without Method.Robust
 	Refused    int64       `json:"refused_frames,omitempty"` // invalid frames from the neighbor since the process began
-	Quarantine *Quarantine `json:"quarantine,omitempty"`     // nil unless the node excluded it
+	Quarantine *Quarantine `json:"quarantine,omitempty"`     // nil unless the node excluded the neighbor
 }
 
-// Quarantine says since when, and why, the node has excluded a neighbor.
+// Quarantine says since when the node has excluded a neighbor, and why.
 type Quarantine struct {
 	Release int    `json:"release"` // the node's first release without the neighbor
 	Reason  string `json:"reason"`
@@ -167,12 +167,12 @@ type Quarantine struct {
 // Influence describes how strongly a neighbor's releases influence this node, and how often that influence was clipped
 // since the process began; see [admm.Influence]. Lengths are in the units of the model.
 type Influence struct {
-	Clipped   int     `json:"clipped"`             // number of rounds in which its influence was clipped
-	Last      int     `json:"clipped_round"`       // the last round in which it was clipped; 0 for none
-	Distance  float64 `json:"distance"`            // of its release from the median of the neighbors' releases, in the last round
-	Bound     float64 `json:"bound"`               // the maximum Distance that is not clipped
-	Aside     bool    `json:"set_aside"`           // the neighbor is excluded, because it violates the method
-	Outside   int     `json:"outside_round"`       // round of a release too far off for a member's noise; 0 for none
+	Clipped   int     `json:"clipped"`             // number of rounds in which the neighbor's influence was clipped
+	Last      int     `json:"clipped_round"`       // the latest of these rounds; 0 for none
+	Distance  float64 `json:"distance"`            // of the neighbor's last release from the median of all releases
+	Bound     float64 `json:"bound"`               // the maximum Distance at which influence is not clipped
+	Aside     bool    `json:"set_aside"`           // true if the neighbor is excluded, because it violates the method
+	Outside   int     `json:"outside_round"`       // round of a release farther off than noise can explain; 0 for none
 	Suspicion string  `json:"suspicion,omitempty"` // why the neighbor is suspicious, for people
 }
 
@@ -180,20 +180,21 @@ type Influence struct {
 type Link struct {
 	Name      string  `json:"-"`
 	Connected bool    `json:"connected"`
-	Seconds   float64 `json:"seconds"`           // time since Connected last changed, or else since the start
-	Sent      int64   `json:"bytes_sent"`        // sent over all connections since the start, with all overhead
-	Received  int64   `json:"bytes_received"`    // received over all connections since the start, with all overhead
+	Seconds   float64 `json:"seconds"`           // time since Connected last changed, or since the start if never
+	Sent      int64   `json:"bytes_sent"`        // bytes sent over all connections since the start, with overhead
+	Received  int64   `json:"bytes_received"`    // bytes received over all connections since the start, with overhead
 	Fault     string  `json:"fault,omitempty"`   // why the last connection ended or failed, see [InWords]
-	Refusal   string  `json:"refusal,omitempty"` // why one end permanently refuses the other
-	How       string  `json:"how,omitempty"`     // if connected: "dialed" by this node, or "accepted"; empty with a broker
-	Address   string  `json:"address,omitempty"` // address of the other end or of the broker, if connected
+	Refusal   string  `json:"refusal,omitempty"` // why this node or the neighbor permanently refuses the other
+	How       string  `json:"how,omitempty"`     // if connected: "dialed" or "accepted" by this node; empty: a broker
+	Address   string  `json:"address,omitempty"` // if connected: address of the neighbor or of the broker
 	Proxy     string  `json:"proxy,omitempty"`   // proxy through which this node dialed
 	Lost      int     `json:"lost"`              // number of connections that ended since the start
 	LostBy    string  `json:"lost_by,omitempty"` // why the last of these connections ended
 }
 
-// Privacy is the privacy budget that a run has spent and that it may spend. The figures of the embedded Against are
-// for the adversary that the fleet names; with pairwise noise, AgainstAll has those for all other members together.
+// Privacy is the privacy budget that a run has spent and the budget that it may spend. The figures of the embedded
+// Against are for the adversary that the fleet names. With pairwise noise, AgainstAll has the figures for an adversary
+// that consists of all other members together.
 type Privacy struct {
 	Adversary string   `json:"adversary"`        // adversary of the figures in Against
 	Unit      sdk.Unit `json:"unit,omitzero"`    // what is protected: record, or omitted for client
@@ -205,34 +206,34 @@ type Privacy struct {
 	AgainstAll *Against  `json:"against_all,omitempty"` // against all other members together; nil without pairwise noise
 
 	Bars        []Bar  `json:"bars"`         // cost against each adversary, weakest first; one bar without pairwise noise
-	Text        string `json:"text"`         // what is spent, as text for people
-	TextPlanned string `json:"text_planned"` // what all rounds cost
+	Text        string `json:"text"`         // what the run has spent, as text for people
+	TextPlanned string `json:"text_planned"` // what all planned rounds of the run cost, as text for people
 }
 
 // Bar is the cost of a run against one adversary, for display.
 type Bar struct {
 	dpmech.Bar
-	Planned Value `json:"epsilon_planned"` // what all rounds cost
+	Planned Value `json:"epsilon_planned"` // epsilon of all planned rounds of the run
 }
 
 // Against is what a run has spent, and may spend, against one adversary; see [Privacy].
 type Against struct {
-	Rho     float64 `json:"rho"`             // privacy loss in zCDP
+	Rho     float64 `json:"rho"`             // privacy loss of the releases made, in zCDP
 	Epsilon Value   `json:"epsilon"`         // epsilon of the releases made, at Delta, as Accounting defines
-	Limit   Value   `json:"epsilon_limit"`   // the budget of this run; unknown if it has only a number of rounds
-	Planned Value   `json:"epsilon_planned"` // what all planned rounds of the run cost
+	Limit   Value   `json:"epsilon_limit"`   // budget of this run; unknown if only its number of rounds is limited
+	Planned Value   `json:"epsilon_planned"` // epsilon of all planned rounds of the run
 }
 
-// Lifetime is the total cost of all runs on the data set. Its adversary is the weakest of those that these runs name,
-// which may differ from the adversary of the current run.
+// Lifetime is the total cost of all runs on the data set. Its adversary is the weakest adversary that any of these runs
+// names. It may differ from the adversary of the current run.
 type Lifetime struct {
 	Dataset   string   `json:"dataset"`
-	Unit      sdk.Unit `json:"unit,omitzero"` // what Epsilon protects: record if any run protects only records
+	Unit      sdk.Unit `json:"unit,omitzero"` // unit that Epsilon protects: record if any run protects only records
 	Runs      int      `json:"runs"`
 	Adversary string   `json:"adversary"` // adversary of Epsilon
 	LifetimeAgainst
 	AgainstAll *LifetimeAgainst `json:"against_all,omitempty"` // against all other members together; nil without pairwise noise
-	Text       string           `json:"text"`                  // both figures, as text for people
+	Text       string           `json:"text"`                  // figures against both adversaries, for people
 }
 
 // LifetimeAgainst is what all runs have spent against one adversary; see [Lifetime].
@@ -259,7 +260,7 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 	planned, curve := total.Figures(), p.Curve(spent, levels)
 	out := &Privacy{Adversary: planned[0].Adversary, Unit: p.Unit, Places: p.Places, Delta: p.Delta,
 		Accounting: p.Accounting.String(), Text: curve.Text(), TextPlanned: p.Curve(total, levels).Text(), Against: against(spent.Rho, p.EpsilonLimit, planned[0].Rho)}
-	for i, bar := range p.Curve(total, levels).Bars() { // before the first release the spend's curve has one point
+	for i, bar := range p.Curve(total, levels).Bars() { // until the first release, curve has a single point
 		now := curve.Points[min(i, len(curve.Points)-1)]
 		bar.Guess = dpmech.Guess(now.Rho)
 		planned := Value(bar.Epsilon)
@@ -286,29 +287,29 @@ func NewPrivacy(f *sdk.Fleet, spent dpmech.Total, levels []dpmech.Level, life *d
 	return out
 }
 
-// Local has results that come directly from the device's data: no privacy guarantee covers them. They are for loopback
-// only; the [Metrics] of a private run, which leave the device, do not contain them.
+// Local has results that come directly from the device's data: no privacy guarantee covers them. They are shown on
+// loopback only; the [Metrics] of a private run, which leave the device, do not contain them.
 type Local struct {
-	Covered       bool   `json:"covered_by_privacy"` // false
-	Round         int    `json:"round"`              // round of the release that Loss and Accuracy describe; 0 for none yet
+	Covered       bool   `json:"covered_by_privacy"` // always false
+	Round         int    `json:"round"`              // round of the release that was scored last; 0 for none
 	Loss          Value  `json:"loss"`
 	Accuracy      Value  `json:"accuracy"`               // share in [0, 1]
 	Majority      Value  `json:"majority"`               // the accuracy of always predicting the most frequent class
-	OfQueries     bool   `json:"of_queries"`             // Loss is the mean of a program's answers before the release
+	OfQueries     bool   `json:"of_queries"`             // true if Loss is the mean of a program's answers
 	FailedQueries int64  `json:"failed_queries"`         // losses not obtained; a private run uses public constants instead
 	LastFailure   string `json:"last_failure,omitempty"` // why the latest failed query has no loss, in the program's words
 }
 
-// Stop has the early-stop requests of members.
+// Stop has the members' requests to end the run early.
 type Stop struct {
 	Asked   []sdk.Wish `json:"asked"`   // sorted by requested round, the earliest first
-	Members int        `json:"members"` // number of requests needed
+	Members int        `json:"members"` // number of requests needed to end the run early
 	Round   int        `json:"round"`   // the last learning round with data, from 1; 0 until there are enough requests
 	Text    string     `json:"text"`    // a summary for people
 }
 
-// EndEarly adds early-stop requests to a status. end is the last round with data, or 0 if the run continues as
-// planned.
+// EndEarly adds the early-stop requests asked to a status. end is the last round with data, or 0 if the run continues
+// as planned.
 func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 	if f.Stop == nil || len(asked) == 0 && end == 0 {
 		return
@@ -327,7 +328,7 @@ func (s *Status) EndEarly(f *sdk.Fleet, asked []sdk.Wish, end int) {
 		s.Stop.Text = fmt.Sprintf("requested by %s: %d of %d required requests", names, len(asked), f.Stop.Members)
 	case s.Round >= s.Rounds:
 		s.Stop.Text = fmt.Sprintf("requested too late by %s", names)
-	default: // there are enough requests, and the node will act on them soon
+	default: // there are enough requests, and the node will act on the requests soon
 		s.Stop.Text = fmt.Sprintf("after round %d of %d, requested by %s", asked[f.Stop.Members-1].Last, f.Method.Rounds, names)
 	}
 }

@@ -5,23 +5,24 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/losses"
 )
 
-// Trend says whether the losses of the node's queries still fall, and what further rounds would cost. Like [Local], it
-// is for loopback only, because the losses come from the data. The costs alone are public: they follow from the fleet.
+// Trend says whether the losses of the node's queries are still falling, and what further rounds would cost. Like
+// [Local], it is shown on loopback only, because the losses come from the data. The costs alone are public: they follow
+// from the fleet file.
 type Trend struct {
-	Covered bool    `json:"covered_by_privacy"` // false: neither the losses nor a decision based on them are covered
-	Rounds  int     `json:"rounds"`             // this field and the next four are those of [losses.Trend]
+	Covered bool    `json:"covered_by_privacy"` // false: the losses and decisions based on them are not covered
+	Rounds  int     `json:"rounds"`             // Rounds, Falling, Before, Last and Spread are those of [losses.Trend]
 	Falling bool    `json:"falling"`
 	Before  float64 `json:"loss_before"`
 	Last    float64 `json:"loss"`
 	Spread  float64 `json:"spread"`
 
 	More    int   `json:"more_rounds"`       // number of additional rounds considered: half of the run's rounds
-	Planned Value `json:"epsilon_planned"`   // epsilon of all rounds of the run; unknown without privacy
-	Longer  Value `json:"epsilon_with_more"` // epsilon of these and More further rounds, at the same noise; else unknown
+	Planned Value `json:"epsilon_planned"`   // epsilon of all planned rounds; unknown without privacy
+	Longer  Value `json:"epsilon_with_more"` // epsilon if More rounds follow, at the same noise; else unknown
 }
 
-// NewTrend returns a trend in the form of [Status]; nil if t is nil. f.Method must include an early end of the run, if
-// any.
+// NewTrend returns a trend in the form of [Status]; nil if t is nil. If the run ends early, f.Method must already have
+// the reduced number of rounds.
 func NewTrend(f *sdk.Fleet, t *losses.Trend) *Trend {
 	if t == nil {
 		return nil

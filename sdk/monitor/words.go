@@ -22,8 +22,8 @@ var reasons = [][2]string{
 
 var addressIn = regexp.MustCompile(`(?:dial tcp |lookup |://)([^\s/]+?)(?:: |/| on )`)
 
-// InWords turns a common connection error into a clause for people, with the address in it. It returns other errors
-// unchanged.
+// InWords turns the text of a common connection error into a clause in plain words that contains the address. It
+// returns the text of any other error unchanged.
 func InWords(fault string) string {
 	for _, r := range reasons {
 		if strings.HasSuffix(fault, r[0]) {

@@ -7,7 +7,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// BenchmarkStream measures what a query costs besides the computation of a loss: the program, which is this test
+// BenchmarkStream measures what a query costs besides the computation of a loss. The program, which is this test
 // binary, only reads 1,000 parameters and adds them.
 func BenchmarkStream(b *testing.B) {
 	for _, format := range []scorer.Format{scorer.CBOR, scorer.JSON} {

@@ -17,7 +17,7 @@ var cborFrames = codec{
 	wantAnswer: "an answer, a map of the keys 1 (id) and 2 (loss) or 3 (error)",
 }
 
-// strict is a decoder that refuses every CBOR item that cannot occur in a hello or an answer.
+// strict is a CBOR decoder that refuses all items that cannot occur in a hello or an answer.
 var strict = func() cbor.DecMode {
 	mode, err := cbor.DecOptions{
 		DupMapKey: cbor.DupMapKeyEnforcedAPF, IndefLength: cbor.IndefLengthForbidden, MaxNestedLevels: 4,

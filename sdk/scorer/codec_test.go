@@ -18,7 +18,7 @@ import (
 type said struct {
 	id   uint64
 	loss float64
-	why  error // why there is no loss; nil if there is one
+	why  error // why there is no loss; nil if there is a loss
 }
 
 func read(c *codec, message []byte) (said, error) {
@@ -36,7 +36,7 @@ func floatBytes(x []float32) (b []byte) {
 	return b
 }
 
-// A query has the documented layout, and any CBOR library reads it.
+// An encoded query has the documented layout, and any CBOR library can read it.
 func TestCBORQuery(t *testing.T) {
 	x := []float32{1, -2.5, float32(math.Pi)}
 	frame := cborFrames.appendQuery(nil, 1<<40+7, 12, x)
@@ -61,7 +61,8 @@ func TestCBORQuery(t *testing.T) {
 	}
 }
 
-// The documented frames of examples/scorer/README.md are what the package sends and understands.
+// The package sends exactly the query frames documented in examples/scorer/README.md, and understands the documented
+// hellos and answers.
 func TestDocumentedFrames(t *testing.T) {
 	page, err := os.ReadFile("../../examples/scorer/README.md")
 	if err != nil {
@@ -74,7 +75,7 @@ func TestDocumentedFrames(t *testing.T) {
 		}
 		var frame []byte
 		for _, line := range strings.Split(strings.Trim(block, "\n"), "\n") {
-			line = strings.TrimLeft(line[5:], " ") // after the offset
+			line = strings.TrimLeft(line[5:], " ") // what follows the offset at the start of the line
 			digits, _, _ := strings.Cut(line, "  ")
 			b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
 			if err != nil {
@@ -106,8 +107,8 @@ func TestDocumentedFrames(t *testing.T) {
 	}
 }
 
-// The parameters of a JSON query have the shortest form that identifies the float32. A reader that parses them as
-// float64 and rounds to float32 gets the exact value.
+// Each parameter of a JSON query has the fewest digits that identify the float32. A reader that parses the digits as a
+// float64 and rounds it to float32 gets the exact value.
 func TestJSONQuery(t *testing.T) {
 	x := []float32{0.1, -2.5e-7, math.MaxFloat32, math.SmallestNonzeroFloat32, 0, 1}
 	const want = `{"id":7,"sample":12,"x":[0.1,-2.5e-07,3.4028235e+38,1e-45,0,1]}` + "\n"
@@ -223,7 +224,7 @@ func TestJSONAnswers(t *testing.T) {
 	}
 }
 
-// If an answer is valid JSON, the package reads the same values from it as encoding/json.
+// If an answer is valid JSON, the package reads the same values from it as encoding/json does.
 func FuzzJSONAnswer(f *testing.F) {
 	for _, line := range []string{`{"id":1,"loss":0.5}`, `{"loss":-1e-7,"id":12}`, `{"id":1,"error":"why \" not"}`, `{"id":1,"loss":NaN}`, `{"hello":1,"dim":3,"samples":20}`,
 		`{"hello":1,"dim":3,"samples":20,"adapter":{"form":"random"}}`,
@@ -257,7 +258,7 @@ func FuzzJSONAnswer(f *testing.F) {
 	})
 }
 
-// The package reads the same values from a CBOR answer as a CBOR library.
+// The package reads the same values from a CBOR answer as a CBOR library does.
 func FuzzCBORAnswer(f *testing.F) {
 	for _, m := range []any{map[int]any{1: 7, 2: 0.5}, map[int]any{1: 7, 3: "why not"}, map[int]any{1: 7, 2: nil}, map[int]any{1: 1, 2: 3, 3: 20}, 7, "text"} {
 		frame, err := cbor.Marshal(m)
@@ -293,7 +294,8 @@ func FuzzCBORAnswer(f *testing.F) {
 	})
 }
 
-// For each format, next splits a byte stream into messages of at most the maximum length and loses no byte.
+// For each format, the function next of its codec splits a byte stream into messages of at most the maximum length and
+// loses no byte.
 func FuzzNext(f *testing.F) {
 	f.Add([]byte("{}\n\n{\n"))
 	f.Add([]byte("\x01\x00\x00\x00\xa0\x02\x00\x00\x00\xa1"))

@@ -24,14 +24,14 @@ const (
 
 // Program says how to start a program.
 type Program struct {
-	// Command is the program and its arguments. A bare name is looked up in PATH; any other relative path starts from
-	// Dir.
+	// Command is the program and its arguments. A program name without a path separator is looked up in PATH; any other
+	// relative path starts from Dir.
 	Command []string
-	Dir     string // the working directory; empty means that of this process
+	Dir     string // the working directory; empty means the working directory of this process
 	Workers int    // number of concurrent processes, up to 1024; 0 means 1
 
-	// Environment names the variables of this process that the program gets besides PATH, HOME, USER, LANG, LC_ALL,
-	// LC_CTYPE, TZ, TMPDIR, TMP, TEMP, SYSTEMROOT and USERPROFILE.
+	// Environment names the variables of this process that the program gets in addition to PATH, HOME, USER, LANG,
+	// LC_ALL, LC_CTYPE, TZ, TMPDIR, TMP, TEMP, SYSTEMROOT and USERPROFILE.
 	Environment []string
 
 	// Timeout is the longest time that a process may take for its next answer; 0 means 30 s.
@@ -39,8 +39,8 @@ type Program struct {
 	// Backoff is the longest pause before a program that fails repeatedly is restarted; 0 means 30 s.
 	Backoff time.Duration
 	// Apart is for runs that protect each record. If it is set, a process that fails after its hello does not count as
-	// a failure of the program, and a query gets no loss only if the failed process had no other query. A program that
-	// fails at every query then costs up to one time limit for each query.
+	// a failure of the program, and a query gets no loss only if a process fails while that query is its only open
+	// query. A program that fails at every query then costs up to one time limit for each query.
 	Apart bool
 }
 
@@ -96,7 +96,7 @@ func notNegative(name string, d time.Duration) error {
 	return nil
 }
 
-// ready returns p with defaults filled in and with the program's name replaced by its path.
+// ready returns a copy of p in which defaults are filled in and the program's name is replaced by its path.
 func (p Program) ready() (Program, error) {
 	p.Workers = cmp.Or(p.Workers, 1)
 	p.Timeout = cmp.Or(p.Timeout, 30*time.Second)
@@ -115,11 +115,11 @@ func (p Program) ready() (Program, error) {
 	return p, nil
 }
 
-// markName is the variable that marks the processes of an oracle, and their children.
+// markName is the name of the environment variable that marks the processes of an oracle, and their children.
 const markName = "SPADE_EDGE_SCORER"
 
-// passed lists the environment variables that every program gets. All others, such as a proxy's credentials, must be
-// named in [Program].Environment.
+// passed lists the environment variables that every program gets. A program gets any other variable, such as a proxy's
+// credentials, only if [Program].Environment names it.
 var passed = []string{
 	"PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TMP", "TEMP", "SYSTEMROOT", "USERPROFILE",
 }

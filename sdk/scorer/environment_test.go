@@ -13,7 +13,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/scorer"
 )
 
-// Of the node's environment, a program gets only the standard variables and those that the configuration names.
+// A program gets only those variables of the node's environment that are standard or that the configuration names.
 func TestEnvironment(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a shell's")
@@ -42,14 +42,15 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// If a program started a daemon outside its process group, which init then adopted, the daemon is killed when the
-// program ends.
+// A program starts a daemon, which leaves the program's process group and is adopted by init. When the program ends,
+// the daemon is killed all the same.
 func TestDaemonOfProgram(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
 		t.Skip("only Linux tells whom a process belongs to")
 	}
 	written := filepath.Join(t.TempDir(), "pid")
-	// The daemon reports its process ID only after it has left the group: before that it would end with the group.
+	// The daemon reports its process ID only after it has left the program's process group: if it were still in the
+	// group, it would end with the group.
 	daemon := fmt.Sprintf(`(setsid sh -c 'echo $$ > %[1]s; exec sleep 1000' < /dev/null > /dev/null 2>&1 &)
 		until [ -s %[1]s ]; do sleep 0.01; done`, written)
 	pid := func() string {

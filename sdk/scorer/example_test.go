@@ -10,7 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// A shell script with two samples. The loss is the squared distance of x to the sample's number.
+// The program is a shell script with two samples. The loss of a sample is the squared distance between x and the
+// sample's number.
 func ExampleOpenStream() {
 	const script = `
 		echo '{"hello":1,"dim":1,"samples":2}'

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		scoring(os.Args[2:])
 		return
 	}
-	os.Setenv("GORACE", "atexit_sleep_ms=0") // for the programs, which else take a second to end under -race
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // without this setting, programs take a second to end under -race
 	flag.Parse()
 	if p := flag.Lookup("test.parallel").Value; p.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {
 		_ = p.Set(strconv.Itoa(8 * runtime.GOMAXPROCS(0))) // most tests only wait for a time limit
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	before := runtime.NumGoroutine()
 	code := m.Run()
 	if fuzzing := flag.Lookup("test.fuzz").Value.String() + flag.Lookup("test.fuzzworker").Value.String(); fuzzing != "false" {
-		os.Exit(code) // without the check for leaked goroutines, because the fuzzer has its own
+		os.Exit(code) // exits without the check for leaked goroutines, because the fuzzer has its own goroutines
 	}
 	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -82,7 +82,7 @@ func lossOf(x []float32, sample int) float64 {
 	return sum
 }
 
-// question and reply are the query and the answer of a stream, for both formats.
+// question and reply are the query and the answer of a stream, in JSON and in CBOR.
 type question struct {
 	ID     uint64    `json:"id"`
 	Sample int       `json:"sample"`
@@ -150,8 +150,8 @@ func (p *program) receive() (q question, ok bool) {
 	return q, true
 }
 
-// decode parses parameters as float64, as any JSON reader would, and panics unless each has the shortest digits that
-// identify a float32.
+// decode parses parameters as float64, as any JSON reader would, and panics unless each parameter has the fewest digits
+// that identify a float32.
 func decode(line []byte, q *question) error {
 	var wide struct {
 		ID     uint64    `json:"id"`
@@ -211,7 +211,7 @@ func scoring(args []string) {
 	case "samples 0":
 		m = 0
 	case "other samples":
-		// The second process sends a different hello from all others.
+		// The hello of the second process differs from the hello of every other process.
 		if _, err := os.Stat(path); err == nil {
 			m++
 			os.Remove(path)

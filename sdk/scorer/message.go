@@ -34,8 +34,8 @@ type hello struct {
 	Adapter object `json:"adapter" cbor:"4,keyasint"`
 }
 
-// object is the text of a JSON object. In the JSON format it is part of the line; in the CBOR format it is a text
-// string.
+// object is the text of a JSON object. In the JSON format the object is part of the line; in the CBOR format it is a
+// text string.
 type object string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -44,7 +44,7 @@ func (o *object) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// answer is the answer of a process to a query: a loss, or the reason why there is none.
+// answer is the answer of a process to a query: a loss, or the reason why there is no loss.
 type answer struct {
 	ID    *uint64 `json:"id" cbor:"1,keyasint"`
 	Loss  loss    `json:"loss" cbor:"2,keyasint"`
@@ -89,13 +89,13 @@ func (c *codec) readAnswer(message []byte) (answer, error) {
 	return a, fmt.Errorf("wrote %s, want %s: %w", c.show(message), c.wantAnswer, err)
 }
 
-// Said is the error if a program answers a query with a reason instead of a loss. Text is that reason, such as a
+// Said is the error for a query that a program answers with a reason instead of a loss. Text is the reason, such as a
 // traceback of several lines.
 type Said struct{ Text string }
 
 func (s Said) Error() string { return fmt.Sprintf("has no loss: %q", s.Text) }
 
-// why returns the reason why an answer has no usable loss; nil if it has one.
+// why returns the reason why an answer has no usable loss, or nil if the answer has a loss.
 func (a *answer) why() error {
 	if a.Error != nil {
 		return Said{*a.Error}

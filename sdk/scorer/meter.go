@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// Meter is an oracle that tracks the mean of another oracle's losses. The mean comes directly from the data: it must
-// stay on the device, and no privacy guarantee covers it.
+// Meter is an oracle that passes queries on to another oracle and tracks the mean of the losses. The mean comes
+// directly from the data: it must stay on the device, and no privacy guarantee covers it.
 type Meter struct {
 	zoest.BatchOracle
 
@@ -17,7 +17,7 @@ type Meter struct {
 	count int
 }
 
-// Loss passes the query on to the other oracle and counts the loss.
+// Loss passes the query on to the other oracle and includes its loss in the mean.
 func (m *Meter) Loss(ctx context.Context, x []float32, sample int) (float64, error) {
 	loss, err := m.BatchOracle.Loss(ctx, x, sample)
 	if err == nil {
@@ -26,7 +26,7 @@ func (m *Meter) Loss(ctx context.Context, x []float32, sample int) (float64, err
 	return loss, err
 }
 
-// Losses passes the queries on to the other oracle and counts their losses.
+// Losses passes the queries on to the other oracle and includes their losses in the mean.
 func (m *Meter) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	err := m.BatchOracle.Losses(ctx, queries, losses)
 	if err == nil {

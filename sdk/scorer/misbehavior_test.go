@@ -42,8 +42,8 @@ func TestOneQueryKillsTheProgram(t *testing.T) {
 	}
 }
 
-// If one query always kills the program, the program soon counts as broken, and other queries then have no loss
-// either. With Program.Apart other queries keep their losses.
+// If one query always kills the program, the program soon counts as broken, and then other queries fail, too. With
+// Program.Apart, other queries keep their losses.
 func TestQueriesAreKeptApart(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []bool{false, true} {
@@ -133,7 +133,7 @@ func TestMisbehavior(t *testing.T) {
 	}
 }
 
-// A failure after a good answer is reported with the next query at the latest.
+// A program that fails right after a correct answer causes an error that is reported with the next query at the latest.
 func TestLateMisbehavior(t *testing.T) {
 	t.Parallel()
 	for how, want := range map[string]string{
@@ -145,7 +145,7 @@ func TestLateMisbehavior(t *testing.T) {
 			t.Parallel()
 			s := open(t, config(t, scorer.JSON, how))
 			_, _ = s.Loss(t.Context(), []float32{trigger, 0, 0},
-				2) // has a loss unless the second answer was read before the loss was returned
+				2) // has a loss if the loss was returned before the program's second message was read
 			works(t, s)
 			awaitFailure(t, s, want)
 		})
@@ -207,7 +207,7 @@ func TestNoSuchProgram(t *testing.T) {
 	}
 }
 
-// A process whose hello differs from that of its predecessor is refused.
+// A process is refused if its hello differs from the first hello.
 func TestOtherSamplesAfterRestart(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.JSON, "other samples", filepath.Join(t.TempDir(), "flag")))

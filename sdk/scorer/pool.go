@@ -17,7 +17,7 @@ import (
 
 const (
 	maxDepth = 64        // maximum number of queries that a process has at once
-	maxGroup = 256 << 10 // maximum number of parameters in these queries, unless a single query has more
+	maxGroup = 256 << 10 // maximum number of parameters in all queries of a process, unless a single query has more
 )
 
 var errClosed = errors.New("scorer: the oracle is closed")
@@ -39,9 +39,9 @@ type Oracle struct {
 	close   func()
 
 	mu       sync.Mutex // guards the fields below
-	first    hello      // hello of the first process; the hellos of all others must equal it
-	serving  int        // running processes that have sent their hello
-	failures int        // processes that failed since the last answer
+	first    hello      // hello of the first process; the hello of every other process must equal it
+	serving  int        // number of running processes that have sent their hello
+	failures int        // number of processes that failed since the last answer
 	last     error      // error of the latest of these failed processes
 	retry    time.Time  // time to try a broken program again
 	newest   error      // what LastFailure returns
@@ -155,7 +155,8 @@ func (o *Oracle) check(q zoest.Query) error {
 	return nil
 }
 
-// add appends an encoded query to a task. After it returns, nothing reads the query's point, which the caller owns.
+// add appends an encoded query to a task. After add returns, nothing reads the query's point, which belongs to the
+// caller.
 func (o *Oracle) add(t *task, q *query) {
 	q.id, q.start = o.ids.Add(1), len(t.messages)
 	t.messages = o.codec.appendQuery(t.messages, q.id, q.Sample, q.Point)
@@ -163,7 +164,7 @@ func (o *Oracle) add(t *task, q *query) {
 	t.left = append(t.left, q)
 }
 
-// share returns the number of queries, out of n, that go to one process at once: so few that all processes have work.
+// share returns how many of n queries one process gets at once: so few that all processes have work.
 func (o *Oracle) share(n int) int {
 	if w := o.cfg.Workers; w > 1 {
 		n = (n + 2*w - 1) / (2 * w)
@@ -172,14 +173,15 @@ func (o *Oracle) share(n int) int {
 }
 
 // LastFailure returns why the latest failed query has no loss, or why the latest failed process ended; nil without
-// failures. It may name a sample and quote the program: it must stay on the device.
+// failures. The error may name a sample and quote the program, so it must stay on the device.
 func (o *Oracle) LastFailure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.newest
 }
 
-// Close stops the program, see [OpenStream], and waits for its end. Pending calls fail. Further calls do nothing.
+// Close stops the program's processes, see [OpenStream], and waits for their end. Pending calls of other methods fail.
+// Further calls of Close do nothing.
 func (o *Oracle) Close() error {
 	o.close()
 	return nil
@@ -217,7 +219,8 @@ func (o *Oracle) broken() error {
 	return fmt.Errorf("scorer: the program is broken: %d failed processes and no answer since; the last: %w", o.failures, o.last)
 }
 
-// pause returns the pause after a number of failures in a row: 0 after the first, then doubling up to Backoff.
+// pause returns the length of the pause after the given number of failures in a row: 0 after the first failure, then
+// doubling up to Backoff.
 func (o *Oracle) pause(failures int) time.Duration {
 	if failures < 2 {
 		return 0
@@ -230,7 +233,7 @@ type task struct {
 	ctx      context.Context // ends with the caller's context or with Close
 	messages []byte          // the encoded queries
 	left     []*query        // the queries without an answer
-	alone    bool            // a process failed: to find the query that caused it, queries are sent one at a time
+	alone    bool            // a process failed: to find the query that made it fail, queries are sent one at a time
 	done     chan struct{}   // closed when left is empty
 }
 

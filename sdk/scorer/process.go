@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// Time limits for steps in the end of a process that normally take almost no time.
+// Time limits for steps at the end of a process. Normally these steps take almost no time.
 const (
-	grace = time.Second            // for the process to end after it was asked to, or after it closed its output
+	grace = time.Second            // for the process to end after it was asked to end, or after it closed its output
 	drain = 500 * time.Millisecond // for reading the pipes to their ends, after the process ended
 	limbo = 5 * time.Second        // for the process to disappear after it was killed
 )
@@ -28,16 +28,16 @@ type process struct {
 	out    io.ReadCloser
 	err    io.ReadCloser // standard error of the process
 	errors tail
-	read   chan struct{} // closed when the reader of out is done
+	read   chan struct{} // closed when no goroutine reads the field out any more
 	exited chan struct{} // closed when the process has ended
 	killed chan struct{} // closed when this package killed the process
 	over   chan struct{} // closed when the process and its goroutines are gone
 	mark   string        // variable in the environment of the process and its children
 
-	unfinished int // bytes of an incomplete message; known when read is closed
+	unfinished int // number of bytes of an incomplete message; known when the channel read is closed
 
-	once sync.Once  // for closing killed
-	mu   sync.Mutex // guards gone
+	once sync.Once  // for closing the channel killed
+	mu   sync.Mutex // guards the field gone
 	gone bool       // the process has been waited for, so its ID may now belong to another process
 }
 
@@ -118,7 +118,8 @@ func (p *process) kill() {
 	p.in.Close()
 }
 
-// end asks the process to end, first by closing its input and then by a signal, and finally kills it.
+// end asks the process to end, first by closing its input and then by a signal. If the process still runs, end kills
+// it.
 func (p *process) end() {
 	p.in.Close()
 	if p.exits(grace) {
@@ -139,8 +140,8 @@ func (p *process) exits(within time.Duration) bool {
 	}
 }
 
-// left waits until the process has ended, or was killed, and its goroutines have ended. It returns false if the system
-// cannot kill the process, for example while the process waits for a disk.
+// left waits until the process has ended or was killed, and until its goroutines have ended. It returns false if the
+// system cannot kill the process, for example while the process waits for a disk.
 func (p *process) left() bool {
 	select {
 	case <-p.exited:
@@ -158,8 +159,8 @@ func (p *process) left() bool {
 	return true
 }
 
-// lost returns an error that says why a process no longer reads or writes. It says how the process ended or, if the
-// process is still running, the reason what.
+// lost returns an error that says why a process no longer reads or writes. The error says how the process ended or, if
+// the process is still running, what it did, in the words of the parameter what.
 func (p *process) lost(what string) error {
 	if p.exits(grace) {
 		return fmt.Errorf("has ended: %v", p.cmd.ProcessState)

@@ -19,11 +19,11 @@ func signalGroup(pid int, signal syscall.Signal) { _ = syscall.Kill(-pid, signal
 // process that removed the variable or belongs to another user.
 func sweep(mark string) {
 	marked := func(environ string) bool {
-		env, err := os.ReadFile(environ) // empty for a process that has ended
+		env, err := os.ReadFile(environ) // env is empty for a process that has ended
 		return err == nil && (bytes.HasPrefix(env, []byte(mark)) || bytes.Contains(env, []byte("\x00"+mark)))
 	}
-	// Several passes are needed: a process may start others before it is killed, and a killed process stays visible
-	// for a moment.
+	// Several passes are needed: a process may start other processes before it is killed, and a killed process stays
+	// visible for a moment.
 	for range 10 {
 		found := false
 		all, _ := os.ReadDir("/proc")

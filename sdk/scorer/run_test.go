@@ -10,7 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/mem"
 )
 
-// node returns the only node of a fleet. The program of its oracle has just died and cannot be restarted.
+// node returns the node of a fleet with a single member. The program of the node's oracle has just died and cannot be
+// restarted.
 func node(t *testing.T, privacy sdk.Privacy) *sdk.Node {
 	t.Helper()
 	s := open(t, config(t, scorer.JSON, "dies for good", filepath.Join(t.TempDir(), "flag")))
@@ -37,7 +38,7 @@ func node(t *testing.T, privacy sdk.Privacy) *sdk.Node {
 	return n
 }
 
-// A private node whose program is gone takes part to the end: its neighbors notice nothing.
+// A private node whose program is gone takes part until the end of the run: its neighbors notice nothing.
 func TestPrivateRunGoesOn(t *testing.T) {
 	t.Parallel()
 	n := node(t, sdk.Privacy{Clip: 0.1, Sigma: 1, Delta: 1e-5})
@@ -49,7 +50,7 @@ func TestPrivateRunGoesOn(t *testing.T) {
 	}
 }
 
-// A node that is not private ends with the error.
+// If a node is not private, its run ends with the error of the program.
 func TestOtherRunEnds(t *testing.T) {
 	t.Parallel()
 	err := node(t, sdk.Privacy{NonPrivate: true}).Run(t.Context())

@@ -40,7 +40,7 @@ func OpenStream(ctx context.Context, cfg StreamConfig) (*Oracle, error) {
 	return o, nil
 }
 
-// tell reports the result of a worker's first start to OpenStream. It drops later results.
+// tell reports the result of a worker's first start to OpenStream. Results of later starts are dropped.
 func (o *Oracle) tell(err error) {
 	select {
 	case o.opened <- err:
@@ -48,11 +48,11 @@ func (o *Oracle) tell(err error) {
 	}
 }
 
-// worker keeps one process running. It belongs to one goroutine.
+// worker keeps one process running. Only one goroutine uses a worker.
 type worker struct {
 	*Oracle
 	number int
-	fails  int   // processes that failed since the last answer
+	fails  int   // number of processes that failed since the last answer
 	task   *task // current task, or nil
 	served bool  // the process that failed last had sent its hello
 	asked  int   // number of the task's open queries, from the first, that the process has
@@ -86,7 +86,8 @@ func (w *worker) work() {
 	}
 }
 
-// bury decides which open queries of a failed process fail with err. The others are asked again, one at a time.
+// bury decides which open queries of a failed process fail with err. All other open queries are sent again, one at a
+// time.
 func (w *worker) bury(err error) {
 	if w.task == nil {
 		return
@@ -131,7 +132,8 @@ func (w *worker) rest() {
 	}
 }
 
-// live runs a process to its end and returns the reason. By then the process and its descendants are gone.
+// live runs a process to its end and returns the reason for the end. When live returns, the process and its descendants
+// are gone.
 func (w *worker) live() error {
 	w.asked, w.served = 0, false
 	p, err := start(w.cfg.Program, w.mark+strconv.Itoa(w.number))
@@ -139,7 +141,7 @@ func (w *worker) live() error {
 		return fmt.Errorf("scorer: worker %d (%s): %w", w.number, w.name, err)
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
-	stop := context.AfterFunc(w.ctx, p.end) // asks the process to end before it is killed
+	stop := context.AfterFunc(w.ctx, p.end) // when the oracle is closed, asks the process to end before it is killed
 	heard := make(chan message, maxDepth)
 	var writing sync.WaitGroup
 	go p.listen(ctx, w.codec, heard)
@@ -181,7 +183,8 @@ func (p *process) listen(ctx context.Context, c *codec, to chan<- message) {
 	_, _ = io.Copy(io.Discard, r) // reads on, so that a process that is about to end is not blocked by a full pipe
 }
 
-// serve waits for the hello and then gives the process one task after another until something fails.
+// serve waits for the hello of the process and then gives the process one task after another until an error occurs,
+// which it returns.
 func (w *worker) serve(p *process, heard <-chan message, writing *sync.WaitGroup) error {
 	late := time.NewTimer(w.cfg.Start)
 	defer late.Stop()
@@ -221,7 +224,7 @@ func (w *worker) serve(p *process, heard <-chan message, writing *sync.WaitGroup
 	}
 }
 
-// greet checks a hello, which must be the same for all processes.
+// greet checks the hello of a process, which must equal the hellos of all other processes.
 func (w *worker) greet(h hello) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -245,7 +248,7 @@ func (w *worker) leave() {
 	w.serving--
 }
 
-// ask sends the process the open queries of the task, or only the first of them if task.alone is set, and waits for
+// ask sends the process the open queries of the task, or only the first open query if task.alone is set, and waits for
 // the answers.
 func (w *worker) ask(p *process, heard <-chan message, late *time.Timer, writing *sync.WaitGroup) error {
 	t := w.task

@@ -120,7 +120,7 @@ func TestChildrenLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if how == "leaves a child elsewhere" { // in case the oracle does not find a child with its own session
+			if how == "leaves a child elsewhere" { // in case the oracle does not find a child in another session
 				killProcess(pid)
 			}
 			gone(t, pid)
@@ -128,7 +128,7 @@ func TestChildrenLeft(t *testing.T) {
 	}
 }
 
-// gone waits until a process has disappeared, or is a zombie.
+// gone waits until a process has disappeared or is a zombie.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -142,7 +142,7 @@ func gone(t *testing.T, pid int) {
 	}
 }
 
-// TestCloseIsFirm closes programs that try not to end. TestMain then looks for processes that are left.
+// TestCloseIsFirm closes programs that try not to end. TestMain later checks that no process is left.
 func TestCloseIsFirm(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.JSON, "ignores SIGTERM"))
@@ -177,7 +177,7 @@ func TestCloseFailsWhatWaits(t *testing.T) {
 	}
 }
 
-// As soon as a call returns, the caller may change the points. A late answer has no effect.
+// As soon as a call returns, the caller may change the points. An answer that arrives after that has no effect.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	s := open(t, config(t, scorer.CBOR, "hangs"))
@@ -189,7 +189,7 @@ func TestContext(t *testing.T) {
 		cancel()
 		err := <-done
 		for _, q := range queries {
-			clear(q.Point) // the race detector reports it if anything still reads the point
+			clear(q.Point) // the race detector reports an error if another goroutine still reads the point
 		}
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestContext(t *testing.T) {
 	works(t, s)
 }
 
-// If a node is killed, its programs end, too, even those that ignore the end of their input.
+// If a node is killed, its programs end, even programs that ignore the end of their input.
 func TestDiesWithTheNode(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux promises that")
@@ -263,8 +263,8 @@ func TestBadQueries(t *testing.T) {
 	}
 }
 
-// A program that dies repeatedly counts as broken. Queries then fail at once, except for an occasional query that is
-// tried.
+// A program that dies repeatedly counts as broken. Queries then fail at once; only after each pause one query is sent
+// to the program.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	flag := filepath.Join(t.TempDir(), "flag")
@@ -274,7 +274,7 @@ func TestBroken(t *testing.T) {
 	works(t, s)
 	losses := make([]float64, 40)
 	err := s.Losses(t.Context(), mixed(40), losses)
-	if err == nil { // some queries were answered before the one that kills the program
+	if err == nil { // some queries were answered before the query that kills the program
 		err = s.Losses(t.Context(), mixed(5), losses[:5])
 	}
 	if err == nil || !strings.Contains(err.Error(), "scorer: the program is broken: 8 failed processes and no answer since; the last: scorer: worker 1 (") ||

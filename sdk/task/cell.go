@@ -35,12 +35,12 @@ func (r *csvFile) absent(cell string) bool {
 }
 
 // numbers parses the numbers of one file, which all have decimal points or all have decimal commas. A number such as
-// 1,234 is ambiguous; the other numbers of the file decide whether its comma is decimal.
+// 1,234 is ambiguous; the unambiguous numbers of the file decide whether its comma is decimal.
 type numbers struct {
 	point, comma, either string // the first number with a decimal point, with a decimal comma, and of ambiguous form
 
-	alone  bool // each number is parsed without regard to the others, and 1,234 is an error
-	commas bool // if alone: every comma is a decimal comma, even in 1,234
+	alone  bool // each number is parsed without regard to the file's other numbers, and 1,234 is an error
+	commas bool // if alone is set: every comma is a decimal comma, even in 1,234
 }
 
 const eitherFault = "has a decimal comma or a thousands separator"

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	clinicalPatients = 4000 // the number in synthetic:clinical
-	clinicalSlope    = 2    // log odds per unit of risk
+	clinicalPatients = 4000 // number of patients in synthetic:clinical
+	clinicalSlope    = 2    // change in the log odds of an event per unit of risk
 )
 
 // clinicalColumns resemble the records of a cardiology outpatient clinic. step is the precision of a column's values,
@@ -32,9 +32,9 @@ var clinicalColumns = [...]struct {
 // body mass index in kg/m², fasting glucose and HDL cholesterol in mmol/l, and whether a cardiovascular event followed
 // (class 0 no, 1 yes). About half of the patients have an event.
 //
-// Disease severity shifts all columns together a little. The risk of an event is logistic in the sum of the columns;
-// HDL lowers it. One column alone classifies two thirds of the patients correctly, the best linear rule about 90 %.
-// Patient i depends only on seed and i, and describes no real person.
+// Disease severity shifts all columns together a little. The risk of an event is logistic in a weighted sum of the
+// columns; HDL lowers it. A single column classifies two thirds of the patients correctly, and the best linear rule
+// about 90 %. Patient i depends only on seed and i, and describes no real person.
 func Clinical(n int, seed uint64) *Data {
 	d := &Data{Dim: len(clinicalColumns), Classes: 2, ClassNames: []string{"no", "yes"}}
 	for _, c := range clinicalColumns {

@@ -40,8 +40,8 @@ func (p *projector) project(z []float64, row []float32) {
 }
 
 // covariance multiplies each of vectors by the covariance matrix of d, whose column means are mean. It never forms the
-// matrix. It uses all processors, but adds the terms of each sum in a fixed order, so the result does not depend on
-// their number.
+// matrix. It uses all processors, but adds the terms of each sum in a fixed order, so the result does not depend on the
+// number of processors.
 func covariance(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	p, z, out := newProjector(mean, vectors), newMatrix(d.Len(), len(vectors)), newMatrix(d.Dim, len(vectors))
 	share(d.Len(), func(from, to int) {
@@ -71,7 +71,8 @@ func covariance(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	return products
 }
 
-// share divides [0, n) into pieces and calls f for them concurrently.
+// share divides [0, n) into intervals [from, to), calls f for all of them concurrently, and waits until all calls have
+// returned.
 func share(n int, f func(from, to int)) {
 	var all sync.WaitGroup
 	piece := max(1, (n-1)/runtime.GOMAXPROCS(0)+1)

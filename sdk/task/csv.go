@@ -12,29 +12,30 @@ import (
 	"unicode/utf8"
 )
 
-// maxFaults is the number of wrong cells of a file that errors describe; further ones are only counted.
+// maxFaults is the maximum number of invalid cells of a file that errors describe; further invalid cells are only
+// counted.
 const maxFaults = 10
 
-// column is a column of a CSV file. Categories is in the order of the category numbers.
+// column is a column of a CSV file. The index of a category in Categories is its category number.
 type column struct {
 	Column
 	at     int            // index of the column in the file
-	number map[string]int // number of each category and, with fold, of its lower case; nil for a column of numbers
-	fold   bool           // upper and lower case are one category unless the list of categories has both forms
-	fixed  bool           // no other category is allowed
+	number map[string]int // number of each category; with fold, also of its lower-case form; nil: numbers
+	fold   bool           // upper and lower case are one category unless Categories has both
+	fixed  bool           // categories that are not in the list are not allowed
 
 	ignored bool                      // every cell counts as the first category
-	unknown func(column, cell string) // called for a cell that is not a category, then -1; nil: an error
+	unknown func(column, cell string) // called for a cell that is not a category; nil: such a cell is an error
 
-	timed bool // a cell with a date or time was reported; later ones are not
+	timed bool // a cell with a date or time was reported; later such cells are not reported
 
 	texts []error  // errors of the first cells that are not numbers, kept because the whole column may hold text
 	count int      // number of cells that are not numbers
-	some  []string // up to three different cells that are not numbers
+	some  []string // up to three different cells among those that are not numbers
 }
 
-// labels makes c a column of categories, of which known are the first. Further categories that differ only in case are
-// one.
+// labels makes c a column of categories that begin with known. Further categories that differ only in case are one
+// category. It returns c.
 func (c *column) labels(known []string) *column {
 	c.number, c.fold, c.Categories = numbered(known), true, slices.Clone(known)
 	for i, v := range known {
@@ -43,7 +44,7 @@ func (c *column) labels(known []string) *column {
 	return c
 }
 
-// folded makes the lower case of a category an alias of it, unless the lower case is already a category or an alias.
+// folded makes the lower-case form of a category an alias of it, unless that form is already a category or an alias.
 func (c *column) folded(category string, number int) {
 	if _, ok := c.number[strings.ToLower(category)]; c.fold && !ok {
 		c.number[strings.ToLower(category)] = number
@@ -79,35 +80,35 @@ type csvFile struct {
 	*csv.Reader
 	name    string
 	names   []string       // names of all columns
-	where   map[string]int // first column of each name
-	columns []*column      // the features, then the label
+	where   map[string]int // index of the first column with each name
+	columns []*column      // the feature columns, then the label column
 	person  *column        // column that identifies the person of a row; nil for none
 	id      *column        // column that identifies a row to the user; nil for none
 	rule    string         // rule for missing cells, "" for none; see [Missing]
 	na      []string       // further markers of a missing cell; see [Spec].NA
 	numbers numbers
 
-	cells  []float32      // values of columns, row by row
-	people []int          // person of each row
-	ids    []string       // cells of the column id
+	cells  []float32      // values of the cells in columns, row by row
+	people []int          // number of the person of each row
+	ids    []string       // cells of the column in the field id
 	known  map[string]int // number of each person
-	lost   []bool         // whether a row could not be read; used only if each row is a line
+	lost   []bool         // true for each row that could not be read; used only if each row is a line
 	unread []error        // errors of the lost rows
 
 	faults []error
 	stop   error // why reading stopped early; nil if the whole file was read
-	count  int   // number of wrong cells
-	told   int   // number of wrong cells described
+	count  int   // number of invalid cells
+	told   int   // number of invalid cells that errors describe
 	open   bool  // true if no recipe determines which columns are numbers
-	lax    bool  // a line that cannot be read is lost; it is not an error
+	lax    bool  // a line that cannot be read is marked as lost instead of causing an error
 	lacks  bool  // a column is missing
 	bad    bool  // the current row has an error
-	width  int   // cells in the current row
-	at     int   // line of the current row; 0 if the csv.Reader keeps count
+	width  int   // number of cells in the current row
+	at     int   // line number of the current row; 0 if the csv.Reader counts lines
 }
 
-// header reads the names of columns, up to the last one that is not empty. An earlier column without a name is called
-// by its position, such as "column 3".
+// header reads the names of the columns, up to the last column whose name is not empty. An earlier column without a
+// name is called by its position, such as "column 3".
 func (r *csvFile) header(record []string) {
 	r.where = make(map[string]int, len(record))
 	for i, name := range filled(record) {
@@ -131,7 +132,7 @@ func (r *csvFile) wrong(format string, args ...any) {
 	r.faults = append(r.faults, fmt.Errorf(format, args...))
 }
 
-// filled returns the cells of a record up to the last one that is not empty.
+// filled returns the cells of a record up to the last cell that is not empty.
 func filled(record []string) []string {
 	last := len(record)
 	for last > 0 && strings.TrimSpace(record[last-1]) == "" {
@@ -140,7 +141,7 @@ func filled(record []string) []string {
 	return record[:last]
 }
 
-// column returns the named column. If the file has no such column, it records the error missing.
+// column returns the column with the given name. If the file has no such column, column records the error missing.
 func (r *csvFile) column(name string, missing error) *column {
 	at, there := r.where[name]
 	if !there {
@@ -150,10 +151,11 @@ func (r *csvFile) column(name string, missing error) *column {
 	return &column{Column: Column{Name: name}, at: at}
 }
 
-// layout returns the feature columns of a file, in order, followed by the label. It may set r.person and r.rule.
+// layout is a function that returns the feature columns of a file, in order, followed by the label column. It may set
+// r.person and r.rule.
 type layout func(r *csvFile) (columns []*column)
 
-// marked returns a layout like l that also makes na markers of missing cells.
+// marked returns a layout like l that also sets na as further markers of missing cells.
 func (l layout) marked(na []string) layout {
 	return func(r *csvFile) []*column {
 		r.na = na
@@ -168,7 +170,7 @@ func (s Spec) columns(r *csvFile) (columns []*column) {
 	for _, f := range s.csvFields() {
 		for _, v := range f.columns {
 			if _, there := r.where[v]; f.name == "drop" && s.files != nil && !there {
-				continue // another of the files may have the column
+				continue // another file may have the column
 			}
 			found[v] = r.column(v, fieldError(f.name, "%s: %s has no such column", short(v), r.name))
 		}
@@ -243,7 +245,7 @@ func (r *csvFile) fault(cell int, format string, args ...any) {
 	}
 }
 
-// line returns the number of the line that has the given cell of the current row. It accepts a cell beyond the end of
+// line returns the number of the line that has the given cell of the current row. The index may be beyond the end of
 // the row.
 func (r *csvFile) line(cell int) int {
 	if r.at > 0 {
@@ -393,7 +395,7 @@ func (r *csvFile) table() *table {
 			t.labels = append(t.labels, label.Categories[int(cells[i])])
 		}
 	}
-	place := make([][]int, len(features)) // index in the table, by category number
+	place := make([][]int, len(features)) // for each feature and category number, the index in the table
 	for k, c := range features {
 		sorted := slices.Clone(c.Categories)
 		if !c.fixed {

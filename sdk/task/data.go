@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Data is a labeled data set: Len samples of Dim numbers, each in one of Classes classes. A data set with targets
-// also has a number for each sample; its two classes, "low" and "high", say whether the target is below the middle of
-// the range.
+// Data is a labeled data set: Len samples of Dim numbers, each in one of Classes classes. A data set with targets also
+// has a number, its target, for each sample. Its two classes, "low" and "high", then say whether the target is below
+// the middle of the range of targets.
 type Data struct {
 	X       []float32 // the samples one after the other, Len x Dim
 	Y       []int     // the class of each sample, in [0, Classes)
@@ -22,13 +22,13 @@ type Data struct {
 	Features   []string // name of each column, or nil if unknown
 	ClassNames []string // label of each class in the source, or nil if unknown
 
-	Target []float32 // the number to predict for each sample, in the unit of the source; nil for classes
-	Range  *Range    // range of the targets; nil for classes
+	Target []float32 // the number to predict for each sample, in the unit of the source; nil for class data
+	Range  *Range    // range of the targets; nil for class data
 
 	Person []int // number of the person of each sample; nil if unknown
 
 	lost []bool // true for each record that could not be read; nil if all were read
-	file []int  // number of the file of each sample; nil for one file
+	file []int  // number of the file of each sample; nil if all samples come from one file
 }
 
 // Len returns the number of samples.
@@ -37,7 +37,8 @@ func (d *Data) Len() int { return len(d.Y) }
 // Row returns sample i: a view into X, not a copy.
 func (d *Data) Row(i int) []float32 { return d.X[i*d.Dim : (i+1)*d.Dim : (i+1)*d.Dim] }
 
-// Select returns a copy of the samples at the given indices, in that order. The copy shares the names.
+// Select returns a copy of the samples at the given indices, in that order. The copy shares the column and class names
+// with d.
 func (d *Data) Select(idx []int) *Data {
 	s := *d
 	s.Y, s.Target, s.Person = pick(d.Y, idx), pick(d.Target, idx), pick(d.Person, idx)
@@ -70,7 +71,8 @@ func (d *Data) WithBias() *Data {
 	return b
 }
 
-// mapped returns a copy with rows of dim numbers. f writes each new row, which starts as zeros.
+// mapped returns a copy with rows of dim numbers. For each row, f computes the new row, to, which starts as zeros, from
+// the old row.
 func (d *Data) mapped(dim int, f func(to, from []float32)) *Data {
 	out := d.blank(dim)
 	for i := range d.Y {
@@ -93,7 +95,7 @@ func (d *Data) check() error {
 	return d.checkColumns(d.Dim)
 }
 
-// checkColumns is like check, but the data set may be empty and must have want columns.
+// checkColumns is like check, but the data set may be empty and must have exactly want columns.
 func (d *Data) checkColumns(want int) error {
 	if d.Dim != want {
 		return fmt.Errorf("task: data set has %d columns, want %d as in the training set", d.Dim, want)
@@ -124,7 +126,7 @@ func checkLabels(y []int, classes int) error {
 // identifier, and a column for each value would exhaust the memory.
 const maxValues = 1000
 
-// table is the content of a source before classes are chosen.
+// table is the content of a source before its classes are determined.
 type table struct {
 	name     string   // the file or folder, for errors
 	names    []string // names of all columns of a CSV file
@@ -133,7 +135,7 @@ type table struct {
 	scale    *Range    // range of the targets
 	person   []int     // number of the person of each row; nil if unknown
 	ids      []string  // identifier of each row for the user; nil if none
-	file     []int     // number of the file of each row; nil for one file
+	file     []int     // number of the file of each row; nil if all rows come from one file
 	lost     []bool    // true for rows that could not be read but keep their index; nil if no row can be lost
 	unread   []error   // errors of the first rows that could not be read
 	dim      int
@@ -143,7 +145,7 @@ type table struct {
 }
 
 // data returns the rows whose label is one of the classes, or all rows if there is a target. If rows can be lost, it
-// returns all rows and marks those without one of the classes as lost.
+// returns all rows and marks those whose label is not one of the classes as lost.
 func (t *table) data(classes []string) *Data {
 	if t.targets != nil {
 		classes = sides

@@ -14,10 +14,10 @@ const (
 	headerBytes = 64 << 10 // number of bytes at the start of a file in which the separator is looked for
 )
 
-// openCSV detects the separator of a file and reads its header. It picks the first separator with which the header has
-// all columns of the layout, or, if there is none, the separator that yields the most columns. The next record of r is
-// the first row. If rule makes each line a row, the separator depends only on the header, and below reads the lines
-// after it.
+// openCSV detects the separator of a file and reads its header. It picks the first separator for which the header has
+// all columns of the layout or, if there is none, the separator that yields the most columns. The next record of r is
+// the first row. If rule makes each line a row, the separator depends only on the header, and the reader below
+// continues after the header.
 func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, below *bufio.Reader, err error) {
 	below = bufio.NewReaderSize(in, headerBytes)
 	start, _ := below.Peek(headerBytes)
@@ -54,10 +54,10 @@ func openCSV(in io.Reader, name string, rule rowRule, l layout) (r *csvFile, bel
 	return r, below, err
 }
 
-const byteOrderMark = "\ufeff" // some programs write it at the start of UTF-8 files
+const byteOrderMark = "\ufeff" // some programs write this mark at the start of UTF-8 files
 
-// headerLength returns the length of start up to the end of the header. The header is the first line that is not empty,
-// or the next line if the first one names the separator.
+// headerLength returns the length of start up to the end of the header. The header is the first line that is not empty
+// or, if that line names the separator, the line after it.
 func headerLength(start []byte) (length int) {
 	for named := false; ; {
 		line, _, more := bytes.Cut(start[length:], []byte("\n"))
@@ -84,7 +84,7 @@ func newReader(r io.Reader, separator rune) *csv.Reader {
 	return cr
 }
 
-// readHeader reads the header line, and a line before it that names the separator (Excel writes "sep=;").
+// readHeader reads the header line. It skips a line before the header that names the separator (Excel writes "sep=;").
 func readHeader(cr *csv.Reader, name string, l layout) (*csvFile, error) {
 	record, err := cr.Read()
 	if err == nil && len(record) <= 2 && strings.HasPrefix(strings.ToLower(record[0]), "sep=") {

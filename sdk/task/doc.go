@@ -13,8 +13,8 @@
 //  6. Append a column of ones.
 //
 // What these steps take from the data (means, components, the categories of a column) is outside any privacy guarantee
-// of a run on the result. [Set] lists it in words for a certificate. A [Recipe] avoids the problem: [Fit] takes
-// everything from public data, and [Recipe.Apply] applies it to the data of every device.
+// of a run on the result. [Set].Fitted lists it in words for a certificate. A [Recipe] avoids the problem: [Fit] takes
+// everything from public data, and [Recipe.Apply] prepares the data of every device with it.
 //
 // A [Partition] divides samples among clients: iid, or with the label skew common in studies of federated learning. A
 // [ModelSpec] names a built-in model; a [Model] is the oracle of one client.

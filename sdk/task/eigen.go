@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	eigenSpare  = 8     // number of vectors iterated in addition to the requested ones
+	eigenSpare  = 8     // number of vectors iterated in addition to the requested vectors
 	eigenDepth  = 6     // blocks of a Krylov basis
 	eigenRounds = 100   // maximum number of restarts
 	eigenTol    = 1e-10 // residual relative to the largest eigenvalue
@@ -72,8 +72,8 @@ func topEigen(mul func([][]float64) [][]float64, dim, n int) (vectors [][]float6
 	}
 }
 
-// extend appends to an orthonormal basis the components of vectors outside its span, scaled to unit length. Projecting
-// twice makes them orthogonal up to rounding.
+// extend appends vectors to an orthonormal basis, each reduced to its component outside the span and scaled to unit
+// length. Projecting each vector twice makes it orthogonal to the basis up to rounding.
 func extend(basis, vectors [][]float64) [][]float64 {
 	for _, v := range vectors {
 		v = slices.Clone(v)
@@ -130,8 +130,8 @@ func jacobi(a [][]float64) (values []float64, vectors [][]float64) {
 				}
 				c := 1 / math.Sqrt(float64(t*t)+1)
 				s := float64(t * c)
-				// Rotate rows p and q, then columns p and q. By symmetry only the four entries at the crossings
-				// need computing; the others are copied.
+				// Rotate rows p and q, then columns p and q. By symmetry only the four entries at the crossings need
+				// computing; all other entries are copied.
 				rotate(a[p], a[q], c, s)
 				for i, row := range a {
 					if i == p || i == q {

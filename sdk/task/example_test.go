@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task"
 )
 
-// Patients are generated, prepared and dealt to four hospitals with different label shares. Each hospital's share is
-// then an oracle that scores parameters.
+// Patients are generated, prepared and divided among four hospitals with different shares of events. An oracle on the
+// patients of each hospital then computes losses.
 func Example() {
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 1})
 	if err != nil {
@@ -49,7 +49,7 @@ func Example() {
 	// test accuracy 0.891
 }
 
-// A recipe fitted on public data prepares the data of a device, and names the model.
+// A recipe fitted on public data prepares the data of a device, and its model determines the start vector.
 func ExampleRecipe() {
 	public := task.Spec{Source: "synthetic:clinical", Seed: 1}
 	recipe, err := task.Fit(public, task.ModelSpec{Name: task.PerceptronModel, Hidden: 4}, "generated patients")

@@ -45,8 +45,8 @@ func ClientFiles(source string) (files []string, err error) {
 
 // LoadFiles is [Load] for several clients, each with a CSV file; s.Source is not used. Preprocessing is fitted on the
 // training samples of all files together; classes and categories come from all rows. Every file must have all columns
-// except dropped ones, in any order, and has its own test part. all has the samples of all files in sequence, and
-// each[i] those of files[i]. Errors name the file.
+// except dropped ones, in any order, and is split into its own training and test part. The result all has the samples
+// of all files in sequence, and each[i] those of files[i]. Errors name the file.
 func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
 	if all, err = Load(s); err != nil {
@@ -55,7 +55,8 @@ func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	return all, all.each(), nil
 }
 
-// ApplyFiles is [Recipe.Apply] for several clients, each with a CSV file. Files and results are as in [LoadFiles].
+// ApplyFiles is [Recipe.Apply] for several clients, each with a CSV file. The files and the results are as in
+// [LoadFiles].
 func (r *Recipe) ApplyFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
 	if all, err = r.Apply(s); err != nil {
@@ -130,8 +131,8 @@ func openFile(path string, rule rowRule, l layout) (*csvFile, error) {
 	return readCSV(f, path, rule, l)
 }
 
-// like returns the layout of one of several files. The file must have the columns of first, which is nil for the first
-// file itself. The layout may be called several times for one file.
+// like returns a layout like l for one of several files. The file must have the same columns as first; for the first of
+// the files, first is nil. The layout may be called several times for one file.
 func (l layout) like(first *csvFile) layout {
 	return func(r *csvFile) []*column {
 		columns := l(r)

@@ -31,8 +31,8 @@ func lines(n int, format string, label ...string) string {
 	return b.String()
 }
 
-// Files that differ in separator, decimal mark, order of columns, case and categories make the same set as one file
-// with all rows: same classes, categories, means. Each client has its own test part.
+// Files that differ in separator, decimal mark, order of columns, letter case and categories make the same set as one
+// file with all rows: the same classes, categories and means. Each client has its own test part.
 func TestLoadFiles(t *testing.T) {
 	files := hospitals(t,
 		"x,ward,y\n"+lines(20, "%d.5,west,%s", "no", "yes"),

@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// Standardizer shifts and scales columns to mean 0 and variance 1, and then multiplies each by its declared factor.
+// Standardizer shifts and scales columns to mean 0 and variance 1, and then multiplies each column by its declared
+// factor.
 type Standardizer struct {
 	Mean  []float64 `json:"mean"`
 	Std   []float64 `json:"std"`             // population standard deviation; 0 for a constant column
@@ -36,8 +37,8 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 	return &Standardizer{Mean: mean, Std: std}, nil
 }
 
-// tell makes Apply leave constant columns from index first on unchanged. These columns mark missing cells, and in the
-// training set there are none.
+// tell makes Apply leave constant columns unchanged, from the column with index first on. These columns mark missing
+// cells; such a column is constant if no cell was missing in the training set.
 func (s *Standardizer) tell(first int) {
 	for j := first; j < len(s.Std); j++ {
 		if s.Std[j] == 0 {

@@ -51,7 +51,8 @@ func findIDX(dir, name string) string {
 	return ""
 }
 
-// loadIDXPair reads the images and labels with one of two name prefixes. It returns nil if the folder has neither.
+// loadIDXPair reads the images and labels whose file names begin with prefix or, if there are none, with other. It
+// returns nil if the folder has no such files.
 func loadIDXPair(dir, prefix, other string) (*table, error) {
 	exists := func(p string) bool {
 		return findIDX(dir, p+"images-idx3-ubyte") != "" || findIDX(dir, p+"labels-idx1-ubyte") != ""

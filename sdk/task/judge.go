@@ -63,8 +63,9 @@ func (m *Model) Errors(x []float32) (*NumberMetrics, error) {
 // MeanLoss returns the mean loss over all samples, or NaN if Loss would fail.
 func (m *Model) MeanLoss(x []float32) float64 { return m.mean(x, m.loss) }
 
-// Accuracy returns the share of samples, in [0, 1], whose most probable class is the true one. Of equally probable
-// classes the first counts; a NaN is never correct. It returns NaN if Loss would fail or the model has a target.
+// Accuracy returns the share of samples, in [0, 1], whose most probable class is the true class. If several classes are
+// equally probable, the first of them counts as predicted; a sample whose output is NaN counts as wrong. Accuracy
+// returns NaN if Loss would fail or the model has a target.
 func (m *Model) Accuracy(x []float32) float64 {
 	if m.goal != nil {
 		return math.NaN()

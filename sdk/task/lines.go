@@ -69,7 +69,7 @@ func (r *csvFile) place(record []string, fault error) {
 		if r.person.at < len(record) {
 			who = strings.TrimSpace(record[r.person.at])
 		}
-		if who == "" { // counts as a separate person: no cell has a line break, so the name is unique
+		if who == "" { // the row counts as a separate person: no cell has a line break, so the name is unique
 			r.fault(0, "column %s: empty, want the person of this row", short(r.person.Name))
 			who = fmt.Sprintf("\n%d", r.at)
 		}
@@ -96,15 +96,15 @@ func (r *Recipe) ForRecords() error {
 	return errors.Join(faults...)
 }
 
-// canLose makes t.data mark rows without one of the classes as lost, instead of removing them. t may be nil.
+// canLose makes t.data mark rows whose label is not one of the classes as lost, instead of removing them. t may be nil.
 func (t *table) canLose() {
 	if t != nil && t.lost == nil {
 		t.lost = make([]bool, max(len(t.labels), len(t.targets)))
 	}
 }
 
-// keep returns a test set without its lost records. Their number may depend on the data, because results on test data
-// stay on the device.
+// keep returns a test set without its lost records. The number of lost records may depend on the data; that is allowed
+// here, because results on test data stay on the device.
 func (d *Data) keep() *Data {
 	if d.lost == nil {
 		return d

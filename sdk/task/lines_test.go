@@ -97,8 +97,8 @@ func TestEveryLine(t *testing.T) {
 	}
 }
 
-// Of equal errors in a file, dates are reported once and other errors up to ten times; every line with an error is
-// lost.
+// If a file has the same kind of error several times, a date is reported once and any other error up to ten times;
+// every line with an error is lost.
 func TestEveryLineRepeats(t *testing.T) {
 	recipe, err := Fit(Spec{Source: ownFile(t, "a,y\n1,no\n2,yes\n"), Label: "y", Whole: true}, ModelSpec{Name: SoftmaxModel}, "a test")
 	if err != nil {
@@ -118,7 +118,7 @@ func TestEveryLineRepeats(t *testing.T) {
 	if len(set.Unread) != maxFaults+1 {
 		t.Errorf("unread are %v", set.Unread)
 	}
-	// The test set has only records that could be read.
+	// The test set contains only records that could be read.
 	if set, err = recipe.Apply(Spec{Source: own, TestFraction: 0.5, Records: true}); err != nil || set.Train.Len() != 20 ||
 		set.Test.Len() > 1 {
 		t.Errorf("%d and %d records, %v", set.Train.Len(), set.Test.Len(), err)
@@ -146,7 +146,8 @@ func TestSplitOfRecords(t *testing.T) {
 	}
 }
 
-// The error for a recipe that would drop records names the rule. Fitting rejects rows that cannot be read.
+// With protected records, Apply rejects a recipe that would drop records, and the error names the rule. Load rejects
+// that rule, too, and rows that cannot be read in data to fit on.
 func TestRecordsRefused(t *testing.T) {
 	images := &Recipe{FittedOn: "x", Source: "idx", Pixels: 4, Classes: []string{"6", "7"}, Subset: true,
 		Model: ModelSpec{Name: SoftmaxModel}}

@@ -26,38 +26,38 @@ type Spec struct {
 	Drop   []string `json:"drop"`
 	OneHot []string `json:"onehot"`
 
-	// Target is the column of the number to predict, in place of Label. Its range comes from all rows: the mean plus
-	// and minus two standard deviations, within the minimum and the maximum. Values outside the range are clipped to
-	// it.
+	// Target is the column of the number to predict, in place of Label. The range of the target comes from all rows:
+	// the mean plus and minus two standard deviations, cut to the minimum and the maximum of the column. Targets
+	// outside the range are clipped to it.
 	Target string `json:"target"`
 
 	// Person is the column that identifies the person of a row, if persons have several rows; empty for none.
 	// It is not a feature. All rows of a person go to the same part of a test split.
 	Person string `json:"person"`
 
-	// Missing is the Rule of [Missing] for missing cells; if it is empty, they are errors. "indicator:a,b" also adds
-	// the columns that mark gaps in a and b if the data has no gaps there (other sites' data may have some).
-	// "indicator:*" adds them for all columns.
+	// Missing is the Rule of [Missing] for missing cells; if it is empty, missing cells are errors. "indicator:a,b"
+	// also adds the columns that mark missing cells in a and b if this data has none there (the data of other sites may
+	// have some). "indicator:*" adds such columns for all columns.
 	Missing string `json:"missing"`
 
-	// NA lists further texts of missing cells, such as -9 or 999; the number -9 also matches -9.0. Unlike Missing, NA
-	// also applies with a recipe, because each file has its own way to write gaps.
+	// NA lists further texts that mark a missing cell, such as -9 or 999; the number -9 also matches -9.0. Unlike
+	// Missing, NA also applies with a recipe, because each file has its own way to write missing cells.
 	NA []string `json:"na"`
 
-	// Labels selects classes and gives their order; samples with other labels are dropped. If empty, all labels are
-	// classes, sorted by number if all are numbers. Labels that differ only in case are one class unless the list has
-	// both; without a list, the first form in the file names it.
+	// Labels selects classes and gives their order; samples with other labels are dropped. If Labels is empty, all
+	// labels are classes, sorted by number if all are numbers. Labels that differ only in case are one class, named by
+	// the first form in the file, unless Labels lists both forms.
 	Labels []string `json:"labels"`
 
 	PCA int `json:"pca"` // number of principal components to project on, 0 for no projection
 
-	// Scale has factors for standardized columns, by name; "*" stands for all columns not named; without "*" their
-	// factor is 1. A model learns faster along a column with a larger factor. The factors must come from public
-	// knowledge, not from the data.
+	// Scale has factors for standardized columns, by name. The factor for "*" applies to all columns that are not
+	// named; without "*" their factor is 1. A model learns faster along a column with a larger factor. The factors must
+	// come from public knowledge, not from the data.
 	Scale map[string]float64 `json:"scale"`
 
-	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones. For both,
-	// nil means yes for CSV and synthetic data, and no for IDX.
+	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones. In both
+	// fields, nil means yes for CSV and synthetic data, and no for IDX.
 	Standardize *bool `json:"standardize"`
 	Bias        *bool `json:"bias"`
 
@@ -73,7 +73,7 @@ type Spec struct {
 	// [Recipe.Apply] keeps an entry whose loss is NaN.
 	Records bool `json:"-"`
 
-	Seed uint64 `json:"seed"` // selects the test samples and generates synthetic data
+	Seed uint64 `json:"seed"` // determines the test samples and the generated data
 
 	files []string // CSV files in place of Source
 }
@@ -91,7 +91,7 @@ func fieldError(field, format string, args ...any) error {
 	return &FieldError{Field: field, Fault: fmt.Sprintf(format, args...)}
 }
 
-// Validate reports every error that can be found without opening a file. Load calls it.
+// Validate reports every error that can be found without opening a file.
 func (s Spec) Validate() error {
 	missing, _ := s.missing()
 	faults := []error{CheckSource(s.Source), checkFraction(s.TestFraction), checkRule(missing)}
@@ -133,7 +133,7 @@ func (s Spec) Validate() error {
 // mostNumbers is the maximum number of classes whose labels are numbers, unless Spec.Labels lists the classes.
 const mostNumbers = 20
 
-// checkClasses refuses classes that look like measurements, unless Spec.Labels lists them.
+// checkClasses refuses classes that look like measurements, unless Spec.Labels lists the classes.
 func (s Spec) checkClasses(names []string) error {
 	numbers := 0
 	for _, v := range names {
@@ -191,8 +191,8 @@ func (s Spec) kind() string {
 	return kind
 }
 
-// filled returns the Spec with those defaults filled in that do not depend on the data. ownTest says that the source
-// has a test set.
+// filled returns the Spec with all defaults filled in that do not depend on the data. ownTest says that the source has
+// a test set.
 func (s Spec) filled(ownTest bool) Spec {
 	standardize := s.kind() != "idx"
 	bias := standardize
@@ -215,8 +215,8 @@ type Set struct {
 	// Fitted lists what was taken from the data. The privacy guarantee of a run does not cover it.
 	Fitted []string
 
-	// Unread has an error for each of the first ten lines that could not be read with Spec.Records, and the number of
-	// further ones. Only the owner of the data may see it.
+	// Unread has an error for each of the first ten lines that could not be read with Spec.Records, and an error with
+	// the number of further such lines. Only the owner of the data may see these errors.
 	Unread []error
 
 	recipe Recipe // the steps that were applied; FittedOn and Model are empty
@@ -274,8 +274,8 @@ func (s Spec) begin(train, test *table) (set *Set, err error) {
 	return set, nil
 }
 
-// finish fits and applies the steps that turn the samples of set into the columns of the model. train is the source of
-// the samples.
+// finish fits and applies the steps that turn the samples of set into the columns of the model. train is the table from
+// which the samples come.
 func (set *Set) finish(train *table) error {
 	s, names := &set.Spec, set.Train.ClassNames
 	for c, members := range byClass(set.Train.Y, len(names)) {
@@ -321,7 +321,7 @@ func (s Spec) read(rule rowRule, l layout) (train, test *table, err error) {
 	return train, nil, nil
 }
 
-// split selects the samples of the classes, and holds some out for tests if there is no test table.
+// split selects the samples of the classes, and holds some of them out for tests if there is no test table.
 func (set *Set) split(train, test *table) error {
 	s := &set.Spec
 	set.Train = train.data(s.Labels)
@@ -357,8 +357,8 @@ func (set *Set) split(train, test *table) error {
 	return nil
 }
 
-// transform turns the training and test parts into the columns of the model. It first fits, on the training part,
-// those steps that the Spec asks for and the recipe does not have yet.
+// transform turns the training and test parts into the columns of the model. It first fits, on the training part, all
+// steps that the Spec asks for and that the recipe does not have yet.
 func (set *Set) transform() (err error) {
 	s, r, d := &set.Spec, &set.recipe, set.Train
 	if s.Missing != "" && r.Missing == nil {

@@ -25,7 +25,7 @@ func TestLoadCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 17 each of no and yes; a fifth of 17 is 3.
+	// 17 samples of each of the classes no and yes; a fifth of 17, rounded, is 3.
 	if set.Train.Len() != 28 || set.Test.Len() != 6 || set.Train.Classes != 2 ||
 		!slices.Equal(set.Test.ClassNames, []string{"yes", "no"}) {
 		t.Errorf("%d + %d samples of %q", set.Train.Len(), set.Test.Len(), set.Train.ClassNames)
@@ -66,7 +66,7 @@ func TestLoadCSV(t *testing.T) {
 	}
 }
 
-// Fitting uses only the training rows: changing a test row does not change any other row.
+// Preprocessing is fitted on the training rows alone: changing a test row does not change any other row.
 func TestLoadFitsOnTrainingAlone(t *testing.T) {
 	base, err := Load(Spec{Source: "synthetic:clinical", Seed: 3, PCA: 3})
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Files from practice: each gives the expected numbers, or one error with its location. Columns a and b have numbers,
-// ward has categories; the label is y.
+// Each of these files, as they occur in practice, gives the expected numbers or one error with its location. Columns a
+// and b have numbers, ward has categories; the label is y.
 func TestMessyFiles(t *testing.T) {
 	const (
 		clean = "a,b,y\n1,2.5,no\n-3,40,yes\n"
@@ -23,7 +23,7 @@ func TestMessyFiles(t *testing.T) {
 	for name, c := range map[string]struct {
 		content string
 		spec    Spec
-		want    string // rows, or the error
+		want    string // the expected rows or, if the file is invalid, the error
 	}{
 		"clean":                       {clean, Spec{}, want},
 		"semicolons, decimal commas":  {"a;b;y\n1;2,5;no\n-3,0;40;yes\n", Spec{}, want},

@@ -12,7 +12,7 @@ import (
 const quantile = 1.959963984540054
 
 // Estimate is a figure with its 95 % confidence interval, Low to High, for independent samples. For shares it is the
-// Wilson interval (1927); the comments of other figures name theirs.
+// Wilson interval (1927); the comments of the other figures name the kind of interval.
 type Estimate struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
@@ -23,8 +23,8 @@ type Estimate struct {
 type ClassMetrics struct {
 	Samples   int            `json:"samples"`
 	Accuracy  Estimate       `json:"accuracy"`
-	Majority  float64        `json:"majority"`  // the accuracy of always predicting the most frequent class of these samples
-	Confusion [][]int        `json:"confusion"` // samples by true class, then by predicted class
+	Majority  float64        `json:"majority"`  // the accuracy of always predicting these samples' most frequent class
+	Confusion [][]int        `json:"confusion"` // number of samples, by true class and then by predicted class
 	PerClass  []ClassMetric  `json:"per_class"`
 	MacroF1   float64        `json:"macro_f1"` // the mean of F1 over the classes whose F1 is not nil
 	Binary    *BinaryMetrics `json:"binary,omitempty"`
@@ -33,8 +33,8 @@ type ClassMetrics struct {
 // ClassMetric measures the predictions of one class.
 type ClassMetric struct {
 	Recall    *Estimate `json:"recall"`    // share of the class's samples that are predicted as this class
-	Precision *Estimate `json:"precision"` // share of the samples predicted as this class that belong to it
-	F1        *float64  `json:"f1"`        // harmonic mean of the two; nil if the class neither occurs nor is predicted
+	Precision *Estimate `json:"precision"` // share of the samples predicted as this class that are of this class
+	F1        *float64  `json:"f1"`        // harmonic mean of Recall and Precision; nil if both are nil
 }
 
 // BinaryMetrics measures predicted probabilities of class 1, against class 0.
@@ -44,32 +44,33 @@ type BinaryMetrics struct {
 	PPV         *Estimate `json:"ppv"`         // the precision of class 1
 	NPV         *Estimate `json:"npv"`         // the precision of class 0
 	// AUC is the share of pairs, one sample of each class, in which the sample of class 1 has the higher probability;
-	// ties count half. Its interval is that of DeLong et al. (1988) on the logit scale. If their variance is 0, it is
-	// Wilson's, with the number of samples of the rarer class as the number of trials.
+	// ties count half. Its interval is that of DeLong et al. (1988) on the logit scale. If their variance estimate is
+	// 0, it is Wilson's interval, with the number of samples of the rarer class as the number of trials.
 	AUC         *Estimate `json:"auc"`
-	Brier       Estimate  `json:"brier"` // the mean of (p - y)², with the interval of a mean on the log scale
+	Brier       Estimate  `json:"brier"` // the mean of (p - y)²; its interval is that of a mean on the log scale
 	Calibration []Tenth   `json:"calibration"`
 }
 
-// Tenth covers the samples with a predicted probability of class 1 in [k/10, (k+1)/10); the last one includes 1.
+// Tenth covers the samples with a predicted probability of class 1 in [k/10, (k+1)/10); the last Tenth also includes
+// probability 1.
 type Tenth struct {
 	Samples int       `json:"samples"`
 	Said    float64   `json:"said"`     // the mean predicted probability of class 1; 0 without samples
 	Found   *Estimate `json:"observed"` // the share of these samples that are of class 1
 }
 
-// NumberMetrics measures predicted numbers, relative to always predicting the mean of the true numbers, which has R2
-// 0. Each interval is for a mean, or for a ratio of means, on the log scale.
+// NumberMetrics measures predicted numbers, relative to always predicting the mean of the true numbers, a prediction
+// whose R2 is 0. Each interval is for a mean, or for a ratio of means, on the log scale.
 type NumberMetrics struct {
 	Samples  int       `json:"samples"`
 	RMSE     Estimate  `json:"rmse"`
 	MAE      Estimate  `json:"mae"`
-	R2       *Estimate `json:"r2"` // nil if all numbers are equal
+	R2       *Estimate `json:"r2"` // nil if all true numbers are equal
 	MeanRMSE float64   `json:"mean_rmse"`
 	MeanMAE  float64   `json:"mean_mae"`
 }
 
-// JudgeClasses compares predicted classes (said) with true ones (is), for 2 or more classes. A sample without a
+// JudgeClasses compares the predicted classes said with the true classes is, for 2 or more classes. A sample without a
 // prediction has -1 in said. For two classes, probability may have the probability of class 1 for each sample;
 // otherwise it is nil.
 func JudgeClasses(classes int, is, said []int, probability []float64) (*ClassMetrics, error) {
@@ -146,7 +147,8 @@ func (b *BinaryMetrics) judge(is []int, probability []float64) error {
 	return nil
 }
 
-// auc sorts the scores of both classes and returns the area under the curve; nil if a class is empty.
+// auc sorts both slices, the scores of the samples of class 0 and of class 1, and returns the area under the curve; nil
+// if a slice is empty.
 func auc(zeros, ones []float64) *Estimate {
 	if len(zeros) == 0 || len(ones) == 0 {
 		return nil
@@ -167,9 +169,9 @@ func auc(zeros, ones []float64) *Estimate {
 	return &Estimate{a, a / (a + float64((1-a)*odds)), a / (a + (1-a)/odds)}
 }
 
-// placements compares each score in a with each in b; both are sorted. wins is twice the number of pairs in which the
-// score in a is larger (a tie counts half). variance is that of each a's share of such pairs; it is 0 for one score in
-// a.
+// placements compares each score in a with each score in b; both slices are sorted. wins is twice the number of pairs
+// in which the score from a is larger (a tie counts half). For each score in a there is a share of such pairs; variance
+// is the sample variance of these shares, or 0 if a has a single score.
 func placements(a, b []float64) (wins uint64, variance float64) {
 	count := make([]float64, len(a))
 	below, upTo := 0, 0
@@ -187,7 +189,7 @@ func placements(a, b []float64) (wins uint64, variance float64) {
 	return wins, float64(sd * sd)
 }
 
-// JudgeNumbers compares predicted numbers (said) with true ones (is). All must be finite.
+// JudgeNumbers compares the predicted numbers said with the true numbers is. All must be finite.
 func JudgeNumbers(is, said []float64) (*NumberMetrics, error) {
 	n := len(is)
 	if n == 0 || len(said) != n || !finite(is) || !finite(said) {
@@ -235,7 +237,8 @@ func mean95(x []float64) Estimate {
 	return around(mean, sd/math.Sqrt(float64(len(x))))
 }
 
-// around returns the Estimate of a positive figure v with standard error se; its interval is on the log scale.
+// around returns the Estimate of a positive figure v with standard error se. Its confidence interval is on the log
+// scale.
 func around(v, se float64) Estimate {
 	if v <= 0 {
 		return Estimate{}

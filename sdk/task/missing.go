@@ -22,12 +22,12 @@ type Missing struct {
 	// whose label is missing.
 	Rule string `json:"rule"`
 
-	// Fill has a value for each column, after categories became columns of zeros and ones. It replaces missing cells.
-	// It is nil with "drop".
+	// Fill has a value for each column, after categories became columns of zeros and ones. The value replaces the
+	// missing cells of the column. Fill is nil with "drop".
 	Fill []float64 `json:"fill,omitempty"`
 
-	// Columns lists the columns of the file that "indicator" marks: those with a missing cell in the data that it was
-	// fitted on, and those that the Spec names.
+	// Columns lists the columns of the file whose missing cells "indicator" marks: those with a missing cell in the
+	// data that the rule was fitted on, and those that the Spec names.
 	Columns []string `json:"columns,omitempty"`
 }
 
@@ -38,7 +38,7 @@ func checkRule(rule string) error {
 	return nil
 }
 
-// missing splits Spec.Missing into the rule and the columns that follow "indicator:".
+// missing splits Spec.Missing into the rule and the columns that follow "indicator:" (told).
 func (s Spec) missing() (rule string, told []string) {
 	if columns, found := strings.CutPrefix(s.Missing, indicate+":"); found {
 		return indicate, strings.Split(columns, ",")
@@ -46,9 +46,9 @@ func (s Spec) missing() (rule string, told []string) {
 	return s.Missing, nil
 }
 
-const everyColumn = "*" // valid with the rule indicator, and in Spec.Scale
+const everyColumn = "*" // valid after "indicator:" in Spec.Missing, and as a name in Spec.Scale
 
-// fitMissing fits the fill values and marked columns on a training set, in which NaN is a missing number.
+// fitMissing fits the fill values and the list of marked columns on a training set, in which NaN is a missing number.
 func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 	rule, told := s.missing()
 	for _, name := range told {
@@ -94,7 +94,7 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 	return m, nil
 }
 
-// firstOf returns, for each column of a file, the index of the column of data that has its number or its first
+// firstOf returns, for each column of a file, the index in the data of the column that has its number or its first
 // category.
 func firstOf(columns []Column) []int {
 	var first []int

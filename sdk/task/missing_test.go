@@ -69,8 +69,9 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A column named in the rule is marked even if the fitted data has no gap in it: a gap in another site's data then
-// becomes a one in that column. Naming the column changes nothing else.
+// A column named in the rule is marked even if it has no missing cell in the data that the recipe is fitted on. A
+// missing cell in the data of another site then becomes a one in the marking column. Naming the column changes nothing
+// else.
 func TestMissingNamed(t *testing.T) {
 	dir := folder(t, map[string][]byte{
 		"here.csv":  []byte("a,ward,b,y\n1,x,10,no\n,z,20,yes\n3,x,30,no\n4,x,40,yes\n"),
@@ -183,7 +184,8 @@ func TestMissingAtAMember(t *testing.T) {
 	}
 }
 
-// A recipe that was fitted on one of the four hospitals prepares the data of all four, including missing cells.
+// A recipe that was fitted on one of the four hospitals prepares the data of all four hospitals, including missing
+// cells.
 func TestMissingInHospitals(t *testing.T) {
 	dir := realData(t, "heart-four-hospitals")
 	for rule, kept := range map[string][]int{

@@ -15,7 +15,7 @@ import (
 const (
 	SoftmaxModel    = "softmax"    // predicts classes
 	LinearModel     = "linear"     // predicts a target
-	PerceptronModel = "perceptron" // predicts either
+	PerceptronModel = "perceptron" // predicts classes or a target
 
 	MaxHidden = 256 // the maximum number of hidden units of a perceptron
 )
@@ -33,8 +33,8 @@ const leak = 0.125 // the slope of a hidden unit's output for negative input
 //	linear      f(x) = (s(w a) - t)²
 //	perceptron  f(x) = (s(v (act(W a), 1)) - t)²
 //
-// So a target that takes only the two ends of its range has the same loss as two classes, and the loss of any target
-// is nowhere steeper.
+// So a target that takes only the two ends of its range has the same loss as two classes, and no other target has a
+// steeper loss.
 //
 // The parameter vector x is W by rows, then V by rows. W has Data.Dim weights for each class (softmax, linear) or
 // hidden unit (perceptron); V has, for each class, a weight for each unit and a constant. For two classes or a target,
@@ -47,7 +47,7 @@ const leak = 0.125 // the slope of a hidden unit's output for negative input
 // every processor, and with single-point queries it learned XOR where smooth units did not.
 type ModelSpec struct {
 	Name   string `json:"model"`            // "softmax", "linear" or "perceptron"
-	Hidden int    `json:"hidden,omitempty"` // hidden units: 1 to [MaxHidden] for a perceptron, 0 for the others
+	Hidden int    `json:"hidden,omitempty"` // hidden units: 1 to [MaxHidden] for a perceptron, 0 for other models
 }
 
 // Validate returns an error for an unknown name or a number of hidden units that the model does not allow.
@@ -95,11 +95,11 @@ func (m ModelSpec) head(columns, classes int) linear {
 	return linear{classes: classes, dim: columns}
 }
 
-// Start returns the start vector of a run, which depends only on the model's sizes and the seed. For other models than
-// a valid perceptron it returns nil, which means zeros. A perceptron cannot start at zeros, where no single weight
-// changes the loss. Its weights are normal. On columns with a mean square of 1, the input of a hidden unit has
-// variance 1 and the logit of a class about 2 (twice the value of He et al., "Delving deep into rectifiers", 2015:
-// single-point queries learned faster from there). Constant terms are 0.
+// Start returns the start vector of a run, which depends only on the model's sizes and the seed. It returns nil, which
+// means zeros, unless the model is a valid perceptron. A perceptron cannot start at zeros, where no single weight
+// changes the loss. Its start weights are normal. On columns with a mean square of 1, the input of a hidden unit has
+// variance 1 and the logit of a class has a variance of about 2 (twice the value of He et al., "Delving deep into
+// rectifiers", 2015: single-point queries learned faster from that start). Constant terms are 0.
 func (m ModelSpec) Start(columns, classes int, seed uint64) []float32 {
 	if m.Name != PerceptronModel || m.Validate() != nil {
 		return nil
@@ -126,7 +126,7 @@ type Model struct {
 	goal []float64 // the targets, in [0, 1]; nil for classes
 	err  error     // set if the spec or the data is invalid
 
-	place []int // the sample at each place, or -1 for none; nil if place i is sample i; see InPlaces
+	place []int // sample at each place, or -1 for an empty place; nil if sample i is at place i; see InPlaces
 }
 
 // New returns the model over a data set. It keeps the data set, which must not change. If the spec or the data set is
@@ -151,7 +151,7 @@ func (m *Model) inner() int { return m.spec.Hidden * m.data.Dim } // parameters 
 // Data returns the samples, which must not change.
 func (m *Model) Data() *Data { return m.data }
 
-// Len returns the number of samples or, for a model of [Model.InPlaces], of places.
+// Len returns the number of samples or, for a model that [Model.InPlaces] returned, the number of places.
 func (m *Model) Len() int {
 	if m.place != nil {
 		return len(m.place)
@@ -202,8 +202,8 @@ func (m *Model) Losses(ctx context.Context, queries []zoest.Query, losses []floa
 	return m.err
 }
 
-// linearLosses is Losses for up to sixteen queries to a linear model of two classes or a target. If Loss would fail
-// for any of the queries, it does nothing and returns false.
+// linearLosses does the same as Losses for up to sixteen queries to a linear model of two classes or a target. If Loss
+// would fail for any of the queries, it stores no loss and returns false.
 func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 	var points [16][]float32
 	var samples [16]int
@@ -217,7 +217,7 @@ func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 		return false
 	}
 	if m.goal == nil {
-		for i, h := range samples[:len(losses)] { // for class 1 the sign is opposite
+		for i, h := range samples[:len(losses)] { // for class 1 the loss is the squared sigmoid of the negated score
 			losses[i] = math.Float64frombits(math.Float64bits(losses[i]) ^ uint64(m.data.Y[h])<<63)
 		}
 	}
@@ -254,7 +254,7 @@ func (m *Model) loss(x []float32, sample int) float64 {
 	return float64(off * off)
 }
 
-// score returns the output for a target or for class 1 of two, before the sigmoid.
+// score returns the output before the sigmoid, for a target or for class 1 of two classes.
 func (m *Model) score(x []float32, sample int) float64 {
 	var u units
 	return vec.Dot(m.last(&u, x, sample))
@@ -268,8 +268,8 @@ func (m *Model) predict(x []float32, sample int) int {
 // units holds the outputs of the hidden units, followed by the constant 1.
 type units [MaxHidden + 1]float32
 
-// last returns the weights of the last layer and its input: the sample, or the outputs of the hidden units, which it
-// stores in u.
+// last returns the weights of the last layer and the input of that layer: the sample, or the outputs of the hidden
+// units, which last stores in u.
 func (m *Model) last(u *units, x []float32, sample int) (w, a []float32) {
 	a = m.data.Row(sample)
 	if m.spec.Hidden == 0 {
@@ -304,11 +304,11 @@ func (l linear) loss(w, a []float32, class int) float64 {
 		if class == 1 {
 			z = -z
 		}
-		wrong := vec.Sigmoid(z) // the probability of the other class
+		wrong := vec.Sigmoid(z) // the probability of the class to which the sample does not belong
 		return float64(wrong * wrong)
 	}
-	// With e_k = exp(z_k - m), m the largest logit so far, the loss is
-	// 1/2 ((sum_others e)² + sum_others e²) / (e_class + sum_others e)². It has no difference of nearly equal numbers.
+	// With e_k = exp(z_k - m), where m is the largest logit so far, the loss is 1/2 ((sum_others e)² + sum_others e²) /
+	// (e_class + sum_others e)². The formula has no difference of nearly equal numbers.
 	m := l.logit(w, a, class)
 	own, others, squares := 1.0, 0.0, 0.0
 	for k := range l.classes {

@@ -36,8 +36,8 @@ const (
 	pathological = "pathological"
 )
 
-// The ranges that ParsePartition accepts. With the smallest concentration one share of a draw is nearly 1; with the
-// largest all shares are nearly equal.
+// The ranges of A and S that ParsePartition accepts. With the smallest concentration A, one share of a draw is nearly
+// 1; with the largest, all shares are nearly equal.
 const (
 	minAlpha  = 1e-3
 	maxAlpha  = 1e6
@@ -93,7 +93,7 @@ func (p Partition) String() string {
 	return "iid"
 }
 
-// The random streams of a partition; each number is the Step of the stream's address.
+// The random streams of a partition. The number of a stream is the Step of its address.
 const (
 	dealStream   = iota // the order in which samples of a class, or all samples, are assigned
 	shareStream         // label shares
@@ -108,8 +108,8 @@ func partitionStream(seed uint64, step, client, component int) rng.Stream {
 }
 
 // Assign divides samples, with classes y in [0, classes), among clients, and returns the increasing indices of each
-// client's samples. Each sample goes to one client, and no client stays empty. It fails if there are more clients (or
-// shards) than samples.
+// client's samples. Each sample goes to one client, and no client stays empty. Assign fails if there are more clients
+// (or shards) than samples.
 func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, error) {
 	var fault error
 	if clients < 1 {
@@ -140,7 +140,7 @@ func (p Partition) Assign(y []int, classes, clients int, seed uint64) ([][]int, 
 	return parts, nil
 }
 
-// balanced draws label shares for each client, adjusts them so that every sample is used, and divides each class
+// balanced draws label shares for each client, adjusts the shares so that every sample is used, and divides each class
 // accordingly.
 func (p Partition) balanced(y []int, classes, clients int, seed uint64) [][]int {
 	members := shuffledClasses(y, classes, seed)
@@ -207,9 +207,10 @@ func (p Partition) pathological(y []int, classes, clients int, seed uint64) [][]
 	return parts
 }
 
-// Split divides samples, with classes y in [0, classes), into a training and a test part, class by class, as
-// increasing indices. The share fraction of each class, in (0, 1) and rounded to a whole number, goes to the test
-// part, but at least one sample stays for training. It fails if the test part would be empty.
+// Split divides samples, with classes y in [0, classes), into a training and a test part, class by class, and returns
+// the increasing indices of the samples in each part. fraction, in (0, 1), is the share of each class that goes to the
+// test part, rounded to a whole number of samples; but at least one sample of the class stays for training. Split fails
+// if the test part would be empty.
 func Split(y []int, classes int, fraction float64, seed uint64) (train, test []int, err error) {
 	var fault error
 	if !(fraction > 0 && fraction < 1) {
@@ -267,8 +268,8 @@ func cut(v []int, pieces int) [][]int {
 }
 
 // dirichletShares draws n shares that sum to 1 from the symmetric Dirichlet distribution: normalized Gamma draws. A
-// Gamma draw of shape alpha is a draw of shape 1+alpha times U^(1/alpha), with U uniform. It is computed as a
-// logarithm, which cannot underflow.
+// Gamma draw of shape alpha is a draw of shape 1+alpha times U^(1/alpha), with U uniform. Each Gamma draw is computed
+// as its logarithm, which cannot underflow.
 func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 	shares := make([]float64, n)
 	for k := range shares {
@@ -279,8 +280,8 @@ func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 }
 
 // fitMargins alternately scales the rows and columns of a table until its row sums are sizes and its column sums are
-// totals (iterative proportional fitting; Deming and Stephan 1940). sizes and totals must have equal sums. The table
-// is overwritten. Row sums are exact up to rounding. So are column sums, unless the limit of rounds is reached.
+// totals (iterative proportional fitting; Deming and Stephan 1940). sizes and totals must have equal sums. The table is
+// overwritten. Row sums are exact up to rounding, and so are column sums, unless 2000 iterations are not enough.
 func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 	const floor, rounds, enough = 1e-9, 2000, 1e-9 // floor replaces zeros, which scaling would never change
 	for _, row := range table {
@@ -320,8 +321,8 @@ func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 }
 
 // wholeTable rounds a table to whole numbers with exactly the given row and column sums. It first rounds each entry
-// down. Then it increases entries whose row and column sums are still too small, beginning with those that lost most
-// by rounding.
+// down. Then it increases entries whose row and column sums are still too small, beginning with the entries that lost
+// most by rounding.
 func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 	type entry struct {
 		i, c int

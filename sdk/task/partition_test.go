@@ -116,7 +116,8 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// skew is the mean over clients of the distance between a client's label shares and those of all samples, in [0, 1].
+// skew is the mean over clients of the distance between a client's label shares and the label shares of all samples, in
+// [0, 1].
 func skew(y []int, classes int, parts [][]int) float64 {
 	shares := func(part []int) []float64 {
 		s := make([]float64, classes)
@@ -251,7 +252,7 @@ func TestWholeTable(t *testing.T) {
 				n := s.IntN(6)
 				sizes[i] += n
 				totals[c] += n
-				table[i][c] = 6 * s.Float64() // not fitted to the margins, which must hold anyway
+				table[i][c] = 6 * s.Float64() // not fitted to the margins, which the rounded table must have anyway
 			}
 		}
 		columnSums := make([]int, columns)

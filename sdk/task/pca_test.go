@@ -81,7 +81,8 @@ func TestJacobi(t *testing.T) {
 }
 
 func TestPCAAgainstBruteForce(t *testing.T) {
-	// The cases have fewer columns than a Krylov basis, about as many, and more; more columns than rows; or many zeros.
+	// The cases have fewer columns than a Krylov basis has vectors, about as many, and more; more columns than rows; or
+	// many zeros.
 	for _, c := range []struct{ rows, dim, n int }{{50, 3, 3}, {200, 30, 5}, {150, 100, 4}, {40, 90, 7}, {60, 20, 20}} {
 		d := random(c.rows, c.dim, 2, 7)
 		for i := range d.X {

@@ -109,8 +109,9 @@ func TestPerceptronSlope(t *testing.T) {
 	}
 }
 
-// At zeros only the constant terms, whose effect is the same for all samples, change the loss. At the vector that
-// Start returns, all weights do. A start depends only on sizes and seed, and has the same bits on every processor.
+// At the zero vector only the constant terms, whose effect is the same for all samples, change the loss. At the vector
+// that Start returns, all weights change the loss. That vector depends only on sizes and seed, and has the same bits on
+// every processor.
 func TestPerceptronInit(t *testing.T) {
 	d := random(50, 6, 2, 3)
 	p := perceptron(d, 8)
@@ -140,7 +141,8 @@ func TestPerceptronInit(t *testing.T) {
 	}
 }
 
-// goldenInit is the hash of a start. It must never change, because nodes of different versions may start the same run.
+// goldenInit is the hash of a start vector. It must never change, because nodes of different versions may start the
+// same run.
 const goldenInit = 0x5f88656e003de435
 
 func TestPerceptronAccuracy(t *testing.T) {

@@ -40,7 +40,7 @@ func samplesOf(each [][]int, persons []int) (all []int) {
 }
 
 // split is like [Split], but keeps all samples of a person together and stratifies by the class of the person's first
-// sample. If records is true, it does not stratify, because the split must not depend on labels.
+// sample. If records is true, it does not stratify, because the split must then not depend on labels.
 func (d *Data) split(fraction float64, seed uint64, records bool) (train, test []int, err error) {
 	each, y := d.persons()
 	if records {
@@ -50,8 +50,8 @@ func (d *Data) split(fraction float64, seed uint64, records bool) (train, test [
 	return samplesOf(each, train), samplesOf(each, test), err
 }
 
-// Deal is like [Partition.Assign] for the samples of d, but keeps all samples of a person together. The class of the
-// person's first sample counts for all of them.
+// Deal is like [Partition.Assign] for the samples of d, but keeps all samples of a person together. It divides persons
+// by the class of their first samples.
 func (p Partition) Deal(d *Data, clients int, seed uint64) ([][]int, error) {
 	each, first := d.persons()
 	parts, err := p.Assign(first, d.Classes, clients, seed)
@@ -62,8 +62,9 @@ func (p Partition) Deal(d *Data, clients int, seed uint64) ([][]int, error) {
 }
 
 // InPlaces returns the model as an oracle for a run that protects each person: sample p*places+j is record j of person
-// p. A place without a record has loss 0 for all parameters. Records of a person beyond places are never queried. The
-// data must have Person. Methods that judge parameters ([Model.Accuracy] and others) use every record, as before.
+// p. A place without a record has loss 0 for all parameters. If a person has more records than places, the further
+// records are never queried. The data must have Person. Methods that judge parameters, such as [Model.Accuracy], still
+// use every record.
 func (m *Model) InPlaces(places int) *Model {
 	out := *m
 	each, _ := m.data.persons()

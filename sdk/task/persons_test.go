@@ -87,8 +87,8 @@ func TestPersonsByRecipe(t *testing.T) {
 	}
 }
 
-// The places of a person are adjacent. A place without a row has loss 0 at all parameters. Rows of a person beyond the
-// number of places are never queried. Single queries and batches give the same bits.
+// The places of a person are adjacent. A place without a row has loss 0 at all parameters. If a person has more rows
+// than places, the further rows are never queried. Single queries and batches give the same bits.
 func TestPlaces(t *testing.T) {
 	set, err := Load(Spec{Source: visits(t, 9), Label: "ill", Person: "who", Whole: true})
 	if err != nil {

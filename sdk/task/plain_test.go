@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The original implementation of principal components, which handles one row and one vector at a time. The present one
-// must give the same bits, because recipes fitted earlier remain in use.
+// The original implementation of principal components, which handles one row and one vector at a time. The
+// implementation in this package must give the same bits, because recipes fitted earlier remain in use.
 
 func TestPCAAgainstPlainOne(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -81,7 +81,7 @@ func plainProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	n, k := d.Dim, len(vectors)
 	p := newPlainProjector(mean, vectors)
 	out := make([]float64, n*k) // laid out like p.rows
-	sum := make([]float64, k)   // sum of the projections; zero up to rounding
+	sum := make([]float64, k)   // sum of the projections of all rows; zero up to rounding
 	for i := range d.Y {
 		row := d.Row(i)
 		z := p.project(row)
@@ -106,7 +106,7 @@ func plainProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 type plainProjector struct {
 	rows   []float64 // for each column of the data, the entries of all vectors for this column
 	offset []float64 // scalar product of the column means with each vector
-	z      []float64 // scalar product of the last row with each vector
+	z      []float64 // scalar product of the row that was projected last with each vector
 }
 
 func newPlainProjector(mean []float64, vectors [][]float64) *plainProjector {
@@ -121,7 +121,7 @@ func newPlainProjector(mean []float64, vectors [][]float64) *plainProjector {
 	return p
 }
 
-// project returns the scalar products of row - mean. The slice is valid until the next call.
+// project returns the scalar products of row - mean with the vectors. The slice is valid until the next call.
 func (p *plainProjector) project(row []float32) []float64 {
 	k := len(p.z)
 	for l, o := range p.offset {

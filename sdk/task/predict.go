@@ -17,37 +17,38 @@ import (
 // float64, so that other programs can reproduce them. It is safe for concurrent use.
 type Predictor struct {
 	// Unknown, if not nil, is called for each value that is not a category of its column; the sample then has none of
-	// the categories. If Unknown is nil, such a value is an error.
+	// the column's categories. If Unknown is nil, such a value is an error.
 	Unknown func(column, value string)
 	// Raw, if not nil, is called with the samples as read, before any preparation; see [Recipe.Raw].
 	Raw func(*Data)
 	NA  []string // markers of missing cells, as in [Spec]
 
-	// Threshold, if not nil, returns the least probability of class 1 at which Evaluate, for two classes, predicts
-	// class 1. Its arguments are the class and the probability of class 1 of each sample.
+	// Threshold, if not nil, returns the probability of class 1 from which on Evaluate, for two classes, predicts class
+	// 1. Its arguments are the true class and the probability of class 1 of each sample.
 	Threshold func(is []int, probability []float64) (float64, error)
 
 	recipe *Recipe
 	model  []float32
 	x      []float64 // the model
 	origin []float64 // the value at which a column contributes 0, for each column before PCA
-	of     []int     // for each column before PCA, its index in Recipe.Columns
+	of     []int     // for each column before PCA, the index in Recipe.Columns of the column that it comes from
 }
 
 // Prediction is the output of a model for one sample.
 type Prediction struct {
-	// ID is the cell that identifies the row: the recipe's Person, or else the first column that is not in the recipe
-	// and is called id, patient_id, PatientID or the like; empty if there is none.
+	// ID is the cell that identifies the row. It is in the recipe's Person column or, without Person, in the first
+	// column that is not in the recipe and is called id, patient_id, PatientID or the like. ID is empty if there is no
+	// such column.
 	ID          string
-	Class       int       // index in Recipe.Classes of the most probable class; the lowest of several
+	Class       int       // index in Recipe.Classes of the most probable class; the lowest if several are
 	Probability []float64 // probability of each class; nil if the recipe has a target
 	Number      float64   // the predicted target, in the target's unit; 0 if the recipe has classes
-	// Contribution has, for each of Recipe.Columns, the score minus the score that the sample would have with this
-	// column at its mean in the data that the recipe was fitted on (at zero if the recipe has neither standardization
-	// nor PCA). The score is Number for a target, the log odds of class 1 for two classes, and for more classes the
-	// logit of Class minus the mean of all logits. For softmax the contribution is the weight times the standardized
-	// value, summed over all columns that come from the column: its categories and the marker of its missing cells.
-	// Contribution is nil for images.
+	// Contribution has a number for each of Recipe.Columns: the score minus the score that the sample would have with
+	// this column at its mean in the data that the recipe was fitted on (at zero if the recipe has neither
+	// standardization nor PCA). The score is Number for a target, the log odds of class 1 for two classes, and for more
+	// classes the logit of Class minus the mean of all logits. For softmax the contribution is the weight times the
+	// standardized value, summed over all model columns that the column becomes: its categories and the marker of its
+	// missing cells. Contribution is nil for images.
 	Contribution []float64
 }
 
@@ -82,9 +83,9 @@ func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 }
 
 // Predict applies the model to each sample of a source of the recipe's kind, named as in [Spec].Source; "csv:-" reads
-// stdin. From a CSV file it reads only the recipe's columns. The label may be missing, and so may cells for which the
-// recipe has a rule. For images it uses the test set if there is one. seed generates the patients of a synthetic
-// source. Predict reports errors in the data as [Recipe.Apply] does.
+// stdin. From a CSV file it reads only the recipe's columns. The label may be missing, and so may cells if the recipe
+// has a rule for missing cells. For images it uses the test set if there is one. seed generates the patients of a
+// synthetic source. Predict reports errors in the data as [Recipe.Apply] does.
 func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Prediction, error) {
 	t, err := p.read(source, stdin, seed, false)
 	if err != nil {
@@ -93,9 +94,10 @@ func (p *Predictor) Predict(source string, stdin io.Reader, seed uint64) ([]Pred
 	return p.predict(t)
 }
 
-// Evaluate measures the model on a source as for Predict that also has labels or targets. It computes in float32, as
-// in training. Of the two results, only the one for the model's kind is not nil. It drops samples with labels that are
-// not in the recipe if the recipe has a Subset; otherwise they are an error.
+// Evaluate measures the model on a source that is valid for Predict and also has labels or targets. It computes in
+// float32, as in training. It returns ClassMetrics if the recipe has classes, and NumberMetrics if it has a target; the
+// other result is nil. If the recipe has a Subset, Evaluate drops samples with labels that are not in the recipe;
+// otherwise such labels are an error.
 func (p *Predictor) Evaluate(source string, stdin io.Reader, seed uint64) (*ClassMetrics, *NumberMetrics, error) {
 	r := p.recipe
 	t, err := p.read(source, stdin, seed, true)
@@ -143,8 +145,8 @@ func within(file string, err error) error {
 	return fmt.Errorf("task: %s: %s", file, strings.TrimPrefix(err.Error(), "task: "))
 }
 
-// PredictRow is Predict for one sample, given as cells by column name. It ignores cells of columns that are not in the
-// recipe.
+// PredictRow is Predict for one sample. cells maps column names to cells. PredictRow ignores cells of columns that are
+// not in the recipe.
 func (p *Predictor) PredictRow(cells map[string]string) (*Prediction, error) {
 	names, row := []string{"(row)"}, []string{"1"} // CSV readers skip a row without content
 	for name, cell := range cells {
@@ -258,7 +260,7 @@ func (p *Predictor) predict(t *table) ([]Prediction, error) {
 	return said, nil
 }
 
-// sample returns the prediction for a sample, given as its columns before PCA.
+// sample returns the prediction for a sample. columns has the values of the sample's columns before PCA.
 func (p *Predictor) sample(columns []float32) (said Prediction) {
 	row := make([]float64, len(columns))
 	for j, v := range columns {
@@ -292,7 +294,7 @@ func (p *Predictor) sample(columns []float32) (said Prediction) {
 	return said
 }
 
-// outputs returns the logits for a row, given as its columns before PCA. For two classes the only element is the log
+// outputs returns the logits for a row of values of the columns before PCA. For two classes the only element is the log
 // odds of class 1, and for a target the score before the sigmoid.
 func (p *Predictor) outputs(row []float64) []float64 {
 	r, w := p.recipe, p.x
@@ -327,7 +329,7 @@ func products(weights, row []float64) (z []float64) {
 	return z
 }
 
-// score returns the score of which [Prediction].Contribution is a difference. z is the result of outputs.
+// score returns the score whose changes [Prediction].Contribution reports. z is the result of outputs.
 func (p *Predictor) score(z []float64, class int) float64 {
 	if t := p.recipe.Target; t != nil {
 		return t.at(vec.Sigmoid(z[0]))

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// ward returns a CSV file with columns of numbers, a column of categories and three classes.
+// ward returns a CSV file with two columns of numbers, a column of categories and three classes.
 func ward(rows int) string {
 	var b strings.Builder
 	b.WriteString("id,a,ward,class,b\n")
@@ -90,7 +90,7 @@ func TestPredictorIsTheModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// All samples, read as a device reads them, without a test split.
+			// All samples, without a test split, read in the same way as on a device.
 			d := table.data(p.recipe.Classes)
 			is := d.Y
 			set.Train, set.Test = d, d
@@ -171,7 +171,7 @@ func TestContributions(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			// logits computes the logits from the definitions of the steps, in float64 throughout.
+			// logits (this function) computes the logits from the definitions of the steps, in float64 throughout.
 			logits := func(row []float64) []float64 {
 				if r.PCA != nil {
 					var projected []float64
@@ -293,7 +293,7 @@ func TestPredictFaults(t *testing.T) {
 		"a,b\n1,2\n":               `no column "ward"`,
 		"a,b,ward\n1,2,w\n":        `line 2: column "ward": "w" is not one of its categories`,
 		"a,b,ward\n":               "no rows",
-		"a,b,ward\n3e38,-3e38,x\n": "sample 1 has numbers too large for the model", // only a contribution overflows
+		"a,b,ward\n3e38,-3e38,x\n": "sample 1 has numbers too large for the model", // only the contribution overflows
 	} {
 		_, err := p.Predict("csv:-", strings.NewReader(input), 0)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

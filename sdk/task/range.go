@@ -8,7 +8,7 @@ import (
 )
 
 // sides names the two classes of data with a target: "low" for targets below the middle of its range, and "high" for
-// all others.
+// targets at or above the middle.
 var sides = []string{"low", "high"}
 
 // Range is the expected range of a target; it is public. Targets are scaled so that Low becomes 0 and High becomes 1;

@@ -18,30 +18,30 @@ const (
 // Recipe is preprocessing that [Fit] fitted once, on public data. It turns a device's file of the same form into the
 // columns of a fleet's model. It is public: all members have it in their fleet file.
 type Recipe struct {
-	FittedOn string `json:"fitted_on"` // name of the data it was fitted on, for a certificate: 1 to 200 printable bytes
+	FittedOn string `json:"fitted_on"` // name of the public data, for a certificate: 1 to 200 printable bytes
 
-	Source  string   `json:"source"`            // the required kind of a device's data: "csv", "idx" or "synthetic"
-	Columns []Column `json:"columns,omitempty"` // CSV, generated data: the columns to use, in order; others are ignored
+	Source  string   `json:"source"`            // the required kind of a device's source: "csv", "idx" or "synthetic"
+	Columns []Column `json:"columns,omitempty"` // CSV, generated data: columns to use, in order; the file may have more
 	Pixels  int      `json:"pixels,omitempty"`  // IDX: number of pixels of each image
 
-	Label   string   `json:"label,omitempty"`   // CSV: the column of the class or the target; else empty
-	Classes []string `json:"classes,omitempty"` // labels of classes 0, 1, ..., in any case; nil with a Target
+	Label   string   `json:"label,omitempty"`   // CSV: the column of the class or the target; empty for other kinds
+	Classes []string `json:"classes,omitempty"` // labels of classes 0, 1, ..., in either letter case; nil with a Target
 	Person  string   `json:"person,omitempty"`  // CSV: the column that identifies the person of a row; empty for none
-	Subset  bool     `json:"subset,omitempty"`  // true: samples with other labels are dropped; false: they are an error
-	Target  *Range   `json:"target,omitempty"`  // range of the numbers to predict; nil for classes
+	Subset  bool     `json:"subset,omitempty"`  // true: samples with other labels are dropped; false: they are errors
+	Target  *Range   `json:"target,omitempty"`  // range of the numbers to predict; nil if the recipe has classes
 
-	Missing     *Missing      `json:"missing,omitempty"`     // nil makes missing cells an error
-	Standardize *Standardizer `json:"standardize,omitempty"` // nil for none
-	PCA         *PCA          `json:"pca,omitempty"`         // nil for none; PCA.Variances is not used
-	Bias        bool          `json:"bias,omitempty"`        // a column of ones at the end
+	Missing     *Missing      `json:"missing,omitempty"`     // rule for missing cells; if nil, they are an error
+	Standardize *Standardizer `json:"standardize,omitempty"` // nil for no standardization
+	PCA         *PCA          `json:"pca,omitempty"`         // nil for no projection; PCA.Variances is not used
+	Bias        bool          `json:"bias,omitempty"`        // append a column of ones
 	Model       ModelSpec     `json:"-"`                     // the model to train
 }
 
 // Column is a feature column of a data file.
 type Column struct {
 	Name string `json:"name"`
-	// Categories turns the column into one column of zeros and ones for each of these values, in this order; any other
-	// value is an error. If Categories is nil, the cells are numbers.
+	// Categories turns the column into one column of zeros and ones for each of these values, in this order; a value
+	// that is not in the list is an error. If Categories is nil, the cells are numbers.
 	Categories []string `json:"categories,omitzero"`
 }
 
@@ -69,7 +69,7 @@ func (set *Set) Recipe(m ModelSpec, fittedOn string) (*Recipe, error) {
 	return &r, r.Validate()
 }
 
-// raw returns the number of columns that the file's columns become, without columns that mark missing cells.
+// raw returns the number of columns that the columns of the file become, not counting columns that mark missing cells.
 func (r *Recipe) raw() int {
 	n := r.Pixels
 	for _, c := range r.Columns {
@@ -78,7 +78,7 @@ func (r *Recipe) raw() int {
 	return n
 }
 
-// full returns the number of columns before PCA: raw, and those that mark missing cells.
+// full returns the number of columns before PCA, including those that mark missing cells.
 func (r *Recipe) full() int {
 	if r.Missing != nil {
 		return r.raw() + len(r.Missing.Columns)
@@ -119,12 +119,13 @@ func (r *Recipe) Start(seed uint64) []float32 {
 // in a header, or the first ten in the cells.
 //
 // With s.Records each line of a CSV file below the header is a record: it keeps its place, and no other record depends
-// on its content. A line is lost, even if the recipe has a Subset, if it is empty or has another number of cells than
-// the header, a stray or open quote, a cell that is not a number or not a category of its column, a missing cell if
-// the recipe has no rule for it, or a label that is missing or not a class. The loss of a lost line is NaN in Train,
-// for all parameters; Test does not contain it. A comma in a number is a decimal comma, but if semicolons do not
-// separate the cells, 1,234 is ambiguous and the line is lost. A line without a person counts as a separate person.
-// [Recipe.ForRecords] rejects recipes with which lines cannot keep their place.
+// on its content. A line is lost, even if the recipe has a Subset, if the line is empty, has fewer or more cells than
+// the header, has a stray or open quote, or has one of these cells: a cell that is not a number or not a category of
+// its column, a missing cell if the recipe has no rule for missing cells, or a label that is missing or not a class.
+// The loss of a lost line is NaN in Train, for all parameters; Test does not contain the line. A comma in a number is a
+// decimal comma; but unless semicolons separate the cells, a number such as 1,234 is ambiguous and its line is lost. A
+// line without a person counts as a separate person. [Recipe.ForRecords] rejects recipes with which lines cannot keep
+// their place.
 func (r *Recipe) Apply(s Spec) (*Set, error) {
 	if err := errors.Join(r.Validate(), CheckSource(s.Source), checkFraction(s.TestFraction)); err != nil {
 		return nil, err
@@ -175,9 +176,9 @@ func (r *Recipe) Apply(s Spec) (*Set, error) {
 	return set, nil
 }
 
-// Raw reads the samples of a CSV file or of generated patients without preparation, for inspection. A missing number
-// is NaN; if a category is missing, all of its column's zeros and ones are NaN. Raw uses only Source, NA, Records and
-// Seed of s. With s.Records it drops lines that cannot be read, see Apply. unknown is called for each value that is
+// Raw reads the samples of a CSV file or of generated patients without preparation, for inspection. A missing number is
+// NaN; if a category is missing, all of its column's zeros and ones are NaN. Raw uses only Source, NA, Records and Seed
+// of s. With s.Records it drops lines that cannot be read, see [Recipe.Apply]. unknown is called for each value that is
 // not a category of its column.
 func (r *Recipe) Raw(s Spec, unknown func(column, value string)) (*Data, error) {
 	rule, reader := byRecord, *r
@@ -244,7 +245,7 @@ func (r *Recipe) checkTable(t *table) error {
 	return nil
 }
 
-// layout is a layout (see that type). It finds the columns of the recipe anywhere in the file.
+// layout is a layout (see the type of that name). It finds the columns of the recipe anywhere in the file.
 func (r *Recipe) layout(h *csvFile) (columns []*column) {
 	find := func(name, as string) *column {
 		return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe needs as %s", h.name, name, as))
@@ -359,8 +360,8 @@ func (r *Recipe) Validate() error {
 	return errors.Join(faults...)
 }
 
-// trimmed reports whether no text begins or ends with a space. The CSV reader trims cells, so a text with such a space
-// would never match.
+// trimmed reports whether no text begins or ends with a space. The CSV reader trims cells, so a text that begins or
+// ends with a space would never match.
 func trimmed(texts ...string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { return s != strings.TrimSpace(s) })
 }
@@ -369,8 +370,8 @@ func trimmed(texts ...string) bool {
 // recipe are at least this.
 const leastDivisor = 0x1p-126
 
-// held reports, by want, the first number in v, the field of that name, that is too large for float32: in training it
-// would be infinite.
+// held checks that all numbers in v fit a float32: a larger number would be infinite in training. It calls want with ok
+// true or, for the first number that is too large, with ok false and an error. field is the name of v.
 func held(field string, v []float64, want func(ok bool, format string, args ...any)) {
 	i := slices.IndexFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) })
 	want(i < 0, "%s[%d] is %v, want a float32, of magnitude at most %.2g", field, i, at(v, i), math.MaxFloat32)
@@ -388,7 +389,8 @@ func finite(v []float64) bool {
 	return !slices.ContainsFunc(v, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
-// distinct reports whether values has at least least and at most maxValues elements, all different.
+// distinct reports whether the elements of values are all different and their number is between the parameter least and
+// maxValues.
 func distinct(values []string, least int) bool {
 	return len(values) >= least && len(values) <= maxValues && len(numbered(values)) == len(values)
 }

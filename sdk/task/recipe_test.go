@@ -118,7 +118,7 @@ func handmade() *Recipe {
 	}
 }
 
-// A device's file may have other columns, in another order, and need not have all classes or categories.
+// A device's file may have further columns, in any order, and need not have all classes or categories.
 func TestRecipeApply(t *testing.T) {
 	dir := folder(t, map[string][]byte{
 		"own.csv":   []byte("class,ward,junk,a,b\nyes, x ,?,7,3\nyes,z,?,8,5\nyes,x,,9,1\nyes,x,,9,1\nyes,x,,9,1\n"),
@@ -154,7 +154,7 @@ func TestRecipeApply(t *testing.T) {
 	}
 }
 
-// With Whole no sample is held out: Fit uses every row, and the result of Apply has no test part.
+// With Spec.Whole no sample is held out: Fit uses every row, and the result of Apply has no test part.
 func TestWhole(t *testing.T) {
 	dir := folder(t, map[string][]byte{"agreed.csv": []byte("age,ward,ill\n40,a,no\n60,b,yes\n40,c,no\n60,,yes\n")})
 	source := "csv:" + filepath.Join(dir, "agreed.csv")

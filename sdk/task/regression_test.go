@@ -95,7 +95,8 @@ func TestTargetLoss(t *testing.T) {
 	}
 }
 
-// If a target takes only the two ends of its range, the loss of the linear model equals that of two classes.
+// If a target takes only the two ends of its range, the loss of the linear model equals the loss of a model for two
+// classes.
 func TestTargetOfTwoValues(t *testing.T) {
 	d := random(40, 5, 2, 1)
 	two := *d
@@ -174,10 +175,10 @@ func with(d *Data, change func(*Data)) *Data {
 func TestRangeOf(t *testing.T) {
 	for _, c := range []struct {
 		targets   []float32
-		low, high float64 // both 0 if an error is expected
+		low, high float64 // expected range; both ends are 0 if an error is expected
 	}{
-		{[]float32{0, 10}, 0, 10},                                    // two deviations exceed minimum and maximum
-		{[]float32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1001}, 1, 101 + 2*300}, // one value alone does not stretch the range
+		{[]float32{0, 10}, 0, 10},                                    // the range is cut to minimum and maximum
+		{[]float32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1001}, 1, 101 + 2*300}, // the outlier is outside the range
 		{[]float32{7, 7, 7}, 0, 0},
 		{[]float32{-math.MaxFloat32, math.MaxFloat32}, -math.MaxFloat32, math.MaxFloat32},
 	} {
@@ -192,8 +193,8 @@ func TestRangeOf(t *testing.T) {
 	}
 }
 
-// Load reads, scales and splits data with a target. The recipe gives the same results, also for a member whose file
-// has other columns and decimal marks.
+// Load reads, scales and splits data with a target. The recipe gives the same results, even for the file of a member
+// that has further columns and another decimal mark.
 func TestTargetRecipe(t *testing.T) {
 	source := func(name string) string {
 		return "csv:" + filepath.Join(realData(t, "heart-four-hospitals"), name+".csv")

@@ -9,8 +9,8 @@ import (
 
 const scaled = "id,age,ward,bmi,ill\n1,20,a,18,no\n2,40,b,,yes\n3,60,c,31,no\n4,80,a,25,yes\n5,30,b,22,no\n6,50,c,27,yes\n"
 
-// Each column is multiplied by its declared factor, with the same factor for all columns made from a column of
-// categories. Columns that mark gaps, and the column of ones, are unchanged.
+// Each column is multiplied by its declared factor; all columns made from a column of categories have the same factor.
+// Columns that mark missing cells, and the column of ones, are unchanged.
 func TestScale(t *testing.T) {
 	path := ownFile(t, scaled)
 	spec := Spec{Source: path, Label: "ill", Drop: []string{"id"}, OneHot: []string{"ward"}, Missing: "indicator", Whole: true}
@@ -23,7 +23,7 @@ func TestScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []float64{2, 0.25, 0.25, 0.25, 1, 1, 1} // age, three wards, bmi, gaps of bmi, ones
+	want := []float64{2, 0.25, 0.25, 0.25, 1, 1, 1} // age, three wards, bmi, marker of missing bmi, ones
 	spec.Scale["*"] = 0.5
 	rest, err := Load(spec)
 	if err != nil {

@@ -76,8 +76,8 @@ func TestSoftmaxLoss(t *testing.T) {
 	}
 }
 
-// For two classes, the model with one row of weights and a sigmoid equals the softmax model with two rows, one of
-// which is zero.
+// For two classes, the model with a single row of weights and a sigmoid equals the softmax model with that row and a
+// row of zeros.
 func TestSoftmaxSigmoidForm(t *testing.T) {
 	d := random(40, 5, 2, 1)
 	three := *d

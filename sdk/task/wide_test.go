@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The time to read a header grows linearly with the number of columns: if each name were searched for among all
-// others, 200,000 columns would take minutes.
+// The time to read a header grows linearly with the number of columns. If each name were compared with all other names,
+// 200,000 columns would take minutes.
 func TestWideHeader(t *testing.T) {
 	const columns = 200_000
 	var text strings.Builder

@@ -9,28 +9,29 @@ import (
 
 const (
 	shuffles  = 499
-	chance    = 15   // labels are suspicious if at least this many shuffles, 3 of 100, do as well
-	mostRows  = 5000 // maximum number of rows used; of more rows, this many at even distances are used
-	mostWide  = 1000 // maximum number of columns; wider data is not judged
-	leastRare = 8    // least number of rows in the class, and outside it, for which labels are judged
+	chance    = 15   // labels are suspicious if at least this many shuffles (3 %) relate to the columns as strongly
+	mostRows  = 5000 // maximum number of rows used; if there are more, this many evenly spaced rows are used
+	mostWide  = 1000 // maximum number of columns; the labels of wider data are not judged
+	leastRare = 8    // minimum number of rows in the class, and outside the class, for which labels are judged
 )
 
-// Relation compares how strongly the columns are related to the most frequent class (or to a half of the range of a
-// target) and to shuffled labels. It is a permutation test on the sum of squared correlations (Goeman et al., "A
-// global test for groups of genes", 2004). It finds 97 of 100 cases of shuffled labels, whatever the data. Correct
-// labels that are almost unrelated to the columns are suspicious, too.
+// Relation compares how strongly the columns are related to membership in the most frequent class (for a target: in the
+// half of its range with more samples) with how strongly they are related to shuffled labels. It is a permutation test
+// on the sum of squared correlations (Goeman et al., "A global test for groups of genes", 2004). It finds 97 of 100
+// cases of shuffled labels, whatever the data. Correct labels that are almost unrelated to the columns are suspicious,
+// too.
 type Relation struct {
 	Class    string `json:"class"`
-	Rare     int    `json:"rare"`     // rows in Class or outside Class, whichever are fewer
-	Shuffles int    `json:"shuffles"` // 0 if there was no test
-	AsGood   int    `json:"as_good"`  // shuffles that relate to the columns at least as strongly as the labels
+	Rare     int    `json:"rare"`     // number of rows in Class or outside Class, whichever is smaller
+	Shuffles int    `json:"shuffles"` // number of shuffles; 0 if there was no test
+	AsGood   int    `json:"as_good"`  // number of shuffles that relate to the columns as strongly as the labels
 }
 
 // Chance reports whether the relation may be chance: the labels may have been shuffled.
 func (r *Relation) Chance() bool { return r.AsGood >= chance }
 
-// Related measures the relation of the columns and the label, and adds a suspicion if it may be chance. It uses one
-// row of each person. It returns nil if the data has more than 1000 columns.
+// Related measures how strongly the columns and the label are related, and adds a suspicion to the report if this may
+// be chance. It uses one row of each person. It returns nil if the data has more than 1000 columns.
 func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 	if d.Dim > mostWide {
 		return nil
@@ -64,8 +65,8 @@ func (p *Report) Related(r *task.Recipe, d *task.Data) *Relation {
 	return rel
 }
 
-// rows returns the columns, standardized and with missing cells at the mean, and for each row 1 if it is of the class
-// and 0 if not.
+// rows returns the columns, standardized and with missing cells at the mean, and for each row whether it is of the
+// class: 1 or 0.
 func rows(d *task.Data, class int) (x [][]float64, y []int) {
 	mean, sd := make([]float64, d.Dim), make([]float64, d.Dim)
 	for j := range mean {

@@ -11,28 +11,28 @@ import (
 
 // The kinds of [Suspicion].
 const (
-	Sentinel = "sentinel" // a number far from all others occurs repeatedly: it may stand for a missing value
-	Unit     = "unit"     // all values differ from the expected ones by about the same factor
-	Far      = "far"      // most values are far from the expected ones
-	Swapped  = "swapped"  // each of two columns would fit in place of the other
-	Constant = "constant" // every row has the same value
+	Sentinel = "sentinel" // a number far from all other numbers occurs repeatedly: it may stand for a missing value
+	Unit     = "unit"     // all values differ from the expected values by about the same factor
+	Far      = "far"      // most values are far from the expected values
+	Swapped  = "swapped"  // the values of each of two columns are as expected of the other column
+	Constant = "constant" // all rows have the same value
 	Unknown  = "unknown"  // a category that the recipe does not have
 	Labels   = "labels"   // the columns do not predict the label
 )
 
 const (
-	fewest   = 10  // least number of present values for which a column is judged
-	repeated = 3   // least number of times that a sentinel occurs
-	apart    = 3.5 // least distance of a sentinel from the median of the other values, in units of their spread
-	far      = 3   // least distance of a suspicious median from the expected mean, in deviations
-	close    = 1.5 // greatest distance of a swapped median from the other column's expected mean, in deviations
-	strange  = 4   // least distance of a strange single value from the expected mean, in deviations
+	fewest   = 10  // minimum number of present values for which a column is judged
+	repeated = 3   // minimum number of times that a sentinel occurs
+	apart    = 3.5 // minimum distance of a sentinel from the median of the other values, in units of their spread
+	far      = 3   // minimum distance of a suspicious median from the expected mean, in expected standard deviations
+	close    = 1.5 // maximum distance of a swapped median from the other column's expected mean, in deviations
+	strange  = 4   // minimum distance of a strange single value from the expected mean, in expected standard deviations
 )
 
 // Report describes a table and what is suspicious about it.
 type Report struct {
 	Rows       int         `json:"rows"`
-	Classes    []Count     `json:"classes,omitempty"` // none for a target
+	Classes    []Count     `json:"classes,omitempty"` // rows of each class; nil for a target
 	Columns    []Column    `json:"columns"`
 	Suspicions []Suspicion `json:"suspicious"`
 }
@@ -48,11 +48,11 @@ type Column struct {
 	Name       string  `json:"name"`
 	Missing    int     `json:"missing"`              // number of missing cells
 	Categories []Count `json:"categories,omitempty"` // categories that occur
-	Low        float64 `json:"low"`                  // lowest number; 0 for categories
+	Low        float64 `json:"low"`                  // lowest number; 0 for a column of categories
 	Median     float64 `json:"median"`
 	High       float64 `json:"high"`
 	Mean       float64 `json:"expected_mean,omitempty"`
-	Std        float64 `json:"expected_std,omitempty"` // 0 if nothing is expected
+	Std        float64 `json:"expected_std,omitempty"` // 0 if the column has no expected values
 
 	values []float64 // the values that are neither missing nor sentinels, sorted
 }
@@ -62,13 +62,13 @@ type Suspicion struct {
 	Kind    string `json:"kind"`
 	Column  string `json:"column"`
 	Count   int    `json:"count"`   // number of affected values
-	Example string `json:"example"` // a value
+	Example string `json:"example"` // one of the affected values
 	Text    string `json:"text"`    // what was found and what was expected, for people
 }
 
-// Table checks samples as [task.Recipe.Raw] returns them. own says that the recipe was fitted on these samples, so
-// that there is nothing to compare with. unknown has the number of times that a value which is not a category occurs,
-// by column and value; it may be nil. Table does not change the data.
+// Table checks samples as [task.Recipe.Raw] returns them. own says that the recipe was fitted on these samples, so that
+// there are no other expected values to compare with. unknown has the number of times that a value which is not a
+// category occurs, by column and value; it may be nil. Table does not change the data.
 func Table(r *task.Recipe, d *task.Data, own bool, unknown map[[2]string]int) *Report {
 	p := &Report{Rows: d.Len(), Suspicions: []Suspicion{}}
 	if r.Target == nil {
@@ -106,8 +106,8 @@ func classes(d *task.Data) []int {
 }
 
 // Among compares several sites with each other, for a task without expected values. It compares each column of numbers
-// with the medians of the same column at the other sites, if at least two of these sites have enough values. It adds
-// suspicions to the reports, which must be for the same recipe.
+// at a site with the medians of the same column at the other sites, if at least two of the other sites have enough
+// values. It adds suspicions to the reports, which must be for the same recipe.
 func Among(all []*Report) {
 	for i, p := range all {
 		for k := range p.Columns {
@@ -126,7 +126,8 @@ func Among(all []*Report) {
 	}
 }
 
-// column describes a column of the file. Its number, or its first category, is column at of d.
+// column describes c, a column of the file. Column number at of d has the number of c or, for a column of categories,
+// its first category.
 func column(c task.Column, d *task.Data, at int) Column {
 	out, counts := Column{Name: c.Name}, make([]int, len(c.Categories))
 	for i := range d.Len() {
@@ -157,8 +158,9 @@ func (p *Report) add(kind, column string, count int, example, format string, arg
 	p.Suspicions = append(p.Suspicions, Suspicion{kind, column, count, example, fmt.Sprintf(format, args...)})
 }
 
-// alone checks a column by itself. It looks for sentinels, which are smallest or largest numbers that occur repeatedly
-// and are far from all others, and then checks whether all other values are equal.
+// alone checks a column without comparing it with expected values. It looks for sentinels, which are smallest or
+// largest numbers that occur repeatedly and are far from all other numbers, and then checks whether all remaining
+// values are equal.
 func (p *Report) alone(c *Column) {
 	present := p.Rows - c.Missing
 	for len(c.values) >= fewest && c.values[0] < c.values[len(c.values)-1] {
@@ -192,8 +194,8 @@ func (p *Report) alone(c *Column) {
 	}
 }
 
-// isSentinel reports whether the number at, the smallest or largest of a column, which occurs count times, is a
-// sentinel. rest has the other values, sorted. The gap between at and rest must be wider than all gaps within rest,
+// isSentinel reports whether the number at, the smallest or largest of a column, is a sentinel. at occurs count times.
+// rest has the other values of the column, sorted. The gap between at and rest must be wider than all gaps within rest,
 // except those next to a few outliers.
 func isSentinel(at float64, count int, rest []float64) bool {
 	if count < repeated || len(rest) < fewest || rest[0] == rest[len(rest)-1] {
@@ -207,8 +209,8 @@ func isSentinel(at float64, count int, rest []float64) bool {
 	return gap > s && gap > widest && math.Abs(at-quantile(rest, 0.5)) > apart*s
 }
 
-// off returns the distance of a value from the expected mean, in expected standard deviations; 0 if nothing is
-// expected.
+// off returns the distance of a value from the expected mean, in expected standard deviations, or 0 if the column has
+// no expected values.
 func (c *Column) off(x float64) float64 {
 	if c.Std == 0 {
 		return 0
@@ -220,8 +222,8 @@ func (c *Column) isFar() bool { return len(c.values) >= fewest && c.off(quantile
 
 func (c *Column) expected() string { return short(c.Mean) + " ± " + short(c.Std) }
 
-// compare checks the columns that are far from the expected values. Two such columns may be swapped. A column may be
-// in another unit if multiplying it by one factor gives both the expected mean and the expected spread.
+// compare checks the columns that are far from the expected values. Two such columns may be swapped. A column may be in
+// a wrong unit if multiplying it by one factor gives both the expected mean and the expected spread.
 func (p *Report) compare() {
 	swapped := map[string]bool{}
 	for i := range p.Columns {
@@ -249,8 +251,8 @@ func (p *Report) compare() {
 	}
 }
 
-// partner returns the column with which c, of median m, may be swapped: the median of each is near the expected mean of
-// the other. It returns nil if there is none.
+// partner returns the column with which c, whose median is m, may be swapped: the median of each of the two columns is
+// near the expected mean of the other column. It returns nil if there is no such column.
 func (p *Report) partner(c *Column, m float64) (best *Column) {
 	least := float64(far)
 	for i := range p.Columns {
@@ -267,9 +269,9 @@ func (p *Report) partner(c *Column, m float64) (best *Column) {
 	return best
 }
 
-// Strange reports columns in which at least one value in a thousand is far from the data that the recipe was fitted
-// on. For such rows the model's predictions are guesses. It returns one suspicion for each column. The example is the
-// first such value, with the number of its row, from 1.
+// Strange reports columns in which at least one value in a thousand is far from the data that the recipe was fitted on.
+// For rows with such values the model's predictions are guesses. Strange returns one suspicion for each such column.
+// The example is the first such value, with the number of its row, counted from 1.
 func Strange(r *task.Recipe, d *task.Data) (found []Suspicion) {
 	p, at := Report{}, 0
 	for _, c := range r.Columns {
@@ -298,8 +300,8 @@ func quantile(sorted []float64, q float64) float64 {
 	return below + float64((sorted[min(int(at)+1, len(sorted)-1)]-below)*(at-math.Floor(at)))
 }
 
-// spread returns the standard deviation of sorted values or, if larger, that of a normal variable with the same
-// quartiles.
+// spread returns the standard deviation of sorted values or, if it is larger, the standard deviation of a normal
+// variable with the same quartiles.
 func spread(sorted []float64) float64 {
 	mean, square := 0.0, 0.0
 	for _, x := range sorted {

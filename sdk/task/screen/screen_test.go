@@ -21,7 +21,7 @@ const shared = "../../../../shared/data"
 
 var hospitals = []string{"cleveland", "hungarian", "switzerland", "va"}
 
-// agreed returns the recipe of examples/hospital, which was fitted on a table that describes no real person.
+// agreed returns the recipe of examples/hospital. The table that it was fitted on describes no real person.
 func agreed(t *testing.T) *task.Recipe {
 	t.Helper()
 	r, err := task.Fit(task.Spec{
@@ -147,7 +147,7 @@ func TestHospitals(t *testing.T) {
 				want = "unknown " + c
 			case present == 0:
 				want = "constant " + c
-			case present < 10: // more sentinels than other values
+			case present < 10: // there are more sentinels than other values
 				want = "far " + c
 			}
 			bad("-9 in "+c, func(i int, row []string) {
@@ -216,7 +216,7 @@ func TestUntidied(t *testing.T) {
 }
 
 // With a recipe fitted on every other row of a data set, the remaining rows raise no suspicion. Without expected
-// values, the whole data set raises none either.
+// values, the whole data set does not raise any either.
 func TestNoFalseAlarm(t *testing.T) {
 	for file, s := range map[string]task.Spec{
 		"../../../examples/patients.csv": {Label: "diagnosis", Drop: []string{"id"}, OneHot: []string{"ward"}},
@@ -279,8 +279,8 @@ func table(n int, seed uint64, change func(i int, row []string)) [][]string {
 
 func nothing(int, []string) {}
 
-// Without a recipe from public data, Among compares several sites with each other. A sentinel is found even in a
-// single table.
+// Without a recipe from public data, Among compares several sites with each other. A sentinel is found even in the
+// table of a single site.
 func TestAmong(t *testing.T) {
 	each := func(change func(i int, row []string)) []*screen.Report {
 		files := [][][]string{table(60, 1, nothing), table(60, 2, change), table(60, 3, nothing), table(60, 4, nothing)}
@@ -379,7 +379,7 @@ func TestOdd(t *testing.T) {
 	}
 }
 
-// No sentinel is found in a column of counts whose largest value is rare, in a column with a long tail, and in a
+// No sentinel is found in a column of counts whose largest value is rare, nor in a column with a long tail, nor in a
 // column whose values are capped.
 func TestNoSentinel(t *testing.T) {
 	g := rand.New(rand.NewPCG(1, 1))
