@@ -42,7 +42,7 @@ func endedAt(t *testing.T, f *sdk.Fleet, last int) [][]float32 {
 	return network.Models()
 }
 
-// wishes holds early-stop requests by member. A member makes its request after release number release, or before the
+// requests holds early-stop requests by member. A member makes its request after release number release, or before the
 // run if release is 0.
 type wishes map[int]struct{ release, last int }
 
