@@ -42,11 +42,11 @@ func endedAt(t *testing.T, f *sdk.Fleet, last int) [][]float32 {
 	return network.Models()
 }
 
-// requests holds early-stop requests by member. A member makes its request after release number release, or before the
+// stopRequests holds early-stop requests by member. A member makes its request after release number release, or before the
 // run if release is 0.
-type wishes map[int]struct{ release, last int }
+type stopRequests map[int]struct{ release, last int }
 
-func (w wishes) ask(t *testing.T, n *sdk.Node, i, release int) {
+func (w stopRequests) ask(t *testing.T, n *sdk.Node, i, release int) {
 	if wish, asks := w[i]; asks && wish.release == release {
 		if _, err := n.Stop(wish.last); err != nil {
 			t.Errorf("node %d after release %d: %v", i, release, err)
@@ -55,7 +55,7 @@ func (w wishes) ask(t *testing.T, n *sdk.Node, i, release int) {
 }
 
 // stopped runs a fleet in which some members request an early end.
-func stopped(t *testing.T, f *sdk.Fleet, trs []transport.Transport, w wishes, change func(i int, c *sdk.Config)) []*sdk.Node {
+func stopped(t *testing.T, f *sdk.Fleet, trs []transport.Transport, w stopRequests, change func(i int, c *sdk.Config)) []*sdk.Node {
 	t.Helper()
 	var all []*sdk.Node
 	all = nodes(t, f, trs, func(i int, c *sdk.Config) {
@@ -137,7 +137,7 @@ func TestStopIsAgreedOn(t *testing.T) {
 			f := stoppable(privateRing(), 1)
 			f.Edges = g.edges
 			for release := 0; release+g.wide+1 < f.Method.Rounds; release++ {
-				all := stopped(t, f, inMemory(t, f), wishes{4: {release: release}}, nil)
+				all := stopped(t, f, inMemory(t, f), stopRequests{4: {release: release}}, nil)
 				mustEnd(t, f, all, release+g.wide+1)
 				if st := all[0].Status(); !slices.Equal(st.Stops, []sdk.Wish{{Member: "e", Last: st.End}}) {
 					t.Errorf("after release %d: %v", release, st.Stops)
@@ -155,8 +155,8 @@ func TestStopIsAgreedOn(t *testing.T) {
 func TestStopsOfSeveralMembers(t *testing.T) {
 	f := stoppable(privateRing(), 1)
 	f.Method.Rounds = 14
-	mustEnd(t, f, stopped(t, f, inMemory(t, f), wishes{0: {2, 9}, 3: {2, 6}}, nil), 6)
-	mustEnd(t, f, stopped(t, f, inMemory(t, f), wishes{0: {2, 9}, 3: {5, 0}}, nil), 8)
+	mustEnd(t, f, stopped(t, f, inMemory(t, f), stopRequests{0: {2, 9}, 3: {2, 6}}, nil), 6)
+	mustEnd(t, f, stopped(t, f, inMemory(t, f), stopRequests{0: {2, 9}, 3: {5, 0}}, nil), 8)
 	var all []*sdk.Node
 	all = nodes(t, f, inMemory(t, f), func(i int, c *sdk.Config) {
 		c.Observer.Released = func(release int, _ []float32) {
@@ -204,7 +204,7 @@ func TestStopOfEveryKindOfRun(t *testing.T) {
 						trs[i] = &lossy{Transport: trs[i], chance: rng.New(uint64(i), rng.Address{Purpose: rng.Fault})}
 					}
 				}
-				mustEnd(t, f, stopped(t, f, trs, wishes{1: {release: c.at}}, func(i int, cfg *sdk.Config) {
+				mustEnd(t, f, stopped(t, f, trs, stopRequests{1: {release: c.at}}, func(i int, cfg *sdk.Config) {
 					cfg.ResendAfter, cfg.Linger = 5*time.Millisecond, 5*time.Second // Linger limits the wait for a lost Done
 					cfg.Secret = simulatedSecret(f, i)
 				}), c.last)
@@ -219,7 +219,7 @@ func TestStopOfSharedNoise(t *testing.T) {
 	f, book := stoppable(sharedRing(), 1), newKeyBook()
 	sdk.OnKey(book.note)
 	defer sdk.OnKey(nil)
-	all := stopped(t, f, inMemory(t, f), wishes{3: {release: 4}}, nil)
+	all := stopped(t, f, inMemory(t, f), stopRequests{3: {release: 4}}, nil)
 	end := all[0].Status().End
 	if end == 0 || end == f.Method.Rounds {
 		t.Fatalf("the run ended with round %d", end)
@@ -243,7 +243,7 @@ func TestStopOfSeveral(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 2)
 	f.Method.Rounds = 14
-	mustEnd(t, f, stopped(t, f, inMemory(t, f), wishes{0: {2, 5}}, nil), 14)
-	mustEnd(t, f, stopped(t, f, inMemory(t, f), wishes{0: {2, 5}, 2: {4, 9}}, nil), 9)
-	mustEnd(t, f, stopped(t, f, inMemory(t, f), wishes{0: {2, 5}, 2: {4, 9}, 4: {0, 7}}, nil), 7)
+	mustEnd(t, f, stopped(t, f, inMemory(t, f), stopRequests{0: {2, 5}}, nil), 14)
+	mustEnd(t, f, stopped(t, f, inMemory(t, f), stopRequests{0: {2, 5}, 2: {4, 9}}, nil), 9)
+	mustEnd(t, f, stopped(t, f, inMemory(t, f), stopRequests{0: {2, 5}, 2: {4, 9}, 4: {0, 7}}, nil), 7)
 }
