@@ -99,7 +99,7 @@ func (r *reference) tail(x *big.Float) *big.Float {
 		}
 		return sum.Sub(r.num(0.5), sum.Mul(sum, r.density(x)))
 	}
-	// Laplace's continued fraction; the remainder decreases with exp(-2x*sqrt(2 terms)).
+	// Laplace's continued fraction; after n terms the remainder is about exp(-2x*sqrt(2n)).
 	c := r.zero().Set(x)
 	depth := float64(r.prec) / f
 	for k := math.Floor(50 + 0.2*depth*depth); k >= 1; k-- {

@@ -24,8 +24,8 @@ func NewSilence(now time.Time, neighbors []string, after time.Duration) *Silence
 	return s
 }
 
-// Hear records that a neighbor has sent a message. The neighbor is next due for a report when it has been silent for
-// the duration after.
+// Hear records that a neighbor has sent a message. The neighbor is next due for a report at now+after, unless it
+// sends another message.
 func (s *Silence) Hear(name string, now time.Time, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

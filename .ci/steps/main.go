@@ -151,7 +151,7 @@ func (l *lab) protect(private []gate, seeds string) error {
 	return errors.Join(faults...)
 }
 
-// sweep is the part of the JSON of "simulate" with several seeds that is used here.
+// sweep has the fields used here of the JSON that simulate prints for several seeds.
 type sweep struct {
 	Runs []struct {
 		Accuracy float64 `json:"accuracy_mean"`

@@ -49,8 +49,8 @@ type File struct {
 	SHA256 string `json:"sha256"` // SHA-256 in 64 lower case hexadecimal digits
 }
 
-// Parse returns the Spec that a text describes, "random:DIM:SEED" or "lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,...", for
-// a model whose number of parameters is of.
+// Parse returns the Spec that a text describes, "random:DIM:SEED" or "lora:RANK:SEED:NAME=OFFSET:ROWSxCOLUMNS,...". The
+// argument of is the number of the model's parameters.
 func Parse(text string, of int) (*Spec, error) {
 	s := &Spec{Of: of}
 	var matrices string

@@ -11,7 +11,7 @@ import (
 )
 
 // A member shares noise with its remaining neighbors if at most [dpmech.Shared].Absent neighbors are gone. Otherwise it
-// draws as much local noise as a release with a missing key has.
+// draws the larger local noise that a release has when a key is missing.
 func TestAbsentNeighborsAreLeftOut(t *testing.T) {
 	for absent := range 3 {
 		keys := asked{}

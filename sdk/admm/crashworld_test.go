@@ -11,7 +11,7 @@ import (
 )
 
 // world is a few machines on tiny disks and an unreliable network, all drawn from one seed. The world advances by one
-// duty of one node at a time. A node may die between any two duties:
+// duty of one node at a time. A node may die at any of these points:
 //
 //	before and after a reservation, while a slot is written, before and after its fsync, between two messages, between
 //	two queries, while waiting, while finished and lingering.

@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// send lets frames leave a device, one after the other. The adversary keeps each frame.
+// send sends the frames of a device one at a time. The adversary keeps up to 64 frames of all devices; a further frame
+// replaces a random one.
 func (d *device) send(msgs []Message) error {
 	for i := range msgs {
 		if err := d.alive(); err != nil {

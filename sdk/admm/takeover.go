@@ -22,8 +22,8 @@ import (
 const MaxTakeovers = 2
 
 // Standing returns the Stand message to a neighbor's replacement device, without its Incarnation. After a call of
-// Standing the client exchanges no releases with the lost device until a device of that name starts, [Machine.Reached]
-// reports a new connection, or the third Tick. The machine owns the slices; they are valid until its next call.
+// Standing the client exchanges no releases with the lost device until the replacement device starts, [Machine.Reached]
+// reports a new connection, or Tick was called three times. The machine owns the slices; they are valid until its next call.
 func (m *Machine) Standing(peer int) Message {
 	at := m.place(m.round)
 	s := Message{Kind: Stand, From: m.client(), To: peer, Round: m.round, Vector: at.Vector, Grid: at.Grid}

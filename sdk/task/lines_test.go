@@ -146,8 +146,8 @@ func TestSplitOfRecords(t *testing.T) {
 	}
 }
 
-// With protected records, Apply rejects a recipe that would drop records, and the error names the rule. Load rejects
-// that rule, too, and rows that cannot be read in data to fit on.
+// With protected records, Apply rejects a recipe with a rule that drops records, and names the rule. Load also rejects
+// such a rule, and rejects training data that has unreadable rows.
 func TestRecordsRefused(t *testing.T) {
 	images := &Recipe{FittedOn: "x", Source: "idx", Pixels: 4, Classes: []string{"6", "7"}, Subset: true,
 		Model: ModelSpec{Name: SoftmaxModel}}

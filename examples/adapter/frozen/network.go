@@ -137,8 +137,8 @@ func (n Network) pretrain(digits []Digit, passes int) []float32 {
 	return n.Tune(x, digits, passes)
 }
 
-// Tune returns a copy of the network from, trained further on digits with gradients of all parameters. passes is the
-// number of passes over digits.
+// Tune returns a copy of the parameters in from after further training on digits, with gradients of all parameters.
+// passes is the number of passes over digits.
 func (n Network) Tune(from []float32, digits []Digit, passes int) []float32 {
 	x := append([]float32(nil), from...)
 	draw := rng.New(2, rng.Address{Purpose: rng.Batch})

@@ -106,7 +106,7 @@ func (e *estimator) gradient(g, x []float32, mu float32, n, client, round, step 
 }
 
 // add adds to g the estimates of n samples, drawn as in gradient, each divided by whole. The estimate of a sample is
-// the mean of two-point estimates along dirs fresh directions, clipped by r.
+// the mean of two-point estimates along dirs fresh directions; this mean is clipped as r says.
 func (e *estimator) add(g, x []float32, mu float32, n, dirs, whole int, r release, client, round, step int) error {
 	if err := e.begin(rng.Step, client, round, step); err != nil {
 		return err

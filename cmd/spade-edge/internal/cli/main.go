@@ -65,7 +65,7 @@ var endings = []struct {
 
 const newLedger = "; for data that was never used, spade-edge privacy -new-ledger FILE -dataset NAME makes one"
 
-// Cured appends to an error how to fix its cause, if endings has a cure for it.
+// Cured returns err with advice appended on how to fix its cause, if endings has advice for it.
 func Cured(err error) error {
 	for _, e := range endings {
 		if e.cure != "" && errors.Is(err, e.err) {

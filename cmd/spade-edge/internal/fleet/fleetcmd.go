@@ -56,7 +56,7 @@ type fleetEdit struct {
 	r FleetResult
 }
 
-// FleetResult describes the change to a fleet; it is the result of the command fleet and its JSON.
+// FleetResult describes a change to a fleet. The command fleet prints it, with -json as JSON.
 type FleetResult struct {
 	Action  string       `json:"action"`
 	Fleet   string       `json:"fleet"`

@@ -31,7 +31,7 @@ type finding struct {
 	Text    string `json:"text"`
 }
 
-// Checkup is the result of check and its JSON.
+// Checkup is the result of the command check, which prints it, with -json as JSON.
 type Checkup struct {
 	Node  string    `json:"node"` // path of the node file
 	OK    bool      `json:"ok"`
