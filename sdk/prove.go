@@ -192,8 +192,8 @@ func (r *run) accuse(from int, peer *trust.Peer, e signed.Evidence) {
 	r.show(from, peer)
 }
 
-// show sends a neighbor the evidence against it, at most once between two ticks. Both devices with the neighbor's key
-// then stop.
+// show sends a neighbor the evidence against it, at most once between two ticks. Each device that has the neighbor's
+// key stops when it receives the evidence.
 func (r *run) show(to int, peer *trust.Peer) {
 	if peer.Evidence != nil && peer.First(trust.SayDouble) {
 		r.postEvidence(to, peer.Evidence)
