@@ -276,8 +276,7 @@ func LoadFilter(state []byte) (*Filter, error) {
 	}
 	f := &Filter{limit: s.Limit, spends: s.Spends}
 	if !bytes.Equal(f.State(), state) {
-		return nil, fmt.Errorf("dpmech: filter state: found %d bytes that were changed after they were saved, want the %d bytes that State returns",
-			len(state), len(f.State()))
+		return nil, fmt.Errorf("dpmech: filter state: found %d bytes that State did not return, or that were changed since", len(state))
 	}
 	return f, nil
 }

@@ -32,7 +32,7 @@ func TestOracle(o zoest.Oracle, dim, samples int) error {
 		}
 	}
 	return tryRules("oracle", []rule{
-		{"every sample has a loss: a number of size at most 1e30", c.usable},
+		{"every sample has a loss: a number of at most 1e30 in absolute value", c.usable},
 		{"x belongs to the caller: the oracle does not change it", c.unchanged},
 		{"x is valid only during the call: the oracle does not keep it", c.notKept},
 		{"a call returns when its context has ended", c.ended},

@@ -80,7 +80,7 @@ func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retri
 			return ctx.Err()
 		}
 		if err == nil && !Usable(losses[i]) {
-			err = fmt.Errorf("found %v, want a number of size at most 1e30", losses[i])
+			err = fmt.Errorf("found %v, want at most 1e30 in absolute value", losses[i])
 		}
 		if err != nil {
 			losses[i] = math.NaN()

@@ -67,7 +67,7 @@ func tryOracle(ctx context.Context, oracle sdk.Oracle, f *sdk.Fleet, sample int)
 		}()
 		loss, err := oracle.Loss(ctx, x, sample)
 		if err == nil && !zoest.Usable(loss) {
-			err = fmt.Errorf("the loss at the start is %v, want a number of size at most 1e30", loss)
+			err = fmt.Errorf("the loss at the start is %v, want at most 1e30 in absolute value", loss)
 		}
 		done <- err
 	}()

@@ -75,8 +75,8 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //     T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
 //   - Sigma: the least noise within EpsilonLimit (default 8). Shrink: 0.5 with Columns and record-level privacy, else 0.
 //   - With Graph, Tau spends about 4096 queries a round, Mixing and Cooldown follow from how fast disagreement shrinks
-//     on the graph, and Clip from the ratio of signal to noise. Partners: 0, unless noise shared only with neighbors
-//     must be a tenth larger.
+//     on the graph, and Clip from the ratio of signal to noise. Partners: 0, unless sharing noise with partners
+//     instead of neighbors reduces the noise by more than a tenth.
 //
 // sdk/DEFAULTS.md lists what was tried.
 func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {

@@ -141,7 +141,7 @@ func readRice(g []int32, b []byte, k uint) ([]byte, error) {
 		} else {
 			z = uint32(r.acc >> riceEscape)
 			if z>>k < riceEscape {
-				return nil, fmt.Errorf("number %d: found an escape for %d, wanted none below %d", i, z, uint64(riceEscape)<<k)
+				return nil, fmt.Errorf("number %d: found the value %d in the escape code, wanted at least %d there", i, z, uint64(riceEscape)<<k)
 			}
 			r.skip(riceEscape + 32)
 		}

@@ -78,7 +78,7 @@ func (e *estimator) ask(sample int) (float64, error) {
 		return 0, fmt.Errorf("method: client %d, sample %d: %w", e.client, sample, err)
 	}
 	if !zoest.Usable(f) {
-		return 0, fmt.Errorf("method: client %d, sample %d: the loss is %v, want a number of size at most 1e30", e.client,
+		return 0, fmt.Errorf("method: client %d, sample %d: the loss is %v, want at most 1e30 in absolute value", e.client,
 			sample, f)
 	}
 	return f, nil

@@ -253,7 +253,7 @@ func (e *fleetEdit) rotate() error {
 	case e.retire && (e.atOnce || fresh.Keys != nil || e.newKey != ""):
 		return cli.Usage("-retire needs -name and nothing else; use it after the node has started with its new key")
 	case e.retire && len(m.Keys) < 2:
-		return cli.Usage("%q has one key, want two: first run rotate with its new key", name)
+		return cli.Usage("%q has one key, want two: add the new key with \"spade-edge fleet rotate\" first", name)
 	case e.retire:
 		gone, m.Keys = m.Keys[:1], m.Keys[1:]
 	case e.atOnce:

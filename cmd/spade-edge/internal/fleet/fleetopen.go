@@ -128,7 +128,7 @@ func (e *fleetEdit) node(name string) *nodeText {
 // gives a new state folder to each node whose file is on this machine.
 func (e *fleetEdit) settle() error {
 	if e.run == "" {
-		return cli.Usage("-run is missing: the id of the next run. %w", errSettled)
+		return cli.Usage("-run is missing, want the id of the next run: %w", errSettled)
 	}
 	f := e.file.Fleet
 	for _, n := range e.nodes {

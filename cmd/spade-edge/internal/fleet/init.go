@@ -225,7 +225,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 	case o.Given["members"]:
 		some := func(m fleetfile.Member) bool { return len(m.Addresses) > 0 }
 		f.When(len(o.members) > 1 && !slices.ContainsFunc(o.members, some),
-			"no member in %s has an address: want lines of keygen -address, or -hosts, -nats or -mqtt", o.membersFile)
+			"no member in %s has an address: want lines that keygen -address prints, or one of -hosts, -nats and -mqtt", o.membersFile)
 	default:
 		if last := o.port + len(o.Names) - 1; o.port < 1 || last > 65535 {
 			f.Add("-port is %d, want ports of 1..65535 for %d nodes", o.port, len(o.Names))

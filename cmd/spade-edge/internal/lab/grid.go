@@ -39,12 +39,12 @@ func (o *PlanOptions) readGrid(text string) error {
 	for _, part := range setup.List(text) {
 		n, err := strconv.Atoi(part)
 		if err != nil {
-			return fmt.Errorf("%q, want numbers of members, separated by commas", part)
+			return fmt.Errorf("%q is not a number of members, want such numbers separated by commas", part)
 		}
 		o.grid = append(o.grid, n)
 	}
 	if len(o.grid) == 0 {
-		return errors.New("want numbers of members")
+		return errors.New("want at least one number of members")
 	}
 	return nil
 }
