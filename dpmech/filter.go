@@ -276,7 +276,7 @@ func LoadFilter(state []byte) (*Filter, error) {
 	}
 	f := &Filter{limit: s.Limit, spends: s.Spends}
 	if !bytes.Equal(f.State(), state) {
-		return nil, fmt.Errorf("dpmech: filter state: found %d bytes that State did not return, or that were changed since", len(state))
+		return nil, fmt.Errorf("dpmech: filter state: found %d bytes that were changed after they were saved, or that State did not return", len(state))
 	}
 	return f, nil
 }

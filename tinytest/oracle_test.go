@@ -90,7 +90,7 @@ func TestWrongOracles(t *testing.T) {
 		rule   string
 		oracle zoest.Oracle
 	}{
-		"a NaN": {"number of size", of(func(_ context.Context, x []float32, h int) (float64, error) {
+		"a NaN": {"in absolute value", of(func(_ context.Context, x []float32, h int) (float64, error) {
 			if h == 5 {
 				return math.NaN(), nil
 			}
