@@ -155,10 +155,11 @@ func TestCheckers(t *testing.T) {
 		}
 		check(t, native.host(t, "c-shared", "-fsanitize=address,undefined"), "heap-buffer-overflow")
 	})
+	// Values that passed through Go's own stacks count as undefined by chance, also in the host that prints them.
 	t.Run("valgrind", func(t *testing.T) {
 		need(t, "valgrind")
 		check(t, native.host(t, "c-shared"), "Invalid read of size 4", "valgrind", "--quiet", "--error-exitcode=9",
-			"--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite",
+			"--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite", "--undef-value-errors=no",
 			"--suppressions=testdata/valgrind.txt")
 	})
 }
