@@ -54,9 +54,6 @@ func (o *PlanOptions) checkGrid(f *cli.Faults) {
 	for _, name := range []string{"nodes", "unit", "sigma", "pair-sigma", "non-private", "steps", "queries", "clip"} {
 		f.When(o.Given[name], "-grid and -%s cannot be combined: a grid varies members, unit and epsilon", name)
 	}
-	if !o.Given["graph"] {
-		o.Graph = "complete"
-	}
 	for _, n := range o.grid {
 		f.When(n < 2 || n > 1000, "-grid: %d members, want 2..1000", n)
 	}

@@ -83,6 +83,9 @@ func (o *PlanOptions) Read(c *cli.Cmdline) error {
 	f.When(o.grid == nil && len(o.epsilons) > 1, "-epsilon has %d values, want one, or -grid", len(o.epsilons))
 	if o.grid != nil {
 		o.checkGrid(&f)
+		if !o.Given["graph"] {
+			o.Graph = "complete"
+		}
 	}
 	o.Conflicts(&f)
 	return f.Usage()
