@@ -484,9 +484,9 @@ var mutations = []mutation{
 		suite{"./sdk/monitor", "BarsOfStatus"}},
 	{"a grid forecasts one unit twice", "cmd/spade-edge/internal/lab/grid.go", "one.Asked.Privacy.Unit, one.Asked.Privacy.EpsilonLimit = n, unit, epsilon", "one.Asked.Privacy.Unit, one.Asked.Privacy.EpsilonLimit = n, 0*unit, epsilon", suite{"./cmd/spade-edge/program", "PlanGrid"}},
 	{"names of packages reach people", "cmd/spade-edge/internal/cli/text.go", `return packages.ReplaceAllString(text, "$1$4")`, "return text",
-		suite{"./cmd/spade-edge/transcripts", "Transcripts/mistaken"}},
+		suite{transcripts, "Transcripts/mistaken"}},
 	{"every file is what is wanted", "cmd/spade-edge/internal/cli/kinds.go", `if kind == "" ||`, `if kind != "" ||`,
-		suite{"./cmd/spade-edge/transcripts", "Transcripts/mistaken"}},
+		suite{transcripts, "Transcripts/mistaken"}},
 	{"a column of text is reported for each cell", "sdk/task/csv.go", "if c.count <= 3 ||", "if c.count > 0 ||", suite{"./sdk/task", "ReadCSVFaults"}},
 
 	{"limit of stability", "sdk/graph/spectrum.go",

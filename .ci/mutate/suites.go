@@ -15,7 +15,7 @@ var (
 	privacy = suite{"./dpmech", "Release|Clip|Ball|NormalLaw|Round|Rho|SigmaReference|EpsilonReference"}
 	proofs  = suite{"./dpmech", "Certificate|FormatEpsilon|SignedBytes"}
 	layman  = suite{"./dpmech", "Guess|Bars"}
-	reports = suite{"./cmd/spade-edge/transcripts", "Transcripts/^privacy$"}
+	reports = suite{transcripts, "Transcripts/^privacy$"}
 	audits  = suite{"./sdk/audit", "."}
 	edge    = suite{"./sdk/admm", "CrashOracle|NothingReceived|NothingFails|ConfigValidate"}
 	ledger  = suite{"./sdk/state", "Ledger"}
