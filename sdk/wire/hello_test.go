@@ -259,3 +259,11 @@ func FuzzDecodeHello(f *testing.F) {
 		}
 	})
 }
+
+func mustHello() []byte {
+	b, err := EncodeHello(Hello{Run: "r", From: "a", To: "b", Codec: frameVersion})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

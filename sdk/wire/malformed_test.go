@@ -273,14 +273,6 @@ var malformedFrames = []struct {
 	{"a hello", mustHello(), "cbor: cannot unmarshal UTF-8 text string into Go struct field wire.frame.2 of type uint64"},
 }
 
-func mustHello() []byte {
-	b, err := EncodeHello(Hello{Run: "r", From: "a", To: "b", Codec: frameVersion})
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
 func TestDecodeRefuses(t *testing.T) {
 	c := newCodec(t, 2)
 	for _, m := range malformedFrames {
