@@ -51,7 +51,7 @@ const (
 	mostShared  = 10
 )
 
-// exponent returns the n for which s.Sigma = sigma*2^n. ok is false if there is none.
+// exponent returns the n for which s.Sigma = sigma*2^n. ok is false if no whole n satisfies this equation.
 func (s Shared) exponent(sigma float64) (n int, ok bool) {
 	fraction, n := math.Frexp(s.Sigma / sigma)
 	return n - 1, fraction == 0.5 && math.Ldexp(sigma, n-1) == s.Sigma

@@ -211,8 +211,8 @@ func (p *puppet) await(kind admm.Kind) (m admm.Message) {
 	return m
 }
 
-// release makes a release of round that follows the release before (nil if there is none), and signs it. It returns the
-// signed statement and the message that carries it.
+// release makes and signs a release of a round. before is the member's previous release, nil for its first. It returns
+// the signed statement and the message that carries it.
 func (p *puppet) release(epoch uint16, before *signed.Statement, round int) (*signed.Statement, *admm.Message) {
 	m := &admm.Message{Kind: admm.Release, Round: round, Vector: make([]float32, p.f.Dim)}
 	m.Vector[0], m.Vector[1] = float32(epoch), float32(round)

@@ -22,7 +22,7 @@ type bench struct {
 	dir       string // temporary folder
 	program   string // this project's program, built with default flags
 	released  string // this project's program, built with the flags of a release; empty if no release is for this system
-	python    string // a Python with numpy; empty if there is none
+	python    string // a Python with numpy; empty without one
 	numpyName string
 	data      string
 	dataName  string

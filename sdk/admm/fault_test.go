@@ -94,7 +94,7 @@ func TestReceiveRules(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		msg  Message
-		want string // part of the error; empty if there is none
+		want string // part of the expected error; empty if no error is expected
 	}{
 		{"a repeat", Message{Kind: EdgeMessage, From: 3, Round: 2, Vector: mine(2)}, ""},
 		{"a straggler", Message{Kind: EdgeMessage, From: 3, Round: 1, Vector: mine(1)}, ""},

@@ -35,7 +35,7 @@ func TestCertificate(t *testing.T) {
 		}
 	}
 	if a := (&Report{}); a.LedgerHead() != nil {
-		t.Error("LedgerHead returns a head where there is none")
+		t.Error("LedgerHead of an empty report returns a head")
 	}
 	// A crash can leave one reservation without a release. The certificate counts it and is still correct.
 	early := w.unsealed(t, auditedRounds-1)

@@ -55,8 +55,8 @@ func (p *saddleProbe) loss(sample int) float64 {
 }
 
 // search looks for a set of parameters that changes a loss although neither half of the set does, and returns the size
-// of the set, or 0 if there is none. It begins with a set of all parameters and halves it as long as one half changes a
-// loss. If a single parameter is left, it changes a loss alone, so search starts again without this parameter.
+// of the set, or 0 if it finds no such set. It begins with the set of all parameters and halves it as long as one half
+// changes a loss. If a single parameter is left, it changes a loss alone, so search starts again without this parameter.
 func (p *saddleProbe) search(samples int) int {
 	var all []int
 	for j := range p.at {

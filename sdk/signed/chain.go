@@ -30,8 +30,8 @@ func (c Chain) Of(round int) *Statement {
 	return c.newest(func(r *Statement) bool { return r.Round == round })
 }
 
-// Proving returns the newest release whose number is at least round. If there is none, it returns the newest release of
-// all.
+// Proving returns the newest release whose number is at least round. If the chain has no such release, it returns the
+// newest release.
 func (c Chain) Proving(round int) *Statement {
 	if r := c.newest(func(r *Statement) bool { return r.Round >= round }); r != nil {
 		return r

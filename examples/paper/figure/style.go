@@ -95,7 +95,7 @@ func methodLook(name string, place int) look {
 		draw.RingGlyph{}}
 }
 
-// partitionParts splits a name such as "dirichlet:0.3" into its kind and its number. The number is 0 if there is none.
+// partitionParts splits a name such as "dirichlet:0.3" into its kind and its number. A name without a number has the number 0.
 func partitionParts(name string) (kind string, number float64) {
 	kind, rest, _ := strings.Cut(name, ":")
 	rest, _, _ = strings.Cut(rest, ",")
