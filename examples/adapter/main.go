@@ -1,6 +1,6 @@
-// Command adapter adapts a frozen network to the images of eight cameras, with forward passes alone. The network was
-// trained on clean digits, and the cameras add noise. With -queries the command instead compares estimators, and
-// numbers of queries per round. The README explains both outputs.
+// Command adapter adapts a frozen network to the images of eight cameras, using only forward passes. The network was
+// trained on clean digits; the cameras add noise. With -queries, the command instead compares estimators and numbers of
+// queries per round. The README explains both outputs.
 package main
 
 import (
@@ -33,8 +33,8 @@ func main() {
 	}
 }
 
-// The settings of the two adapters. They were chosen on the first 2000 test digits, so the table reports the accuracy
-// on other test digits.
+// These are the settings of the two adapters. They were chosen on the first 2000 test digits, so the table reports the
+// accuracy on other test digits.
 var (
 	ofBiases   = way{frozen.Large.Biases(), 1, 0.1, 20, 6}
 	ofSubspace = way{frozen.Large.Subspace(256), 0.006, 0.01, 20, 0.5}

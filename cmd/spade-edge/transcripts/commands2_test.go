@@ -37,9 +37,9 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 
 var entryLine = regexp.MustCompile(`(?m)^  (\S.*)  \[(\d+|-)\]$`)
 
-// trouble runs a command whose message "spade-edge help troubleshooting" explains: "trouble MESSAGE COMMAND ARG...".
-// Three dots in MESSAGE stand for text that varies. The expected exit code is the exit code of the longest entry of the
-// topic that is part of MESSAGE. If the exit code there is "-", the node prints the message and continues; then trouble
+// trouble runs a command that must print a message explained in "spade-edge help troubleshooting": "trouble MESSAGE
+// COMMAND ARG...". Three dots in MESSAGE match any text. The expected exit code is that of the longest entry of the
+// help topic that is part of MESSAGE. If this exit code is "-", the node prints the message and continues; then trouble
 // repeats the command, such as "cat log", for up to a minute.
 func trouble(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
@@ -72,7 +72,7 @@ func trouble(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// pattern matches a message, in which three dots stand for text that varies.
+// pattern returns a pattern for a message in which three dots match any text.
 func pattern(message string) *regexp.Regexp {
 	var parts []string
 	for _, part := range strings.Split(message, "...") {
@@ -82,7 +82,7 @@ func pattern(message string) *regexp.Regexp {
 }
 
 // field sets variables to parts of the JSON object that the last command printed: "field NAME PATH [NAME PATH]...". A
-// path has names and numbers, such as models.2.loss.
+// path consists of names and numbers, such as models.2.loss.
 func field(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 || len(args)%2 != 0 {
 		ts.Fatalf("usage: field NAME PATH [NAME PATH]...")
@@ -108,7 +108,8 @@ func field(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// is (the command "is") compares A with B, as numbers if both are numbers: "is A <|<=|==|!= B".
+// is implements the script command "is A <|<=|==|!= B", which compares A with B: as numbers if both are numbers,
+// otherwise as strings.
 func is(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: is A <|<=|==|!= B")
@@ -125,7 +126,8 @@ func is(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// proxy starts a proxy that answers with a status, and sets the variable PROXY to its URL: "proxy STATUS".
+// proxy starts an HTTP proxy that answers every request with the given status code, and sets the variable PROXY to its
+// URL: "proxy STATUS".
 func proxy(ts *testscript.TestScript, neg bool, args []string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {

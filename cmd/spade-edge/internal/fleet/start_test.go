@@ -16,8 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/builtin"
 )
 
-// A random start has the same bits on every processor and depends on the seed. A start that is read from a file of
-// numpy.save or export must be complete and finite.
+// TestStart checks that a random initial model has the same bits on every processor and depends on the seed. It also
+// checks that an initial model from a file of numpy.save or export must be complete and finite.
 func TestStart(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string, content []byte) string {
