@@ -11,11 +11,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// keyUsed, if set by a test, receives every key of pairwise noise.
+// keyUsed is a test hook. If it is not nil, it receives every key of pairwise noise that a node uses.
 var keyUsed func(n *Node, neighbor string, release int, key [32]byte)
 
-// pairKey is the callback [admm.Config].PairKey. It returns the key of the noise that this node shares with a member in
-// a release, or false if no secret is valid for that release.
+// pairKey implements [admm.Config].PairKey: it returns the key of the noise that this node shares with a member in a
+// release, or false if no secret is valid for that release.
 func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 	neighbor := n.cfg.Fleet.Members[peer]
 	var s pair.Secret
@@ -66,8 +66,8 @@ func (n *Node) loadSecrets() error {
 		"from this device: restore the secrets, or start with an empty state folder as the replacement of a lost device", release)
 }
 
-// newSecrets makes a key pair for release number from and all later releases. It stores the key pair before the node
-// sends the public key.
+// newSecrets makes the key pair for the given release and all later ones, and stores the key pair before the node sends
+// the public key.
 func (n *Node) newSecrets(from int) error {
 	if n.secrets == nil {
 		return nil
@@ -78,8 +78,8 @@ func (n *Node) newSecrets(from int) error {
 	return n.keepSecrets()
 }
 
-// keepSecrets stores the key pair and the offers of other members, if they have changed. Call it before a release
-// depends on them.
+// keepSecrets stores the key pair and the other members' offers if they have changed. Call it before making a release
+// that depends on them.
 func (n *Node) keepSecrets() error {
 	s := n.secrets
 	if s == nil || !s.Changed || n.cfg.Store == nil {
@@ -96,8 +96,8 @@ func (n *Node) keepSecrets() error {
 	return nil
 }
 
-// retireSecrets deletes the private key once the last release whose noise needs this key is marked. It keeps the public
-// key.
+// retireSecrets deletes the private key once the last release whose noise needs it is marked as possibly sent. It keeps
+// the public key.
 func (n *Node) retireSecrets(release int) error {
 	if m := n.method(); n.secrets == nil || m.Data(release) < m.Rounds {
 		return nil
@@ -122,7 +122,7 @@ func (n *Node) dropSecrets() {
 	}
 }
 
-// attach adds to a message its proofs, the node's offer, and the early-stop requests that the node knows.
+// attach adds proofs, the node's offer and all early-stop requests that the node knows to a message.
 func (n *Node) attach(m *admm.Message) {
 	n.claims.Attach(m)
 	n.attachStops(m)
@@ -131,7 +131,8 @@ func (n *Node) attach(m *admm.Message) {
 	}
 }
 
-// offered returns a neighbor's checked offer, or nil if the message has no new offer that counts.
+// offered checks the offer in a neighbor's message and returns it. It returns nil if the message has no offer, or one
+// that this node does not use.
 func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
 	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // Epoch: the sender's; in a ProbeReply, this node's
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// BenchmarkQuery measures the cost of a machine per query of a local step if the loss is free: the direction, the
+// BenchmarkQuery measures what a query of a local step costs a machine, apart from the loss itself: the direction, the
 // point, the table, the estimate and the steps. A batch has 8 of 64 samples.
 //
 //	go test -run xxx -bench Query ./sdk/admm

@@ -13,14 +13,14 @@ type Verdict struct {
 	Why     string
 }
 
-// ImpossibleError refuses a release that no honest member sends, whatever messages that member received.
+// ImpossibleError is the error for a release that no honest member sends, whatever messages it has received.
 type ImpossibleError struct{ error }
 
 func impossible(format string, args ...any) *ImpossibleError {
 	return &ImpossibleError{fmt.Errorf(format, args...)}
 }
 
-// ErrQuarantine refuses a message from a neighbor in quarantine.
+// ErrQuarantine is the error for a message from a neighbor in quarantine.
 var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 
 // Quarantine drops the edge to a neighbor for the rest of the run. It returns the first release made without the
@@ -74,11 +74,11 @@ func (m *Machine) Verdicts() []Verdict {
 
 func (m *Machine) dropped(i int) bool { return m.cut[i] > 0 }
 
-// gone reports whether the release in progress, or the next release if none is in progress, is made without the i-th
-// edge.
+// gone reports whether the i-th edge is unused in the release in progress, or in the next release if none is in
+// progress.
 func (m *Machine) gone(i int) bool { return m.dropped(i) && m.cut[i] <= m.round+1 }
 
-// live returns how many edges the release in progress uses, or the next release if none is in progress.
+// live returns the number of edges used by the release in progress, or by the next release if none is in progress.
 func (m *Machine) live() int {
 	n := len(m.edges)
 	for i := range m.cut {

@@ -7,9 +7,9 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// reference is an unoptimized Algorithm 1 of the paper at one client, in float64. It learns directions and batches from
-// the machine's queries. To test eq. (local-update), it checks that every query is mu away from its own iterate in each
-// coordinate.
+// reference is an unoptimized float64 implementation of the paper's Algorithm 1 at one client. It learns directions and
+// batches from the machine's queries. To test eq. (local-update), it checks that every query differs by mu, in each
+// coordinate, from the iterate that reference computes.
 type reference struct {
 	cfg   Config
 	x     []float64
@@ -140,8 +140,8 @@ func (r *reference) receive(j int, msg []float64) {
 	}
 }
 
-// The whole method equals its reference, query by query and release by release: with and without noise, with schedules,
-// a nonzero start, and clients that differ in samples, batch and local steps.
+// TestMachineAgainstReference checks that a machine equals its reference, query by query and release by release: with
+// and without noise, with schedules, a nonzero start, and clients that differ in samples, batch and local steps.
 func TestMachineAgainstReference(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 	for name, change := range map[string]func(i int, c *Config){

@@ -80,8 +80,8 @@ func (e *energy) of(x, lambda [][]float64) (v, xi, disagreement float64) {
 	return v, xi, disagreement
 }
 
-// Lemma (stability), the bound along runs. For 150 runs with different directions, batches and noise on one network the
-// test checks,
+// TestEnergyRecursion checks Lemma (stability), the bound along runs. For 150 runs on one network, with different
+// directions, batches and noise, it checks,
 //
 //   - in each round of each run, that V obeys the inequality behind the lemma, eq. (forced-contraction), with the
 //     actual w_k;

@@ -26,7 +26,7 @@ var (
 
 // RegisterOracle adds a kind of oracle; call it from the init function of a package. A field with the name of the kind
 // in the section "oracle" of a node file selects it. parse gets the whole section and the folder for relative paths,
-// and reports all errors together.
+// and reports all errors at once.
 func RegisterOracle(kind string, parse func(section json.RawMessage, dir string) (Oracle, error)) {
 	oracles.register(kind, parse)
 }

@@ -63,8 +63,8 @@ type noisyNetwork struct {
 	noise          rng.Stream
 }
 
-// round makes one round and returns the mean square of the models' steps. The models get noise if noisy is set, as in a
-// round of learning. With a positive weight the round is a Chebyshev step.
+// round simulates one round and returns the mean square of the models' steps. The models get noise if noisy is set, as
+// in a round of learning. With a positive weight the round is a Chebyshev step.
 func (n *noisyNetwork) round(noisy bool, carry, weight float64) float64 {
 	clear(n.lap)
 	clear(n.pair)

@@ -51,9 +51,9 @@ func decayOfModes(lambdas []float64, a, rho float64, s Schedule) (steps, left []
 	return steps, left
 }
 
-// The effect that Decay predicts, with pairwise noise, mixing and a cool-down, matches the sum over all modes of graphs
-// with known eigenvalues. With ten nodes the slowest mode has only 200 random numbers, so the simulation is accurate to
-// 5 %.
+// TestDecayAgainstModes checks that the effect that Decay predicts, with pairwise noise, mixing and a cool-down,
+// matches the sum over all modes of graphs with known eigenvalues. With ten nodes the slowest mode has only 200 random
+// numbers, so the simulation is accurate to 5 %.
 func TestDecayAgainstModes(t *testing.T) {
 	eigenvalues := map[string][]float64{
 		"complete": {10, 10, 10, 10, 10, 10, 10, 10, 10}, "star": {1, 1, 1, 1, 1, 1, 1, 1, 10},

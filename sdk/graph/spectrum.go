@@ -87,7 +87,7 @@ func (g *Graph) second() float64 {
 	return max(theta-max(below*theta, 10*residual), 4/(n*n)) // 4/(N*diameter): Mohar, "The Laplacian spectrum of graphs", 1991
 }
 
-// bound returns an upper bound of the largest eigenvalue, sometimes the eigenvalue itself: the largest sum of the
+// bound returns an upper bound on the largest eigenvalue, sometimes the eigenvalue itself: the largest sum of the
 // degrees of the two ends of an edge (Anderson and Morley, "Eigenvalues of the Laplacian of a graph", 1985), or the
 // number of nodes if that is less.
 func (g *Graph) bound() float64 {

@@ -11,7 +11,7 @@
 //
 //	/         a page for people: the node's state, its neighbors, and charts over the rounds
 //	/status   the same as one JSON object, see [Status]
-//	/history  the numbers of the charts, a [Point] a round
+//	/history  the numbers of the charts, one [Point] per round
 //	/metrics  for Prometheus, see [Metrics]
 //	/healthz  200 while the run has not failed, otherwise 503 and the error
 //	/readyz   200 during the run while a neighbor is connected, if there are any and connections are known

@@ -19,7 +19,7 @@ type Outlook struct {
 	Low  float64 `json:"gain_low"`
 	High float64 `json:"gain_high"`
 
-	// Each of Members, Epsilon and Share is a change that would raise the gain to [Enough], all else equal: this number
+	// Members, Epsilon and Share are three changes, each of which alone would raise the gain to [Enough]: this number
 	// of members, this epsilon, or pairwise noise with [MostColluders] and the settings of [Suggest]. All three are
 	// zero if the gain is enough. Share is also false if the run already has pairwise noise.
 	Members int     `json:"members_for_enough,omitempty"`
@@ -37,7 +37,7 @@ const (
 	Enough = 0.8
 	// hopeless is the gain below which a run spends a privacy budget for almost nothing.
 	hopeless = 0.25
-	// reach is the largest useful movement of a model. With features of mean square 1, a model that has moved farther
+	// reach bounds how far it is useful to move a model. With features of mean square 1, a model that has moved farther
 	// hardly changes its answers.
 	reach = 2.25
 	// manyParameters is the minimum number of parameters at which [Forecast] considers a model with half of them.
