@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// kite is six clients: a ring with a chord. Degrees are 2 and 3.
+// kite is a network of six clients: a ring with a chord. Degrees are 2 and 3.
 var kite = [][]int{{1, 3, 5}, {0, 2}, {1, 3}, {0, 2, 4}, {3, 5}, {0, 4}}
 
 // ringOf returns the neighbors of n >= 3 clients in a ring.

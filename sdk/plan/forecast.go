@@ -44,13 +44,13 @@ const (
 	manyParameters = 16
 	// mostShare is the largest noise that [MostColluders] accepts, as a multiple of the noise with one colluder.
 	mostShare = 1.1
-	// aim is the number of queries per parameter and round at which a member's update is half signal, half noise.
+	// aim is the number of queries per parameter and round with which a member's update is half signal and half noise.
 	aim = 10.0
 )
 
-// gains lists, for rising signals, the 5 % quantile, the median and the 95 % quantile of the gains of runs with that
-// signal, as printed by `forecast.py fit` in .ci/validate. Between two signals, interpolate linearly in the signal's
-// logarithm.
+// gains is a table of signals in increasing order. Each row lists the 5 % quantile, the median and the 95 % quantile of
+// the gains of runs with that signal, as printed by `forecast.py fit` in .ci/validate. Values between two rows are
+// interpolated linearly in the logarithm of the signal.
 type gains []struct{ signal, low, gain, high float64 }
 
 var (
@@ -93,7 +93,7 @@ func (g gains) at(signal float64) (low, gain, high float64) {
 	return a.low + t*(b.low-a.low), a.gain + t*(b.gain-a.gain), a.high + t*(b.high-a.high)
 }
 
-// signal returns the least signal in the table's range at which the median gain is at least the argument gain.
+// signal returns the smallest signal with a median gain of at least the given gain, limited to the range of the table.
 func (g gains) signal(gain float64) float64 {
 	k := 1
 	for k < len(g)-1 && g[k].gain < gain {
@@ -110,8 +110,8 @@ func gainsOf(u sdk.Unit) gains {
 	return clientGains
 }
 
-// Forecast forecasts the value of a fleet's private run. samples is the number of samples of each member; 0 means so
-// many that their number does not limit the signal. Forecast fails if the fleet is invalid or not private.
+// Forecast predicts the gain of a fleet's private run. samples is the number of samples per member; 0 means enough
+// samples that their number does not limit the signal. Forecast fails if the fleet is invalid or not private.
 func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 	g, err := f.Graph()
 	if err != nil {
@@ -160,11 +160,11 @@ func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 	return r, nil
 }
 
-// ErrHopeless is wrapped by the error of [Hopeless].
+// ErrHopeless is wrapped by the errors that [Hopeless] returns.
 var ErrHopeless = errors.New("a privacy budget would be spent for next to nothing")
 
-// Hopeless returns an error that wraps [ErrHopeless] if a private run would gain less than a quarter of the gain
-// without noise, however many samples its members have: see [Forecast].
+// Hopeless returns an error that wraps [ErrHopeless] if a private run would achieve less than a quarter of the gain
+// without noise, however many samples its members have; see [Forecast].
 func Hopeless(f *sdk.Fleet) error {
 	if f.Privacy.NonPrivate || f.Validate() != nil {
 		return nil
@@ -176,8 +176,8 @@ func Hopeless(f *sdk.Fleet) error {
 	return nil
 }
 
-// signalOf returns how far all clipped updates, if they have the same direction, move the members' mean, as a multiple
-// of the local noise in that mean.
+// signalOf returns the distance by which all clipped updates would move the members' mean if they had the same
+// direction, divided by the local noise in that mean.
 func signalOf(f *sdk.Fleet, samples int) float64 {
 	m, d := f.Method, float64(f.Dim)
 	if p := f.Privacy; p.Unit == sdk.UnitRecord {

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// NewHead converts a [dpmech.Head] to the form that statements carry.
+// NewHead converts a [dpmech.Head] to the form used in statements.
 func NewHead(h dpmech.Head) (Head, error) {
 	id, errID := hex.DecodeString(h.ID)
 	sum, errSum := hex.DecodeString(h.Hash)

@@ -13,8 +13,8 @@ const (
 )
 
 // clinicalColumns resemble the records of a cardiology outpatient clinic. step is the precision of a column's values,
-// severity the effect of disease severity on the column, in standard deviations, and risk the weight of the column in
-// the risk of an event.
+// severity is the effect of disease severity on the column, in standard deviations, and risk is the weight of the
+// column in the risk of an event.
 var clinicalColumns = [...]struct {
 	name                 string
 	mean, std, low, high float64

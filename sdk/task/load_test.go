@@ -25,7 +25,7 @@ func TestLoadCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 17 samples of each of the classes no and yes; a fifth of 17, rounded, is 3.
+	// There are 17 samples of each of the classes "no" and "yes"; a fifth of 17, rounded, is 3.
 	if set.Train.Len() != 28 || set.Test.Len() != 6 || set.Train.Classes != 2 ||
 		!slices.Equal(set.Test.ClassNames, []string{"yes", "no"}) {
 		t.Errorf("%d + %d samples of %q", set.Train.Len(), set.Test.Len(), set.Train.ClassNames)

@@ -207,7 +207,8 @@ func TestMetricsOfNothing(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// Intervals have about the nominal coverage, in 2,000 draws of 150 samples each, for which the true figures are known.
+// TestIntervalsCover checks that intervals have about the nominal coverage, in 2,000 draws of 150 samples each, for
+// which the true figures are known.
 func TestIntervalsCover(t *testing.T) {
 	const draws, n = 2000, 150
 	s := rng.New(1, rng.Address{Purpose: rng.Generate})

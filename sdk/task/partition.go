@@ -44,13 +44,13 @@ const (
 	maxShards = 1000000
 )
 
-// UnmarshalText is [ParsePartition] for decoders.
+// UnmarshalText parses text with [ParsePartition].
 func (p *Partition) UnmarshalText(text []byte) (err error) {
 	*p, err = ParsePartition(string(text))
 	return err
 }
 
-// ParsePartition reads a partition, with A between 0.001 and 1e6 and S a whole number between 1 and 1e6.
+// ParsePartition parses a partition, with A between 0.001 and 1e6 and S a whole number between 1 and 1e6.
 func ParsePartition(text string) (Partition, error) {
 	fault := func(format string, args ...any) (Partition, error) {
 		return Partition{}, fieldError("partition", format, args...)
@@ -322,7 +322,7 @@ func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 
 // wholeTable rounds a table to whole numbers with exactly the given row and column sums. It first rounds each entry
 // down. Then it increases entries whose row and column sums are still too small, beginning with the entries that lost
-// most by rounding.
+// the most by rounding.
 func wholeTable(table [][]float64, sizes, totals []int) [][]int {
 	type entry struct {
 		i, c int

@@ -66,7 +66,7 @@ func FuzzParsePartition(f *testing.F) {
 	})
 }
 
-// Every rule uses each sample once, leaves no client empty, and depends on the seed.
+// TestAssign checks that every rule uses each sample once, leaves no client empty, and depends on the seed.
 func TestAssign(t *testing.T) {
 	for _, text := range allPartitions {
 		p := mustPartition(t, text)
@@ -116,8 +116,8 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// skew is the mean over clients of the distance between a client's label shares and the label shares of all samples, in
-// [0, 1].
+// skew returns the mean, over all clients, of the distance between a client's label shares and the label shares of all
+// samples. It is in [0, 1].
 func skew(y []int, classes int, parts [][]int) float64 {
 	shares := func(part []int) []float64 {
 		s := make([]float64, classes)
@@ -183,7 +183,8 @@ func TestPathologicalShards(t *testing.T) {
 	}
 }
 
-// The draws have the mean and variance of a symmetric Dirichlet distribution: 1/n and (n-1)/(n²(nA+1)).
+// TestDirichletMoments checks that the draws have the mean and variance of a symmetric Dirichlet distribution: 1/n and
+// (n-1)/(n²(nA+1)).
 func TestDirichletMoments(t *testing.T) {
 	const n, draws = 4, 20000
 	for _, alpha := range []float64{0.001, 0.3, 1, 20} {

@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The original implementation of principal components, which handles one row and one vector at a time. The
-// implementation in this package must give the same bits, because recipes fitted earlier remain in use.
+// This file is the original implementation of principal components, which handles one row and one vector at a time. The
+// implementation in this package must produce the same bits, because recipes fitted earlier remain in use.
 
 func TestPCAAgainstPlainOne(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))

@@ -23,8 +23,8 @@ type Predictor struct {
 	Raw func(*Data)
 	NA  []string // markers of missing cells, as in [Spec]
 
-	// Threshold, if not nil, returns the probability of class 1 from which on Evaluate, for two classes, predicts class
-	// 1. Its arguments are the true class and the probability of class 1 of each sample.
+	// Threshold, if not nil, returns the lowest probability of class 1 at which Evaluate, for two classes, predicts
+	// class 1. Its arguments are the true class and the probability of class 1 of each sample.
 	Threshold func(is []int, probability []float64) (float64, error)
 
 	recipe *Recipe
@@ -52,7 +52,7 @@ type Prediction struct {
 	Contribution []float64
 }
 
-// Predictor returns the Predictor of a model of Recipe.Dim parameters. It keeps both the recipe and the model, which
+// Predictor returns a Predictor for a model with Recipe.Dim parameters. It keeps both the recipe and the model, which
 // must not change.
 func (r *Recipe) Predictor(model []float32) (*Predictor, error) {
 	if err := r.Validate(); err != nil {

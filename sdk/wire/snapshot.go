@@ -18,9 +18,9 @@ const (
 	maxLedger = 256
 )
 
-// Snapshot is the durable state of a node after a release: its owner, and all that the bits of the next round depend
-// on. All floats are finite. Vectors of State that are not computed are nil; all other vectors, except Last, have the
-// length of X.
+// Snapshot is the durable state of a node after a release: its owner, and everything that determines the bits of the
+// next round. All floats are finite. Vectors of State that are not computed are nil; all other vectors, except Last,
+// have the length of X.
 type Snapshot struct {
 	Fleet  [32]byte // SHA-256 of the fleet file's canonical form
 	Member string   // owner of the state: 1 to 64 bytes of UTF-8
@@ -89,7 +89,7 @@ type neighbor struct {
 // maxCut is the bit pattern of the largest float32. The bit patterns of non-negative numbers increase with the numbers.
 const maxCut = 0x7f7fffff
 
-// Bounds of a snapshot's bytes without the numbers of vectors.
+// Bounds on the size of a snapshot in bytes, without the numbers in its vectors.
 const (
 	arrayBytes  = 1 + 5                                                        // key and head of a vector
 	nameBytes   = 1 + 2 + MaxName                                              // key, head and text
@@ -100,9 +100,9 @@ const (
 		(1 + 5 + maxFilter) + (1 + 3 + maxLedger) + signedBytes
 )
 
-// MaxSnapshot returns an upper bound, in bytes, of every snapshot with dim coordinates, the given number of edges, and
-// samples numbers in Last, for dim and samples in 0..MaxDim. MaxSnapshot returns the highest int if the bound
-// overflows.
+// MaxSnapshot returns an upper bound on the length, in bytes, of every snapshot with dim coordinates, the given number
+// of edges, and samples numbers in Last, for dim and samples in 0..MaxDim. MaxSnapshot returns the largest int if the
+// bound overflows.
 func MaxSnapshot(dim, edges, samples int) int {
 	vectors := 4*uint64(dim) + uint64(samples) // numbers in vectors
 	most := fixedBytes + 4*vectors + uint64(edges)*(edgeBytes+20*uint64(dim))
