@@ -13,10 +13,11 @@ import (
 
 const module = "github.com/spade-dfl/spade-edge"
 
-// mostLines is the largest number of lines that a package may have, without its tests.
+// mostLines is the maximum number of lines in a package, not counting tests.
 const mostLines = 4500
 
-// mayImport lists what each package may import from this module. mayUse lists what each may import from other modules.
+// mayImport lists what each package may import from this module, and mayUse lists what it may import from other
+// modules.
 var mayImport = map[string][]string{
 	"zoest/internal/cpu":          {},
 	"zoest/vec":                   {"zoest/internal/cpu"},
@@ -66,8 +67,8 @@ var mayUse = map[string][]string{
 	"transport/ws": {"nhooyr.io/websocket"},
 }
 
-// Imports follow mayImport and mayUse, and the top level has the expected entries. Tests, the program and the examples
-// may import anything.
+// TestLayout checks that imports follow mayImport and mayUse, and that the top level has the expected entries. Tests,
+// the program and the examples may import anything.
 func TestLayout(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {

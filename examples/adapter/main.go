@@ -72,7 +72,7 @@ func demonstrate(data string, each int, out io.Writer) error {
 	return nil
 }
 
-// trial has a frozen network, the noisy digits of the members, and further noisy digits for evaluation.
+// trial holds a frozen network, the members' noisy digits for training, and further noisy digits for evaluation.
 type trial struct {
 	frozen.Network
 	base      []float32
@@ -80,7 +80,8 @@ type trial struct {
 	seed      uint64 // of directions and noise
 }
 
-// newTrial trains the network on clean digits, none of which belongs to a member.
+// newTrial returns a trial whose network is trained on the given number of clean digits. No member has any of the clean
+// digits.
 func newTrial(data string, each, clean, held int) (*trial, error) {
 	if each < 1 || each > most {
 		return nil, fmt.Errorf("-each is %d, want 1..%d", each, most)
@@ -92,11 +93,11 @@ func newTrial(data string, each, clean, held int) (*trial, error) {
 	return dealt(s, each, held, 0, false)
 }
 
-// The constant most is the largest number of digits that each member can have.
+// The constant most is the maximum number of digits per member.
 const most = (60_000 - frozen.Clean) / members
 
-// dealt returns the trial of a seed. each is the number of digits per member, and held is the number of digits for
-// evaluation. For validate see [frozen.Source.Deal].
+// dealt returns a trial with the digits that s deals for a seed. The parameter each is the number of digits per member,
+// and held is the number of digits for evaluation. See [frozen.Source.Deal] for validate.
 func dealt(s *frozen.Source, each, held int, seed uint64, validate bool) (*trial, error) {
 	own, eval, err := s.Deal(members*each, held, seed, validate)
 	return &trial{s.Network, s.Base, own, eval, 1 + seed}, err

@@ -9,7 +9,7 @@ import (
 )
 
 // Do runs the jobs whose results are not in the store, with the given settings, and stores the results. It first drops
-// every result, of any seed, that was made with a setting other than the current one, so that no mean mixes settings.
+// the results, for any seed, of settings that are no longer current, so that no mean mixes settings.
 func (l *Lab) Do(ctx context.Context, jobs []Job, settings *Settings, store *Store, log io.Writer) error {
 	planned := make(map[Job]bool)
 	for _, j := range jobs {

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// TestPlanIsTheTables compares the number of planned runs with a manual count from the tables.
+// TestPlanIsTheTables checks the number of planned runs against a manual count from the tables.
 func TestPlanIsTheTables(t *testing.T) {
 	jobs := Plan(Tables, data.Names, 30)
 	seen := make(map[Job]bool)
@@ -41,7 +41,7 @@ func TestPlanIsTheTables(t *testing.T) {
 	}
 }
 
-// TestNoSeedOfTheSearchIsReported checks that the search uses no seed of a reported run.
+// TestNoSeedOfTheSearchIsReported checks that no reported run uses a seed of the search.
 func TestNoSeedOfTheSearchIsReported(t *testing.T) {
 	for _, j := range Plan(Tables, data.Names, 1000) {
 		first, more := tuningSeeds(j)
@@ -82,8 +82,8 @@ func TestHypercube(t *testing.T) {
 	}
 }
 
-// TestStoreGoesOn stores two results and truncates the file within the second line, as an interruption may. A new store
-// finds the first result and can add the second one again.
+// TestStoreGoesOn stores two results and truncates the file in the second line, as an interruption might. It checks
+// that a new store finds the first result and can add the second result again.
 func TestStoreGoesOn(t *testing.T) {
 	dir := t.TempDir()
 	first := Result{Job: Job{Table: "2a", Dataset: "mnist", Method: "m", Seed: 1}, Accuracy: 1.0 / 3}

@@ -16,7 +16,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// trialLog is the file with all trials of the search. It is safe for concurrent use.
+// trialLog is the file that records all trials of the search. It is safe for concurrent use.
 type trialLog struct {
 	path string
 	mu   sync.Mutex
