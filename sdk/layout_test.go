@@ -43,7 +43,7 @@ var mayImport = map[string][]string{
 	"sdk/graph":       {"sdk/regular", "zoest/vec", "zoest/rng"},
 	"sdk/losses":      {"zoest"},
 	"sdk/adapter":     {"sdk/regular", "zoest", "zoest/vec", "zoest/rng"},
-	"sdk/plan":        {"dpmech", "sdk", "sdk/admm", "sdk/graph", "sdk/settings", "sdk/state", "zoest", "zoest/setting"},
+	"sdk/plan":        {"dpmech", "sdk", "sdk/adapter", "sdk/admm", "sdk/graph", "sdk/settings", "sdk/state", "zoest", "zoest/setting"},
 	"sdk/settings":    {"dpmech", "sdk/admm", "zoest/setting"},
 	"sdk/task":        {"sdk/regular", "zoest", "zoest/vec", "zoest/rng"},
 	"sdk/task/screen": {"sdk/task", "zoest/rng"},

@@ -67,7 +67,7 @@ func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 // many queries in total as the fleet of each cell.
 func (s *study) byDefault(dim, each int, seed uint64) (*sdk.Fleet, error) {
 	spec := s.network.Subspace(dim)
-	return suggested(spec, each, plan.Known{Moved: spec.Moved(), Open: true, Privacy: sdk.Privacy{NonPrivate: true},
+	return suggested(spec, each, plan.Known{Adapter: spec, Open: true, Privacy: sdk.Privacy{NonPrivate: true},
 		Method: sdk.Method{Rounds: s.total / 3, Seed: seed}})
 }
 

@@ -32,10 +32,7 @@ func (p *Problem) MakeFleet(name string, dim int) error {
 	}
 	known := o.Known(dim, p.Samples)
 	known.Columns, known.Uneven = p.features()
-	known.Neighbors = fewest(p.Graph)
-	if f.Adapter != nil {
-		known.Moved = f.Adapter.Moved()
-	}
+	known.Adapter, known.Neighbors = f.Adapter, fewest(p.Graph)
 	err := p.shareNoise(&known, f.Members)
 	if err != nil {
 		return err

@@ -7,10 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -33,52 +32,6 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if code := codeOf(ts, args[1:]); strconv.Itoa(code) != args[0] {
 		ts.Fatalf("exit code %d, want %s", code, args[0])
 	}
-}
-
-var entryLine = regexp.MustCompile(`(?m)^  (\S.*)  \[(\d+|-)\]$`)
-
-// trouble runs a command that must print a message explained in "spade-edge help troubleshooting": "trouble MESSAGE
-// COMMAND ARG...". Three dots in MESSAGE match any text. The expected exit code is that of the longest entry of the
-// help topic that is part of MESSAGE. If this exit code is "-", the node prints the message and continues; then trouble
-// repeats the command, such as "cat log", for up to a minute.
-func trouble(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: trouble MESSAGE COMMAND ARG...")
-	}
-	ts.Check(ts.Exec("spade-edge", "help", "troubleshooting"))
-	entry, want := "", ""
-	for _, e := range entryLine.FindAllStringSubmatch(ts.ReadFile("stdout"), -1) {
-		if pattern(e[1]).MatchString(args[0]) && len(strings.ReplaceAll(e[1], "...", "")) > len(strings.ReplaceAll(entry, "...", "")) {
-			entry, want = e[1], e[2]
-		}
-	}
-	if entry == "" {
-		ts.Fatalf("no entry for %q", args[0])
-	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		code, text := codeOf(ts, args[1:]), ts.ReadFile("stdout")+ts.ReadFile("stderr")
-		found := pattern(args[0]).MatchString(text) && pattern(entry).MatchString(text)
-		switch {
-		case want == "-" && !found && time.Now().Before(end):
-			continue
-		case !found:
-			ts.Fatalf("no %q in\n%s", args[0], text)
-		case want != "-" && strconv.Itoa(code) != want:
-			ts.Fatalf("exit code %d, want %s", code, want)
-		case packagePrefix().MatchString(text):
-			ts.Fatalf("%q in what people read", packagePrefix().FindString(text))
-		}
-		return
-	}
-}
-
-// pattern returns a pattern for a message in which three dots match any text.
-func pattern(message string) *regexp.Regexp {
-	var parts []string
-	for _, part := range strings.Split(message, "...") {
-		parts = append(parts, regexp.QuoteMeta(strings.TrimSpace(part)))
-	}
-	return regexp.MustCompile("(?m)" + strings.Join(parts, ".*"))
 }
 
 // field sets variables to parts of the JSON object that the last command printed: "field NAME PATH [NAME PATH]...". A
@@ -137,4 +90,18 @@ func proxy(ts *testscript.TestScript, neg bool, args []string) {
 	}))
 	ts.Defer(server.Close)
 	ts.Setenv("PROXY", server.URL)
+}
+
+// signal sends a signal to the latest background command that has ARGUMENT among its arguments: "signal HUP ARGUMENT".
+func signal(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: signal NAME ARGUMENT")
+	}
+	for _, c := range slices.Backward(ts.BackgroundCmds()) {
+		if slices.Contains(c.Args, args[1]) {
+			ts.Check(exec.Command("kill", "-"+args[0], strconv.Itoa(c.Process.Pid)).Run())
+			return
+		}
+	}
+	ts.Fatalf("no background command has the argument %q", args[1])
 }
