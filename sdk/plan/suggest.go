@@ -71,8 +71,8 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //   - Consensus: Chebyshev with noise, without Robust.
 //   - Robust: 0 with pairwise noise, with Chebyshev, or below five Neighbors. Otherwise 1.5 with client-level noise and
 //     at least eight members, else 2 if each member has at least eight neighbors or is linked to all members, else 0.
-//   - Mu, Eta and Clip follow from Dim, Adapter and the queries of a step, to three digits. In a schedule of T steps tau is
-//     T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
+//   - Mu, Eta and Clip follow from Dim, Adapter and the queries of a step, to three digits. In a schedule of T steps tau
+//     is T^(1/3), mu falls with T^(-1/6) and eta with T^(-1/2).
 //   - Sigma: the least noise within EpsilonLimit (default 8). Shrink: 0.5 with Columns and record-level privacy, else 0.
 //   - With Graph, Tau is chosen for about 4096 queries per round. Mixing and Cooldown follow from the rate at which
 //     disagreement shrinks on the graph, and Clip follows from the ratio of signal to noise. Partners: 0, unless
