@@ -111,8 +111,8 @@ func TestSigmaIsNeverTooSmall(t *testing.T) {
 	}
 }
 
-// sumRho returns the total cost of releases in zCDP, each with its own parameters: the exact sum of their Rho, rounded
-// up once, in any order. It returns 0 without releases, and +Inf if any release is not valid.
+// sumRho returns the total zCDP cost of releases that may have different parameters: the exact sum of their Rho,
+// rounded up once, so their order does not matter. It returns 0 without releases, and +Inf if any release is not valid.
 func sumRho(gs ...Gaussian) float64 {
 	// The terms are between 2^-39 and 2^41 and have 53 binary digits, so 256 digits can represent any sum exactly.
 	sum := new(big.Float).SetPrec(256)

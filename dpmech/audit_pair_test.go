@@ -81,8 +81,8 @@ func weakest(n int, edges [][2]int, ratio float64, colluders int) (g rest, clien
 	return g, client, least
 }
 
-// TestWeakest compares the conductances from dense matrices with manual calculations: for resistors in series, and for
-// a ring based on its eigenvalues.
+// TestWeakest compares the conductances from dense matrices with values from other methods: for a single edge, the
+// rules for resistors in series and in parallel; for a ring, its eigenvalues.
 func TestWeakest(t *testing.T) {
 	// In a graph with a single edge, there are two paths in parallel from an end to ground: one with conductance 1, and
 	// one through the other end with conductances r^2 and 1 in series.
@@ -108,7 +108,7 @@ func ringOf(n int) (edges [][2]int) {
 	return edges
 }
 
-// complete returns the edges of the complete graph for which keep returns true.
+// complete returns those edges of the complete graph for which the function keep returns true.
 func complete(n int, keep func(i, j int) bool) (edges [][2]int) {
 	for i := range n {
 		for j := range i {
@@ -257,9 +257,9 @@ func (w *watched) refute(t *testing.T, mu float64, count int, f flaw, seed uint6
 // only 4.4 %, or 5.8 standard errors. If both ends of an edge add the pairwise noise, there is more noise, not less, as
 // part 3 of PROOF.md shows; the audit detects this flaw because the noise does not cancel in the projection.
 //
-// These numbers apply with SPADE_LONG. Otherwise the test draws an eighth of the samples, with three times the standard
-// error: it confirms the claim to within 8 %, uses noise that is 14 % too small, and draws the full number of samples
-// only for the omitted colluder in the complete graph.
+// These numbers apply with SPADE_LONG. Otherwise the test draws an eighth of the samples, so the standard error is
+// three times as large: the test confirms the claim to within 8 %, and detects noise that is 14 % too small. Only for
+// the omitted colluder in the complete graph, the number of samples is the same as with SPADE_LONG.
 func TestAuditOfSharedNoise(t *testing.T) {
 	for i, c := range []struct {
 		name   string

@@ -37,8 +37,8 @@ var heights = [cells + 1]uint64{
 }
 
 // columns is the alias table (Walker, ACM TOMS 3, 1977) for the weights of all rectangles, wedges and the tail. It has
-// 256 columns of weight 2^55. The upper 56 bits of an entry are the weight of the item whose number is the number of
-// the column; the lower 8 bits are the number of the cell, wedge or tail to which the rest of the column belongs.
+// 256 columns of weight 2^55. In the entry for a column, the upper 56 bits are the weight of the item with the same
+// number as the column; the lower 8 bits are the number of the item to which the rest of the column belongs.
 var columns = aliasTable()
 
 func aliasTable() (table [256]uint64) {
@@ -122,8 +122,8 @@ func cellDensity(j, u uint64) uint64 {
 }
 
 // tail draws a point in the tail, which begins after the given number of cells of width 2^-cellBits; u has the first
-// digits of the point. It returns the 52 digits of the point and whether the point is accepted. The tail is a sequence
-// of blocks of width 1/4 with weights weight/2, weight/4, ...
+// digits of the point. It returns the digits of the point up to the 52nd after the binary point, and whether the point
+// is accepted. The tail is a sequence of blocks of width 1/4 with weights weight/2, weight/4, ...
 func (n *normal) tail(peak, weight, cells uint64, cellBits uint, u uint64) (x uint64, kept bool) {
 	block := uint64(0)
 	r := n.word()

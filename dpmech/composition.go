@@ -72,7 +72,7 @@ func (c *Composition) Add(id RunID, round int, g Gaussian) error {
 	return nil
 }
 
-// find returns a filter without a limit that has a run's counted releases. counted reports whether the release of the
+// find returns a filter with a run's counted releases and without a limit. counted reports whether the release of the
 // given round is already among them. err is not nil if the filter refuses the release.
 func (c *Composition) find(id RunID, round int, g Gaussian) (f Filter, counted bool, err error) {
 	f.spends = c.life.spends(id)
@@ -94,8 +94,8 @@ func (c *Composition) CheckRun(id RunID, rounds int, g Gaussian) error {
 	return c.allows(id, whole.Total(), g.Unit, fmt.Sprintf("%d rounds", rounds))
 }
 
-// allows returns an error that wraps [ErrBudget] if the total would exceed the limit with cost in place of the run's
-// counted releases.
+// allows returns an error that wraps [ErrBudget] if the total would exceed the limit after the cost of the run's
+// counted releases is replaced with the parameter cost.
 func (c *Composition) allows(id RunID, cost Total, unit Unit, what string) error {
 	what = fmt.Sprintf("%s of %s in the lifetime of %q", what, id.text(), c.life.Dataset)
 	if err := c.life.Limit.bounds(max(unit, c.life.Unit()), what); err != nil {

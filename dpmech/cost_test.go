@@ -9,7 +9,7 @@ import (
 )
 
 // TestCostZeroOut checks that the zero-out epsilon equals the GDP epsilon of the same releases with half the clip,
-// because it applies to half the sensitivity.
+// because zero-out adjacency halves the sensitivity.
 func TestCostZeroOut(t *testing.T) {
 	for _, g := range []Gaussian{{Clip: 1, Sigma: 8}, {Clip: 1, Sigma: 1}, {Clip: 0.3, Sigma: 40}} {
 		whole, half := Spend{First: 1, Rounds: 50, Clip: g.Clip, Sigma: g.Sigma}, Spend{First: 1, Rounds: 50, Clip: g.Clip / 2, Sigma: g.Sigma}

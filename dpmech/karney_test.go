@@ -65,7 +65,7 @@ func (n *karney) draw(shift int) int64 {
 	return 0
 }
 
-// all reports whether all trials out of count succeed; it stops at the first failure.
+// all reports whether count trials in a row succeed; it stops at the first failure.
 func (n *karney) all(count int, trial func() bool) bool {
 	for range count {
 		if n.err != nil || !trial() {

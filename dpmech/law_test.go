@@ -73,8 +73,8 @@ func count(n, shift int, fill func(block []int64)) *draws {
 	return d
 }
 
-// between returns the probability that a standard normal number, rounded to the grid, falls into a bin whose index is
-// at least from and less than to. It is accurate in both tails.
+// between returns the probability that a standard normal number, rounded to the grid, falls into one of the bins with
+// an index in [from, to). It is accurate in both tails.
 func (d *draws) between(from, to int) float64 {
 	edge := func(i int) float64 {
 		switch i {

@@ -41,8 +41,8 @@ func TestFilterHasTwoLimits(t *testing.T) {
 	}
 }
 
-// TestFilterTellsAdversariesApart checks that releases against different adversaries are different: a round reserved
-// with one adversary cannot be repeated with another.
+// TestFilterTellsAdversariesApart checks that a round that was reserved with one adversary cannot be reserved again
+// with another.
 func TestFilterTellsAdversariesApart(t *testing.T) {
 	f := mustFilter(t, nil)
 	if err := f.Reserve(1, shared); err != nil {
@@ -123,8 +123,9 @@ func TestCertificateOfSharedNoise(t *testing.T) {
 	}
 }
 
-// TestCertificateOfTwoSharedNoises checks that a certificate for releases against different adversaries names the
-// weakest of them, and that the limit against all other members together covers the stated cost.
+// TestCertificateOfTwoSharedNoises checks that, if the costs of several releases are against different adversaries,
+// their certificate names the weakest of these adversaries. The limit against all other members together must cover the
+// stated cost.
 func TestCertificateOfTwoSharedNoises(t *testing.T) {
 	more, fewer := shared, shared
 	more.Shared.Colluders, fewer.Shared.Colluders = 2, 0

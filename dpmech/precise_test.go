@@ -66,7 +66,7 @@ func TestAccountingAgainstReference(t *testing.T) {
 }
 
 // TestAccountingAgainstReferenceAtCorners compares Epsilon with the reference where formulas tend to fail: at and
-// beyond the ends of the ranges, and for costs that delta nearly covers.
+// beyond the ends of the ranges, and near the delta at which epsilon becomes 0.
 func TestAccountingAgainstReferenceAtCorners(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some spends take two thousand digits")

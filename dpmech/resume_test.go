@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestCheckResume checks that CheckResume decides every small case as "The order of duties" in PROOF.md requires. A
-// node must be able to continue after a crash if its disk keeps confirmed writes. After a rollback of one file, it may
-// continue only if it has sent no release that the remaining files do not show.
+// TestCheckResume checks that, in every state of a run's first three rounds, CheckResume decides as "The order of
+// duties" in PROOF.md requires. A node must be able to continue after a crash if its disk keeps confirmed writes. After
+// a rollback of one file, it may continue only if it has sent no release that the remaining files do not show.
 func TestCheckResume(t *testing.T) {
 	type disk struct{ saved, reserved, marked int }
 	history := []disk{{}} // the disk after each duty; a marked release counts as sent

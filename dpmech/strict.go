@@ -146,7 +146,7 @@ func (f *faults) want(ok bool, format string, args ...any) {
 	}
 }
 
-// at appends each error in err, prefixed with its location where.
+// at appends each error in err, prefixed with a location (the parameter where).
 func (f *faults) at(where string, err error) { *f = append(*f, within(where, err)) }
 
 // within prefixes each error in err with a location: "dpmech: where: error".

@@ -117,7 +117,8 @@ func (f fleet) once(b *bench, rounds int, command func(node string) *exec.Cmd) (
 	return most, errors.Join(errs...)
 }
 
-// freePort returns an unused loopback port. The ports after it are usually unused, too.
+// freePort returns an unused loopback port for the first node of a fleet. The ports after it, which the other nodes
+// need, are usually unused, too.
 func freePort() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

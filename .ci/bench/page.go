@@ -133,8 +133,8 @@ const (
 	enough   = 7 * time.Minute  // begin no row after this time, so that growth and kernels end within ten minutes
 )
 
-// inTurns measures the two sides alternately, up to k times each. It stops early once patience has elapsed. It returns
-// the best result of each side.
+// inTurns alternates between the measurements ours and theirs, up to k times each, and stops early once patience has
+// elapsed. It returns the smallest result of each.
 func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err error) {
 	start := time.Now()
 	for i := 0; i == 0 || i < k && time.Since(start) < patience; i++ {
@@ -154,5 +154,5 @@ func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err err
 	return a, b, nil
 }
 
-// nothing is the measurement of the other side in a row without another program.
+// nothing stands in for the measurement of another program in a row that has none.
 func nothing() (float64, error) { return 0, nil }

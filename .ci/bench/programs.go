@@ -114,7 +114,7 @@ func (s said) number(key string) (float64, error) {
 	return x, nil
 }
 
-// weights returns two sizes in MB: of the released program, and of a default build that was stripped.
+// weights returns the sizes, in MB, of the released program and of a stripped default build.
 func (b *bench) weights() (ours, theirs float64, err error) {
 	if b.released == "" {
 		return 0, 0, skipped("no release for this system")
@@ -141,8 +141,8 @@ func (b *bench) ours(program string, cores int, args string) (said, error) {
 	return b.run(b.dir, []string{"GOMAXPROCS=" + strconv.Itoa(cores)}, program, strings.Fields(args)...)
 }
 
-// job is a simulation of training on the digits over a ring. Both this project's program and the numpy script can
-// perform it.
+// job is a simulation that trains on images of digits, with the nodes on a ring. Both this project's program and the
+// numpy script can perform it.
 type job struct {
 	nodes, components, rounds, tau int
 	eta, mu                        float64

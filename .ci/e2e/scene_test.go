@@ -112,8 +112,8 @@ func newHistory(f *sdk.Fleet, round int, scorer bool) history {
 	return h
 }
 
-// matrix returns scenes of all kinds: with one node or eight, with scorers or built-in models, with nodes that wait,
-// run or are done, private and not.
+// matrix returns scenes with one node and with eight, for each combination of phase (waiting, training, done), oracle
+// (scorer, built-in model) and privacy (on, off).
 func matrix() []scene {
 	var all []scene
 	for _, phase := range []monitor.Phase{monitor.Waiting, monitor.Querying, monitor.Ended} {

@@ -28,9 +28,9 @@ var (
 	}
 )
 
-// printSizes builds the program for the targets and prints its sizes and the number of bytes that a node adds to an
-// embedder. For the targets in the parameter twice, it builds the program again in another directory and compares the
-// bytes.
+// printSizes builds the program for the targets. It prints the sizes of the builds, and how many bytes a node adds to a
+// program that embeds it. For the targets in the parameter twice, it builds the program again in another directory and
+// compares the bytes.
 func printSizes(targets, twice []target, fresh bool) error {
 	tmp, err := os.MkdirTemp("", "footprint")
 	if err != nil {

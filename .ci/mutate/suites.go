@@ -1,7 +1,7 @@
 package main
 
-// suite is a package, and a pattern that matches the names of its tests against the paper. The package may be in a
-// separate module.
+// suite is a package, and a pattern that selects the tests of this package that should detect a mutation. The package
+// may be in a separate module.
 type suite struct{ pkg, run string }
 
 const transcripts = "./cmd/spade-edge/transcripts"

@@ -52,8 +52,8 @@ func simulated(t *testing.T, n int, check func(r setup.Result), args ...string) 
 	return mean
 }
 
-// few returns the number of seeds to test: n by default, or five if SPADE_LONG is set. A simulation with a given seed
-// is deterministic.
+// few returns the number of seeds to test: n by default, or five if SPADE_LONG is set. Few seeds suffice, because a
+// simulation with a given seed is deterministic.
 func few(n int) int {
 	if long {
 		return 5

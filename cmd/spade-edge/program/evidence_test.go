@@ -69,9 +69,9 @@ func (tr *trial) give(t *testing.T, member, lines string) {
 
 const doubleOfB = `evidence       "b" has signed two different releases of round 3: its device was copied or rolled back`
 
-// TestEvidenceIsShown checks that evidence against a neighbor appears in the status of a running and of a stopped node,
-// and in the metrics, and that anyone can verify it with privacy -verify. Such evidence must not end the node. Evidence
-// that the neighbor did not sign must have no effect.
+// TestEvidenceIsShown checks that evidence against a neighbor appears in the node's metrics and in its status, both
+// while the node runs and after it has stopped. Anyone must be able to verify this evidence with privacy -verify, and
+// it must not end the node. Evidence that the neighbor did not sign must have no effect.
 func TestEvidenceIsShown(t *testing.T) {
 	t.Parallel()
 	noWindows(t)

@@ -97,8 +97,8 @@ func littleIsEnough(deviations float64) falseClaim {
 	}
 }
 
-// equivocate returns an attack that sends the claims of even to neighbors with even numbers and the claims of odd to
-// neighbors with odd numbers.
+// equivocate returns an attack that makes two different claims in a round: neighbors with even numbers receive the
+// claim of the attack even, and neighbors with odd numbers receive the claim of the attack odd.
 func equivocate(even, odd falseClaim) falseClaim {
 	return func(v attackView) []float32 {
 		if v.To%2 == 0 {
@@ -129,7 +129,7 @@ type falsehood struct {
 
 // corrupt makes the malicious members of a simulation, whose numbers are in bad, send the claims of attack instead of
 // their releases. Their machines keep running the method, so that the attack knows what they would honestly release.
-// network simulates clients; corrupt sets its fields OnRelease and Forge.
+// corrupt sets the fields OnRelease and Forge of network, which simulates the clients.
 func corrupt(network *sim.Sim, clients []sim.Client, attack falseClaim, bad ...int) error {
 	a := &adversary{attack: attack, clients: clients, bad: map[int]bool{}, models: map[int][]float32{}, victims: map[int]*victim{}, links: map[[2]int]*falsehood{}}
 	for _, b := range bad {

@@ -27,12 +27,13 @@ func count(t *testing.T, variable string, few int) int {
 	return few
 }
 
-// killed runs fleets of clinics, one after another, and kills their processes at random moments, at most 100 times per
-// fleet. The time between kills is at most pause. If SPADE_LONG is set, the total number of kills is want; otherwise it
-// is want/20, but at least eight. In short mode and under the race detector, it is at most 20. The value of
-// SPADE_KILLS, if set, overrides this number. killed adds env to the environment of the processes. The functions in
-// change modify a fleet before its files are written. The function prepare, unless nil, may modify the files before the
-// fleet starts. The function check examines the fleet after all nodes have ended normally.
+// killed runs one fleet of clinics after another and kills their processes at random moments: at most 100 times per
+// fleet, and at intervals of at most pause. The functions in change modify a fleet before its files are written. The
+// function prepare, if not nil, modifies the files before the fleet starts. The function check examines the fleet after
+// all nodes have ended normally. env has additional environment variables for the processes.
+//
+// The total number of kills is want if SPADE_LONG is set; otherwise it is want/20, but at least eight. In short mode
+// and under the race detector, it is at most 20. SPADE_KILLS overrides it.
 func killed(t *testing.T, want int, pause time.Duration, env []string, prepare func(tr *trial), check func(w *supervisor),
 	change ...func(f *sdk.Fleet)) {
 	t.Helper()
@@ -93,8 +94,7 @@ func TestKilledNodesSharedNoise(t *testing.T) {
 }
 
 // TestKilledNodesRobust kills processes like TestKilledNodes, but each process has five neighbors and limits their
-// influence so tightly that about half of the neighbors are clipped in every round. Members compare the releases that
-// they received.
+// influence so tightly that about half of the neighbors are clipped in every round.
 func TestKilledNodesRobust(t *testing.T) {
 	onlyLong(t, "SPADE_KILLS")
 	t.Parallel()

@@ -28,8 +28,8 @@ func call(args ...string) (code int, out, log string) {
 	return code, o.String(), l.String()
 }
 
-// toy adds the flag -anyway to the arguments of the command run. The flag starts a run despite a bad forecast, which is
-// usual in tests because their fleets are small and their runs are short. toy returns the arguments of other commands
+// toy adds the flag -anyway to the arguments of the command run, so that a run starts despite a bad forecast. In tests,
+// forecasts are usually bad because fleets are small and runs are short. toy returns the arguments of other commands
 // unchanged.
 func toy(args []string) []string {
 	if len(args) < 2 || args[0] != "run" {

@@ -12,8 +12,8 @@ import (
 	"github.com/spade-dfl/spade-edge/cmd/spade-edge/internal/cli"
 )
 
-// TestNotify checks that a node notifies its service manager when it is ready, what it is doing, that it is alive, and
-// when it ends.
+// TestNotify checks that a node tells its service manager when it is ready and when it stops, and that it regularly
+// sends its status and a sign of life.
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	noWindows(t)

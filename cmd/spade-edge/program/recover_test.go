@@ -21,7 +21,7 @@ import (
 // TestRecoveredNodes kills one of eight processes in a random round and deletes its state folder. A replacement device
 // with its own key (the member's second key in the fleet file), a new state folder and a new ledger continues the run.
 // The test does this once or, if SPADE_RECOVERIES is set, as often as its value specifies. TestRecoveries in package
-// sdk tests the same in one process, and also the return of the lost device.
+// sdk replaces devices in a single process, and also tests what happens when the lost device returns.
 func TestRecoveredNodes(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {

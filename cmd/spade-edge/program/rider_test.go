@@ -39,12 +39,12 @@ func following(cfg admm.Config, name string, noise float64) func(away []float32)
 	return nil
 }
 
-// deliberate returns an attack that follows the method on a complete graph, but chooses the member's contribution: the
-// contribution points in the direction of away, plus noise with the given standard deviation. If data is false (the
-// attack "patient"), the contribution after k releases with data is as long as the noise of an honest member,
-// sqrt(k*d)*sigma, so no rule about lengths detects the attack. If data is true (the attack "contrary"), each update is
-// as long as the clip, as for an honest member with the worst possible data, so no rule at all detects the attack
-// (sdk/ROBUST.md, Lemma 3).
+// deliberate returns an attack that follows the method on a complete graph but chooses the member's contribution: a
+// vector in the direction of away, plus noise with the given standard deviation. If data is false (the attack
+// "patient"), the norm of this vector after k releases with data is that of an honest member's noise, sqrt(k*d)*sigma,
+// so no rule about norms detects the attack. If data is true (the attack "contrary"), the norm of each update is the
+// clip, as for an honest member with the worst possible data, so no rule at all detects the attack (sdk/ROBUST.md,
+// Lemma 3).
 func deliberate(cfg admm.Config, away []float32, deviation float64, data bool) falseClaim {
 	rho, at := cfg.Rho, 0
 	x := make([]float64, len(away))
@@ -83,9 +83,10 @@ func deliberate(cfg admm.Config, away []float32, deviation float64, data bool) f
 	}
 }
 
-// rider returns an attack that computes each victim's ball from all releases, including those of the current round. It
-// sends each victim the point in the given direction from the center of the victim's ball at which the attacker's
-// influence is the given share of the ball's radius. If same is true, it sends the mean of these points to all victims.
+// rider returns an attack that knows all releases, including those of the current round. From them, it computes each
+// victim's ball: the range within which the victim does not clip a neighbor's influence. It sends each victim the point
+// whose influence lies in the given direction from the ball's center, at the given share of the ball's radius. If same
+// is true, it sends the mean of these points to all victims.
 func rider(cfg admm.Config, direction []float32, share float64, same bool) falseClaim {
 	place := func(v attackView, of *victim) []float64 {
 		d, gain := len(of.x), gainOf(cfg, cfg.Data(v.Round+1))

@@ -44,8 +44,7 @@ func (n *roundNoise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// newClinics returns a trial like the demo: eight members on a ring, with privacy. Each member has its own mix of
-// patients.
+// newClinics returns a private trial of eight members on a ring. Each member has its own mix of patients.
 func newClinics(t *testing.T, rounds, cooldown int, change ...func(f *sdk.Fleet)) *trial {
 	t.Helper()
 	tr := newTrial(t, "ab bc cd de ef fg gh ha", func(f *sdk.Fleet) {
@@ -181,8 +180,8 @@ func (p *process) ended() bool {
 
 func (w *supervisor) done() bool { return !slices.Contains(w.models, "") }
 
-// strike kills a node and restarts it. It only restarts a node that has already ended by itself; the restarted node
-// then serves its last state to the other nodes.
+// strike kills a node and restarts it. If the node has already ended by itself, strike only restarts it, so that it
+// serves its last state to the other nodes.
 func (w *supervisor) strike(t *testing.T, i int) {
 	t.Helper()
 	p := w.nodes[i]

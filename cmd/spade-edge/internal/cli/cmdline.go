@@ -134,8 +134,8 @@ func (f Faults) Usage() error {
 	return AsUsageError(errors.Join(f...))
 }
 
-// Empty adds an error for each flag that was given with an empty or blank value. The list named alternates between flag
-// names and values.
+// Empty adds an error for each flag that was given with an empty or blank value. The parameter named lists the flags:
+// each name is followed by the flag's value.
 func (f *Faults) Empty(given map[string]bool, named ...string) {
 	for pair := range slices.Chunk(named, 2) {
 		f.When(given[pair[0]] && strings.TrimSpace(pair[1]) == "", "-%s is empty", pair[0])

@@ -76,7 +76,8 @@ func Cured(err error) error {
 	return err
 }
 
-// Program describes how a program differs from the other programs: its name and its nodes' transports.
+// Program describes one of the programs that share these commands. The programs differ in their names and in how their
+// nodes connect to each other.
 type Program struct {
 	Name string
 

@@ -67,8 +67,8 @@ func (p *Progress) Say(format string, args ...any) {
 	fmt.Fprintln(p.w, p.Name+withoutPackages(fmt.Sprintf(format, args...)))
 }
 
-// Prompt calls work and returns its result. If ctx ends first, Prompt returns the context's error while work continues
-// in the background.
+// Prompt calls the function work and returns its result. If ctx ends first, Prompt returns the context's error while
+// the function continues in the background.
 func Prompt[T any](ctx context.Context, work func() (T, error)) (value T, err error) {
 	done := make(chan struct{})
 	var result T

@@ -53,10 +53,9 @@ func printable(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// WriteCost prints the privacy cost of a run in two lines. The first line has three parts: the curve, which is the
-// epsilon for each number of colluders; what the guarantee protects, which is the parameter each in the words of
-// [sdk.Privacy.Each]; and the note. The second line has the epsilon against the adversary of c by each accounting
-// method.
+// WriteCost prints the privacy cost of a run in two lines. The first line has the epsilon for each number of colluders
+// (curve), what the guarantee protects (the parameter each, from [sdk.Privacy.Each]), and the note. The second line has
+// the epsilons that the accounting methods compute against the adversary named in c.
 func WriteCost(t Table, c dpmech.Cost, curve dpmech.Curve, each, note string) {
 	protects := each
 	if each == dpmech.Client.Each() {

@@ -55,8 +55,9 @@ func (p *Program) helpTopic(name string, w io.Writer) (err error) {
 	return err
 }
 
-// lookup searches all topics and commands for words that begin with the given word. For each topic or command, it
-// returns a line with the name and the first matching line of its text. It returns "" if nothing matches.
+// lookup searches the texts of all topics and commands for words that begin with the given word. For each text with
+// such a word, it returns a line with the name of the topic or command and the first line of the text that matches. It
+// returns "" if nothing matches.
 func lookup(word string) (all string) {
 	begins := regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(word))
 	for _, folder := range []string{"topics", "usage"} {

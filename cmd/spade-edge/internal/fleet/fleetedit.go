@@ -97,8 +97,8 @@ func (e *fleetEdit) bringAll() string {
 		filepath.Base(e.path)
 }
 
-// connect adds the edges given with -edges to the graph. There, "a:b" is an edge between a and b, and a name without a
-// colon is an edge between this neighbor and the given member.
+// connect adds the edges given with -edges to the graph. In this list, "a:b" is an edge between the members a and b,
+// and a single name is an edge between the member with this name and the given member.
 func (e *fleetEdit) connect(member string) error {
 	f := e.file.Fleet
 	var wrong cli.Faults
@@ -288,7 +288,8 @@ func (e *fleetEdit) rotate() error {
 	return nil
 }
 
-// switchKey changes the key in a node file. If the key file exists on this machine, the key must be in want.
+// switchKey changes the key in a node file. If the key file exists on this machine, its key must be one of the keys in
+// want.
 func (e *fleetEdit) switchKey(n *nodeText, name string, want []ed25519.PublicKey) error {
 	if n == nil {
 		return cli.Usage("-file: the node file of %q is not here; on its device, set \"key\" in node.json or replace node.key", name)

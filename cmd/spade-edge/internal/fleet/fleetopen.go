@@ -41,8 +41,8 @@ func (n *nodeText) field(key string) string {
 	return s
 }
 
-// open reads the fleet file at path and the node files of all members whose node file is on this machine. If device is
-// true, path is a node file, and open reads only this node file and its fleet file.
+// open reads the fleet file at path and those node files of its members that are on this machine. If device is true,
+// path is a node file, and open reads only this node file and its fleet file.
 func (e *fleetEdit) open(path string, device bool) (err error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, map[bool]string{false: "fleet.json", true: "node.json"}[device])
@@ -300,8 +300,9 @@ func SetField(text []byte, key, value string) ([]byte, error) {
 	return slices.Concat(text[:last], fmt.Appendf(nil, ",\n  %q: ", key), to, text[last:]), nil
 }
 
-// LineChanges compares two texts line by line. It returns the lines that occur only in old, and the lines that occur
-// only in text, both without trailing commas. It ignores lines that consist of brackets.
+// LineChanges compares two texts line by line. gone has the lines that occur in the old text but not in the new one;
+// new has the lines that occur in the new text but not in the old one. LineChanges removes trailing commas, and ignores
+// lines that consist of brackets.
 func LineChanges(old, text []byte) (gone, new []string) {
 	lines := func(text []byte) (all []string) {
 		for line := range strings.Lines(string(text)) {

@@ -131,7 +131,7 @@ func (o *initOptions) read(c *cli.Cmdline) (err error) {
 	return o.check()
 }
 
-// builtin reports whether the nodes use a built-in model. They do so with -data and by default.
+// builtin reports whether the nodes use a built-in model, as they do with -data and by default.
 func (o *initOptions) builtin() bool {
 	return o.Given["data"] || !o.Given["stream"] && !o.Given["dim"]
 }

@@ -162,7 +162,7 @@ func (d *demo) run(ctx context.Context, addr string) (r *setup.Result, models, m
 	return r, models, means, nil
 }
 
-// monitor creates a monitor for each node. If addr is not empty, it serves the page at addr.
+// monitor creates a monitor for each node. If addr is not empty, it also serves the page with all nodes at addr.
 func (d *demo) monitor(addr string) error {
 	for i, name := range d.Fleet.Members {
 		links := func() []monitor.Link { return device.Links(d.trs[i].Peers(), d.began) }

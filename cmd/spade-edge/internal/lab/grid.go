@@ -11,8 +11,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/plan"
 )
 
-// Grid has forecasts of private runs for all combinations of the given numbers of members, units of privacy and
-// epsilons. It is the result of plan -grid and its JSON form.
+// Grid has forecasts of private runs: one for each combination of a number of members, a unit of privacy and an
+// epsilon. It is the result of plan -grid and its JSON form.
 type Grid struct {
 	Dim      int        `json:"dim"`
 	Samples  int        `json:"samples"`

@@ -147,8 +147,8 @@ func (o *PlanOptions) plan(p *setup.Problem) (*setup.Report, error) {
 	}
 	if cfg.GridStep > 0 {
 		r.GridBits = int(math.Round(math.Log2(f.Privacy.Sigma / cfg.GridStep)))
-		// A release changes not only by the noise but also by the clipped update, whose norm is at most clip. The
-		// update is spread over all coordinates and adds to the standard deviation of each.
+		// A release differs from the one before not only by noise but also by the clipped update, whose norm is at most
+		// clip. The update is spread over all coordinates, so it adds to the standard deviation of each.
 		clip := f.Privacy.Clip * float64(max(1, cfg.Records.Most)) / (f.Privacy.Sigma * math.Sqrt(float64(f.Dim)))
 		calm.Step = math.Hypot(calm.Step, clip)
 	}

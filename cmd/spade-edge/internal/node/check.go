@@ -156,8 +156,8 @@ func (c *Checkup) everything(ctx context.Context, path string, offline, edges bo
 	}
 }
 
-// parts checks the node's data, state and ledger files, its port, and the node's own rules for a configuration. It
-// returns the error from opening the oracle, or nil.
+// parts checks the node's data, its state and ledger files, its port and its settings. It returns the error from
+// opening the oracle, or nil.
 func (c *Checkup) parts(ctx context.Context, node *fleetfile.Node, file *fleetfile.File) (errOracle error) {
 	f := file.Fleet
 	within, cancel := context.WithTimeout(ctx, c.timeout)

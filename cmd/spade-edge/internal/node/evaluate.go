@@ -151,8 +151,8 @@ func (a *Applied) choose(rule, to string) error {
 	return nil
 }
 
-// cut returns a decision threshold. Among the thresholds with a sensitivity of at least least, it chooses the one with
-// the highest specificity. If least is 0, it maximizes the sum of sensitivity and specificity (Youden 1950). The
+// cut returns the decision threshold with the highest specificity among all thresholds whose sensitivity is not below
+// the parameter least. If least is 0, cut instead maximizes the sum of sensitivity and specificity (Youden 1950). The
 // highest threshold wins a tie. A threshold lies midway between the probabilities of two samples, or below all
 // probabilities.
 func cut(is []int, probability []float64, least float64) (at float64, err error) {

@@ -22,8 +22,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/task/screen"
 )
 
-// Applied describes a model file that the commands predict or evaluate apply. The JSON of both commands begins with its
-// fields.
+// Applied describes the model file that the command predict or evaluate applies. The JSON output of both commands
+// begins with the fields of Applied.
 type Applied struct {
 	Model      string `json:"model_sha256"`
 	Run        string `json:"run"`

@@ -107,7 +107,8 @@ func (o *privacyOptions) check(mode string, other []string) error {
 	return f.Usage()
 }
 
-// Plan is the result of planning, and its JSON form: the number of rounds, the noise and the privacy cost.
+// Plan has the number of rounds, the noise and the privacy cost of a planned run. It is the result of planning and its
+// JSON form.
 type Plan struct {
 	Rounds int      `json:"rounds"`
 	Clip   float64  `json:"clip"`

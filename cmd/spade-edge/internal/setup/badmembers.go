@@ -53,8 +53,9 @@ func fewest(g *graph.Graph) int {
 	return least
 }
 
-// hidden returns how far a malicious member can move the model with releases that are no longer than local noise makes
-// them. The result is a fraction of the distance by which all other members together can move the model.
+// hidden returns how far a malicious member can move the model if the norm of its contribution to the whole run is no
+// larger than that of an honest member's local noise. The result is a fraction of the distance by which all other
+// members together can move the model.
 func hidden(f *sdk.Fleet) float64 {
 	p, k := f.Privacy, float64(f.Method.Rounds)
 	reach := p.Clip

@@ -29,7 +29,7 @@ type Options struct {
 	Table              string
 	Average            bool
 	Several            *[]float64 // where -epsilon stores its values, if the command takes several
-	// Adapter, if not nil, returns the fleet's adapter. Its parameter is the number of the model's parameters.
+	// Adapter, if not nil, returns the fleet's adapter for a model with the given number of parameters.
 	Adapter func(of int) (*adapter.Spec, error)
 	// These fields describe the data and the model.
 	Spec      task.Spec // in fit, with Whole and a test fraction of 0, no samples are held back
@@ -83,7 +83,7 @@ func (o *Options) Known(dim int, samples []int) plan.Known {
 	return k
 }
 
-// SettingFlags adds the flags whose names are in only. If only is empty, it adds the flags for all settings.
+// SettingFlags adds the flags with the given names. If no names are given, it adds the flags for all settings.
 func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	for _, s := range settings.All() {
 		if s.Flag == "" || len(only) > 0 && !slices.Contains(only, s.Flag) {
@@ -143,8 +143,8 @@ func (o *Options) SettingFlags(c *cli.Cmdline, only ...string) {
 	}
 }
 
-// readColluders parses a number of colluders, a fraction of all members, half, or auto. [Problem.MakeFleet] later
-// converts a fraction or auto to a number.
+// readColluders parses a number of colluders: an integer, "half", "auto", or a fraction of all members such as "1/3".
+// [Problem.MakeFleet] later replaces the last three with an integer.
 func (o *Options) readColluders(text string) (err error) {
 	o.Collude = 0
 	switch over, under, isShare := strings.Cut(text, "/"); {

@@ -41,9 +41,9 @@ type Judged struct {
 	losses []float64
 }
 
-// Personalize compares the fleet's model, shared, with models that it trains on the site's own records, train. start is
-// the initial model of the fleet's run. No model was trained on the samples in test: Personalize uses one half of them
-// to choose the starting point and the number of rounds, and the other half to score the models. lopsided reports
+// Personalize compares the fleet's model (shared) with models that it trains on the site's own records (train). start
+// is the initial model of the fleet's run. No model was trained on the samples in test: Personalize uses one half of
+// them to choose the starting point and the number of rounds, and the other half to score the models. lopsided reports
 // whether the columns are principal components or pixels. Everything runs locally, without noise and with seed 1, and
 // nothing is sent.
 func Personalize(ctx context.Context, spec task.ModelSpec, shared, start []float32, lopsided bool, train, test *task.Data) (*Personal, error) {

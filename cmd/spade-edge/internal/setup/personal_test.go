@@ -38,8 +38,9 @@ func site(n int, seed uint64, sign float64) *task.Data {
 var softmax = task.ModelSpec{Name: task.SoftmaxModel}
 
 // TestPersonalize checks which model is best. At a site that differs from the other sites, the personal model must be
-// significantly better than the other two models. At a site with few records for which the fleet's model is right, the
-// fleet's model must be the best. The same records must result in bit-identical models.
+// significantly better than the fleet's model, and about as good as the local model. At a site whose few records agree
+// with the fleet's model, the local model must be the worst of the three. The same records must result in bit-identical
+// models.
 func TestPersonalize(t *testing.T) {
 	right, zeros := []float32{4, 0, 0, 0}, make([]float32, 4)
 	odd, err := Personalize(t.Context(), softmax, right, zeros, false, site(300, 1, -1), site(300, 2, -1))

@@ -173,8 +173,8 @@ func (p *Problem) ChosenValues() map[string]any {
 	return values
 }
 
-// AsUsage converts an error about a fleet to a usage error that names flags, because on this command line flags define
-// the fleet. It returns an error about an exhausted budget unchanged.
+// AsUsage converts an error about a fleet to a usage error that names flags, because the user described the fleet with
+// flags. It returns an error about an exhausted budget unchanged.
 func AsUsage(err error) error {
 	if err == nil || errors.Is(err, dpmech.ErrBudget) {
 		return err

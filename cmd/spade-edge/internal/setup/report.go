@@ -255,7 +255,7 @@ func Meter(dim, members int) func(*admm.Message) (int, error) {
 }
 
 // NewFrames encodes frames like those of the run and returns their sizes. The numbers in the encoded frames are
-// normally distributed, like the noise. calm has the standard deviations of releases on the grid, in units of the
+// normally distributed, like the noise. calm predicts how much a release differs from the one before, in units of the
 // noise's standard deviation.
 func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err error) {
 	d := min(f.Dim, sampled)

@@ -121,7 +121,7 @@ func (p *Problem) Privacy(conditional []string) *Privacy {
 	return NewPrivacy(f.Total(f.Method.Rounds), f.Privacy, levels, conditional)
 }
 
-// NewPrivacy returns the privacy cost of releases with the total privacy loss spent. levels is the result of
+// NewPrivacy returns the privacy cost of releases; spent is their total privacy loss. levels is the result of
 // [sdk.Fleet.Levels].
 func NewPrivacy(spent dpmech.Total, p sdk.Privacy, levels []dpmech.Level, conditional []string) *Privacy {
 	out := &Privacy{Cost: dpmech.CostOf(spent, p.Delta), Unit: p.Unit, Places: p.Places, Sigma: p.Sigma,

@@ -12,7 +12,7 @@ import (
 )
 
 // Cure returns text about how to fix the cause of a suspicion. na is a format, such as "-na %s", for the flag or field
-// that declares a value to represent a missing value.
+// that lists the values to be read as missing.
 func Cure(s screen.Suspicion, na string) string {
 	missing := fmt.Sprintf("if that stands for a missing value, "+na+" reads it as one", s.Example)
 	return map[string]string{
