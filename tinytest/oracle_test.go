@@ -26,7 +26,7 @@ func (g good) Losses(ctx context.Context, queries []zoest.Query, losses []float6
 	return nil
 }
 
-// TestOracles checks that the project's oracles, and an oracle with noisy measurements, follow all rules.
+// TestOracles checks that TestOracle accepts the project's oracles and an oracle with noisy measurements.
 func TestOracles(t *testing.T) {
 	set, err := task.Load(task.Spec{Source: "synthetic:clinical", Seed: 1})
 	if err != nil {
@@ -56,7 +56,7 @@ func TestOracles(t *testing.T) {
 	}
 }
 
-// batch is an oracle whose Losses method calls the field losses and is independent of Loss.
+// batch is an oracle whose method Losses calls a separate function instead of Loss.
 type batch struct {
 	zoest.Oracle
 	losses func(ctx context.Context, queries []zoest.Query, losses []float64) error

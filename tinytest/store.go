@@ -12,10 +12,11 @@ import (
 // OpenStore opens a node's store at the start of a process. The store contains the records that earlier processes
 // saved. The previous process must have ended, and its store must no longer be in use.
 //
-// The store faults in this package wrap any OpenStore. They number saves from 1, across all processes.
+// [CrashAt] and [TornWrite] add a simulated fault to any OpenStore. They count saves across all processes, starting at
+// 1.
 type OpenStore func() (state.Store, error)
 
-// ErrCrashed is the error that a store returns when it simulates a crash. After that, the OpenStore must be called
+// ErrCrashed is the error that a store returns when it simulates a crash. To continue, the test must call the OpenStore
 // again.
 var ErrCrashed = errors.New("tinytest: the process has crashed, as planned")
 
@@ -45,7 +46,7 @@ type memStore struct {
 	err  error // if not nil, the result of every further call
 }
 
-// do calls f and returns its error. After the first error it no longer calls f, but returns that error again.
+// do calls f and returns its error. Once a call has failed, do no longer calls f and returns the first error again.
 func (s *memStore) do(f func() error) error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
@@ -95,8 +96,8 @@ func copyOf(states []state.Record) []state.Record {
 	return all
 }
 
-// lastTwo returns the newest two records of two lists that are both sorted newest first. Every record in the first list
-// must be newer than every record in the second list.
+// lastTwo returns the two newest records from both lists together. Each list must be sorted newest first, and every
+// record in the first list must be newer than every record in the second list.
 func lastTwo(newer, older []state.Record) []state.Record {
 	all := slices.Concat(newer, older)
 	return all[:min(2, len(all))]
@@ -154,7 +155,7 @@ func wrap(open OpenStore, set func(*wrapped)) OpenStore {
 	}
 }
 
-// wrapped is a store with a simulated fault. If Save or Keep fails, later calls return the same error.
+// wrapped is a store with a simulated fault. Once Save or Keep has failed, all further calls return the same error.
 type wrapped struct {
 	state.Store
 	save func(state.Record) error
@@ -170,7 +171,7 @@ func (s *wrapped) Kept(name string) ([]byte, error) {
 	return s.Store.Kept(name)
 }
 
-// Keep calls Keep of the inner store. If Keep fails, later calls return the same error.
+// Keep calls Keep of the inner store. If that fails, all further calls of the store return the same error.
 func (s *wrapped) Keep(name string, data []byte) error {
 	if s.err == nil {
 		s.err = s.Store.Keep(name, data)

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/tinytest"
 )
 
-// TestStores checks that the project's stores follow all rules.
+// TestStores checks that CheckStore accepts the project's stores.
 func TestStores(t *testing.T) {
 	if err := tinytest.CheckStore(tinytest.MemStore(), 100); err != nil {
 		t.Error(err)
@@ -144,7 +144,7 @@ func TestWrongStores(t *testing.T) {
 	}
 }
 
-// rounds reopens a store and returns it with the rounds of its states.
+// rounds reopens a store. It returns the store and the round of each stored state.
 func rounds(t *testing.T, open tinytest.OpenStore) (state.Store, []int) {
 	t.Helper()
 	s, err := open()

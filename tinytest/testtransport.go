@@ -42,8 +42,8 @@ func TestTransport(open func(members []string) ([]transport.Transport, error)) e
 	})
 }
 
-// trial is a network for the test of one rule. Each call runs in its own goroutine, because a faulty transport may
-// ignore its context and never return.
+// trial is a network for the test of one rule. Each call of the transport runs in its own goroutine, because a faulty
+// transport may ignore its context and never return.
 type trial struct {
 	names   []string
 	nodes   []transport.Transport
@@ -93,8 +93,8 @@ func await[T any](c <-chan T, long time.Duration) (v T, late error) {
 	}
 }
 
-// awaitEnd waits for the error that a call returns on c and fails unless good returns true for it. The text in what
-// describes the call.
+// awaitEnd waits until a call has sent its error on the channel c. It fails unless good returns true for this error.
+// The text in what describes the call.
 func awaitEnd(what string, c <-chan error, good func(error) bool) error {
 	err, late := await(c, patience)
 	if late != nil || !good(err) {
@@ -176,7 +176,7 @@ func (tr *trial) pass(from, to int, frame []byte) ([]byte, error) {
 		len(frame), tr.names[from], tr.names[to], patience)
 }
 
-// known checks that a received frame was really sent, and by the member that Recv named.
+// known checks that a received frame was sent by the member that Recv named.
 func (tr *trial) known(at int, a arrival) error {
 	if a.err != nil {
 		return fmt.Errorf("a Recv of %q: %w", tr.names[at], a.err)

@@ -73,8 +73,8 @@ func overTLS(names []string) ([]transport.Transport, error) {
 	return all, nil
 }
 
-// TestTransports checks that the project's transports follow all rules, and that the memory transport follows them even
-// with every kind of fault.
+// TestTransports checks that TestTransport accepts the project's transports, and the memory transport even with every
+// kind of fault.
 func TestTransports(t *testing.T) {
 	if err := tinytest.TestTransport(inMemory(0, nil)); err != nil {
 		t.Error(err)

@@ -12,7 +12,7 @@ import (
 )
 
 // ParseAddress parses a member's address, "wss://host:port/path" or "host:port". The default port is 443. It returns
-// the host alone, and the host with the port.
+// the host without and with the port.
 func ParseAddress(s string) (host, hostPort string, err error) {
 	u, err := url.Parse(AddressURL(s))
 	if err != nil {

@@ -43,7 +43,7 @@ func TestParseKeyErrors(t *testing.T) {
 
 // TestSmallOrderKeysCanBeForged checks that anyone can forge signatures under each key that CheckKey refuses for its
 // small order. If R is the neutral element and S is 0, a signature is valid whenever the hash is a multiple of the
-// key's order, and different messages have different hashes.
+// key's order. So among enough different messages, the signature is valid for at least one.
 func TestSmallOrderKeysCanBeForged(t *testing.T) {
 	sig := make([]byte, ed25519.SignatureSize)
 	sig[0] = 1

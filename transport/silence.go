@@ -36,7 +36,7 @@ func (s *Silence) Hear(name string, now time.Time, after time.Duration) {
 }
 
 // Due returns the sorted names of the neighbors whose silence must be reported now, and the longest of their silences.
-// It returns a neighbor again when the neighbor's silence has doubled or has grown by an hour.
+// It returns a neighbor again once the neighbor's silence has doubled or has grown by an hour, whichever comes first.
 func (s *Silence) Due(now time.Time) (names []string, longest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,8 +31,8 @@ type Transport interface {
 	Close() error
 }
 
-// Notifier is a [Transport] that reports when a connection to a neighbor opens. Frames sent before a connection opens
-// may be lost, so the caller may want to send them again as soon as it opens.
+// Notifier is a [Transport] that reports when a connection to a neighbor opens. Frames sent before that may be lost, so
+// the caller may want to send these frames again.
 type Notifier interface {
 	// Opened returns a channel that receives a neighbor's name each time a connection to that neighbor opens. The
 	// channel is buffered; when the buffer is full, names are dropped. The channel is never closed.
@@ -64,8 +64,8 @@ type PeerStatus struct {
 	LostBy    error     // why the last connection ended; nil if none has ended
 	Err       error     // the last error, even if connected since then, or why neither end dials; nil if there is none
 
-	// Refused is why this node refused the hello or fleet of the peer, or why the peer refused those of this node. It
-	// is nil if neither refused.
+	// Refused is the error with which this node or the peer refused the other's hello or fleet. It is nil if neither
+	// end refused.
 	Refused error
 
 	// Refusals is the number of refused messages that came through a broker and claimed to be from the peer.

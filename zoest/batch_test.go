@@ -32,8 +32,8 @@ func TestBatchIsASubset(t *testing.T) {
 	}
 }
 
-// TestBatchDependsOnItsAddressAlone checks that a draw depends only on its address: a batch must draw the same items at
-// an address after other draws as a new batch does.
+// TestBatchDependsOnItsAddressAlone checks that a draw depends only on its address: a batch that has already drawn at
+// other addresses must draw the same items as a new batch.
 func TestBatchDependsOnItsAddressAlone(t *testing.T) {
 	for _, c := range []struct{ m, size int }{{2, 1}, {6, 3}, {50, 49}, {1000, 10}} {
 		b := newBatch(c.m, c.size)

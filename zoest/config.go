@@ -23,7 +23,7 @@ type Config struct {
 
 	// Records ensures that no result for one record depends on another record, for releases with record-level privacy.
 	// The driver must pass the released model to every Step of a round, and use [Estimator.Rows] instead of Estimate.
-	// Records cannot be combined with Seeded or Momentum, and the Batch must be all samples.
+	// Records cannot be combined with Seeded or Momentum, and Batch must be 0 or Samples.
 	Records bool
 
 	// Momentum is the weight of earlier rounds in the result of [Estimator.Carry], in [0, 1).

@@ -24,7 +24,8 @@ type problem struct {
 	phi [4][]float32
 }
 
-// The gradient has length about 0.2 at x, phi^0 and phi^3. At phi^1 and phi^2 the logistic function is flat.
+// The gradient has length about 0.2 at x, phi^0 and phi^3. At phi^1 and phi^2 the logistic function is flat, so the
+// gradient is much smaller.
 var logistic = problem{
 	a:   [][]float64{{1, 0, 0}, {0.8, 0.6, 0}, {0.8, 0, -0.6}, {0.8, -0.36, 0.48}},
 	y:   []float64{0.05, 0.1, 0.05, 0.15},
@@ -178,11 +179,12 @@ func meanFault(m moments, want []float64) error {
 }
 
 // TestConditionalMeanIsExact compares the measured conditional mean with the exact mean over all 8 sign vectors, for a
-// large radius. With 30000 rounds, the standard error is about 0.002, while mu times the gradient is about 0.1. The
-// test must detect all mutations that change the mean. An estimate that is divided by mu or has the wrong sign changes
-// it from the first step on. Using the sum over the batch, or a table mean that is not recomputed, changes it once rows
-// have been replaced at points with a different gradient. A table that is never refreshed does not change the mean,
-// because its rows cancel against their own mean; only TestReferenceFaultsAreSeen detects that mutation.
+// large radius. With 30000 rounds, the standard error is about 0.002, while mu times the gradient is about 0.1.
+//
+// The test must detect all mutations that change the mean. Division by mu and a wrong sign change the mean from the
+// first step on. A sum over the batch and a table mean that is not recomputed change the mean only after rows have been
+// replaced at points with a different gradient. A table that is never refreshed does not change the mean, because its
+// rows cancel against their own mean; only TestReferenceFaultsAreSeen detects that mutation.
 func TestConditionalMeanIsExact(t *testing.T) {
 	p, mu := logistic, 0.5
 	n := 30000
@@ -221,9 +223,9 @@ func TestConditionalMeanIsExact(t *testing.T) {
 	}
 }
 
-// bound returns the terms to check Lemma 1 (ii) for a measured mean: the distance of the mean from mu*grad f, the
-// tolerance for this distance, and the length of mu*grad f. The tolerance is c_r*mu^2 plus four standard errors of the
-// whole vector, with c_r = L_f*R_u^3/(2*c_u), R_u = sqrt(d) and c_u = 1.
+// bound returns the two sides of Lemma 1 (ii) for a measured mean, and the length of mu*grad f. distance is the
+// distance of the mean from mu*grad f. tolerance is c_r*mu^2 plus four standard errors of the whole vector, with c_r =
+// L_f*R_u^3/(2*c_u), R_u = sqrt(d) and c_u = 1.
 func bound(m moments, gradient []float64, mu float64) (distance, tolerance, signal float64) {
 	var variance float64
 	for j, g := range gradient {

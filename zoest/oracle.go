@@ -52,12 +52,14 @@ func (q Query) fault(err error) error {
 // hundred million rows stay finite in float32.
 func Usable(loss float64) bool { return math.Abs(loss) <= 1e30 }
 
-// Ask sends queries to an oracle and stores the results in losses, which must have the same length. It sends all
-// queries at once if o is a [BatchOracle]. If a batch fails as a whole, Ask sends each query individually. It retries
-// each query that fails, or whose loss is not [Usable], individually and up to retries times. A query that remains
-// without an answer has the loss NaN, and Ask returns the error of the first such query. If ctx ends, Ask returns the
-// error of ctx, and losses must not be used. Ask turns a panic of the oracle into an error, because a crash that
-// depends on the data would reveal something about the data.
+// Ask sends queries to an oracle and stores the results in losses, which must have the same length. If o is a
+// [BatchOracle], Ask sends all queries at once; if the batch fails as a whole, it sends each query individually. If a
+// query fails, or its loss is not [Usable], Ask retries that query individually; retries is the maximum number of
+// retries per query. The loss of a query that remains without an answer is NaN, and Ask returns the error of the first
+// such query.
+//
+// If ctx ends, Ask returns the error of ctx, and losses must not be used. Ask turns a panic of the oracle into an
+// error, because a crash that depends on the data would reveal something about the data.
 func Ask(ctx context.Context, o Oracle, queries []Query, losses []float64, retries int) error {
 	batch, many := o.(BatchOracle)
 	many = many && len(queries) > 1

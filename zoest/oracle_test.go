@@ -166,8 +166,8 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// forgetful is an oracle that returns NaN the first few times that a sample is queried, alone or in a batch. The field
-// cannot is the number of a sample: every batch that includes this sample fails as a whole.
+// forgetful is an oracle that returns NaN the first few times that a sample is queried, alone or in a batch. One
+// sample, whose number is in the field cannot, makes every query and every batch that includes it fail.
 type forgetful struct {
 	cannot int
 	asked  map[int]int

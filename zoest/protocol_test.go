@@ -112,8 +112,8 @@ func play(t *testing.T, e *Estimator, visit func(e *Estimator, stage, query int)
 	return vs
 }
 
-// sameEstimates fails the test if the estimates of a run that the function visit disturbs differ in any bit from the
-// estimates of an undisturbed run.
+// sameEstimates performs a run that the function visit disturbs, and an undisturbed run. It fails the test if any
+// estimate differs in any bit.
 func sameEstimates(t *testing.T, visit func(e *Estimator, stage, query int)) {
 	t.Helper()
 	want := play(t, newTest(t, protocolConfig), func(*Estimator, int, int) {})

@@ -13,11 +13,11 @@ import (
 //	centered   row = sum_t u_t (f(x + mu u_t) - b_t), likewise; b_t is the record's previous loss, across rounds, 0 before the first
 //	tracking   row = g and a level c, across rounds: with e = f(x + mu u) - c - mu<g, u>, g += kappa e u/(d mu), c += omega e
 //
-// Multiplied by the factor that [Estimator.Rows] returns, 1/tau or mu, a row is an estimate of mu*grad f_h(x). For the
-// first two kinds, its mean is mu*grad f_h(x) up to O(mu^2), because the sign of each query is drawn independently. The
-// third kind lags behind while the model moves; with each query, its error decreases toward the error of a linear fit.
-// Unlike [Tracking] without records, it has no range for the level and no trust for the slope: both would depend on all
-// records.
+// A row times the factor that [Estimator.Rows] returns, 1/tau or mu, is an estimate of mu*grad f_h(x). For the first
+// two kinds, its mean is mu*grad f_h(x) up to O(mu^2), because the sign of each query is drawn independently. The third
+// kind lags behind while the model moves; with each query, its error decreases toward the error of a linear fit. Unlike
+// [Tracking] without Records, the third kind has no range for the level and no trust for the slope, because both would
+// depend on all records.
 type records struct {
 	levels []float32 // the previous loss (centered), or c (tracking); 0 before the first
 	grown  []float32 // tracking: the sum of all changes for each record, which bounds its numbers; see mostGrown
@@ -69,8 +69,8 @@ func (r *records) step(e *Estimator) {
 	}
 }
 
-// numbers stores the numbers of the directions for the records h, h+1 and so on. A record gets each row of the Hadamard
-// matrix once before any row repeats.
+// numbers sets numbers[i] to the number of the direction for record h+i. A record gets each row of the Hadamard matrix
+// once before any row repeats.
 func (r *records) numbers(w *walsh, numbers []uint32, h, step int) {
 	w.number(numbers, h, step)
 	for i := range numbers {

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// recordKinds returns one configuration with Records for each kind and distribution.
+// recordKinds returns one configuration with Records for each combination of a kind and a distribution.
 func recordKinds(d, m int) (list []Config) {
 	for kind := Paper; kind <= Tracking; kind++ {
 		for _, directions := range []Distribution{Rademacher, Walsh} {
@@ -52,8 +52,8 @@ func bentLoss(x []float32, h int) float64 {
 	return 1 / (1 + math.Exp(-sum))
 }
 
-// TestRecordsStayApart checks that whatever answers one record gives over several rounds, the rows, memory and queries
-// of all other records are bit-identical.
+// TestRecordsStayApart replaces the answers of one record over several rounds. It checks that the rows, memory and
+// queries of all other records remain bit-identical.
 func TestRecordsStayApart(t *testing.T) {
 	const d, m, tau, replaced = 7, 12, 5, 4
 	for _, cfg := range recordKinds(d, m) {
@@ -122,7 +122,7 @@ func checkApart(t *testing.T, cfg Config, a, b []float32, replaced int) {
 	}
 }
 
-// TestRecordRowsEstimate checks that for linear losses the paper's rows and the centered rows have the mean mu*slope,
+// TestRecordRowsEstimate checks that, for linear losses, the paper's rows and the centered rows have the mean mu*slope,
 // and that the tracking rows converge to mu*slope.
 func TestRecordRowsEstimate(t *testing.T) {
 	const d, m, mu, rounds = 5, 3, 0.2, 4000

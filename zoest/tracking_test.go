@@ -280,8 +280,8 @@ func TestTrackingGoesOnFromItsMemory(t *testing.T) {
 	})
 }
 
-// TestTrackingMemoryIsFinite checks that for any losses all numbers in the memory are finite after every stage, so that
-// it can be stored. A memory that has grown too large must restart in the next round.
+// TestTrackingMemoryIsFinite checks that, for any losses, all numbers in the memory are finite after every stage, so
+// that the memory can be stored. A memory that has grown too large must restart in the next round.
 func TestTrackingMemoryIsFinite(t *testing.T) {
 	for _, mu := range []float64{0x1p-126, 0.1, 1e30} {
 		e := newTest(t, Config{Dim: 3, Samples: 2, Batch: 1, Seed: 14, Kind: Tracking})

@@ -11,7 +11,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// wild returns a loss without any pattern, which depends on the point and the sample.
+// wild returns a pseudorandom loss that depends only on the point and the sample.
 func wild(q Query) float64 {
 	s := rng.New(uint64(q.Sample), rng.Address{Purpose: rng.Generate, Component: math.Float32bits(q.Point[0]),
 		Step: math.Float32bits(q.Point[len(q.Point)-1])})
@@ -82,7 +82,8 @@ func TestSeededMatchesDense(t *testing.T) {
 }
 
 // TestCenteredMatchesShiftedLoss checks that a centered estimator equals the paper's estimator with a different loss:
-// the loss minus the previous loss of the same component, as float32. They must be bit-identical, even across rounds.
+// the loss minus the previous loss of the same component, as float32. The estimates must be bit-identical, even across
+// rounds.
 func TestCenteredMatchesShiftedLoss(t *testing.T) {
 	all(t, func(t *testing.T, cfg Config) {
 		last := make([]float32, cfg.Samples)
@@ -152,8 +153,8 @@ func TestCenteredLemma(t *testing.T) {
 }
 
 // TestMeanDoesNotDrift checks that after a million replacements in one table the updated mean equals the recomputed
-// mean to 1e-6 of the largest entry of a row; 16384 half ulps in the same direction would be 1e-3. Without
-// recomputation, the same run must have a larger error, which shows that the test detects drift.
+// mean to 1e-6 of the largest entry of a row. In comparison, 16384 rounding errors with the same sign could add up to
+// 1e-3. Without recomputation, the same run must have a larger error, which shows that the test detects drift.
 func TestMeanDoesNotDrift(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million replacements are left out in short mode")

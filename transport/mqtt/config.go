@@ -44,10 +44,10 @@ type Config struct {
 	// except that for a wss URL it means the proxy from the environment variables HTTPS_PROXY and NO_PROXY.
 	Proxy *url.URL
 
-	// Login returns the user and password for a connection. Neither is sent if it is empty; a nil Login means that both
-	// are empty. TLS returns the TLS configuration for a connection, whose ServerName may be empty; a nil TLS means the
-	// default configuration, with the system's certificate authorities. Both functions are called before each
-	// connection, so the files that they read can be replaced. If either fails, the attempt to connect fails.
+	// Login returns the user and password for a connection. An empty user or password is not sent; a nil Login means
+	// that both are empty. TLS returns the TLS configuration for a connection, whose ServerName may be empty; a nil TLS
+	// means the default configuration, with the system's certificate authorities. Both functions are called before each
+	// connection, so the files that they read can be replaced. If either function fails, the attempt to connect fails.
 	Login func() (user, password string, err error)
 	TLS   func() (*tls.Config, error)
 

@@ -159,7 +159,7 @@ func replay(t *testing.T, after ...[]byte) string {
 	return "mqtt://" + l.Addr().String()
 }
 
-// TestMalformed checks that a node reports an error and retries whatever bytes a broker sends. The node must not
+// TestMalformed checks that a node reports an error and retries, whatever bytes a broker sends. The node must not
 // allocate memory for data that the broker announces but never sends.
 func TestMalformed(t *testing.T) {
 	in := []byte{kindConnack << 4, 3, 0, 0, 0}

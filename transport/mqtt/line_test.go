@@ -18,7 +18,7 @@ import (
 )
 
 // line is a TCP proxy that simulates a bad network link. Each segment arrives after a delay. A lost segment, and all
-// data after it, arrives two round trips later, about as long as TCP needs to retransmit.
+// data after it, is delayed by another two round trips, which is about the time that TCP needs to retransmit.
 type line struct {
 	net.Listener
 	to          string
@@ -102,8 +102,8 @@ func (n *line) carry(to, from net.Conn) {
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// TestMosquittoBytes checks that a frame takes as many bytes on the network as the command plan estimates. The test
-// cannot see TCP and IP headers and leaves them out.
+// TestMosquittoBytes checks that a frame takes as many bytes on the network as spade-edge plan estimates, except for
+// TCP and IP headers, which the test cannot see.
 func TestMosquittoBytes(t *testing.T) {
 	b := newMosquitto(t, "tls")
 	l := newLine(t, strings.TrimPrefix(b.url(), "tls://"), 0, 0)

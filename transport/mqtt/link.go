@@ -107,8 +107,8 @@ func (l *link) connect(ctx context.Context) (n *conn, via string, err error) {
 // explain adds the likely cause to an error and, if via is not empty, the name of the proxy.
 func explain(err error, via string) error { return proxy.Explain(err, via, late(err)) }
 
-// receive passes on a message that arrived on the given topic. The topic names the sender, and [sealed.End.Take]
-// verifies it.
+// receive passes on a message that arrived on the given topic. The topic names the sender, whose signature
+// [sealed.End.Take] verifies.
 func (l *link) receive(at string, payload []byte) {
 	parts := strings.Split(at, "/")
 	if len(parts) == 4 && at == topic(l.run, parts[2], l.self) {

@@ -251,8 +251,8 @@ func TestMosquittoConformance(t *testing.T) {
 	}
 }
 
-// TestMosquittoKills runs five private members while members and brokers are killed and networks are cut. In one
-// subtest the broker stores messages on disk, in the other only in memory.
+// TestMosquittoKills checks that five private members compute the correct models while members and brokers are killed
+// and networks are cut. In one subtest the broker stores messages on disk, in the other only in memory.
 func TestMosquittoKills(t *testing.T) {
 	for name, conf := range map[string]func(dir string) string{
 		"with persistence": func(dir string) string {
@@ -268,8 +268,8 @@ func TestMosquittoKills(t *testing.T) {
 	}
 }
 
-// TestMosquittoBehindProxy connects members to the broker by websockets over TLS, through a proxy that sometimes closes
-// all connections.
+// TestMosquittoBehindProxy checks that the members compute the correct models if they connect to the broker by
+// websockets over TLS, through a proxy that sometimes closes all connections.
 func TestMosquittoBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 6),
 		func(run string) *brokertest.Network { return brokertest.Ring(run, 5, true, 16) },
@@ -306,8 +306,8 @@ func same(t *testing.T, name string, open brokertest.Opener, released func(membe
 	}
 }
 
-// TestMosquittoFullQueue checks that a sender repeats frames that the broker dropped, because it queues at most two
-// messages for an absent member.
+// TestMosquittoFullQueue checks that a sender repeats the frames that the broker drops if more than two messages wait
+// for an absent member.
 func TestMosquittoFullQueue(t *testing.T) {
 	b := newMosquitto(t, "max_queued_messages 2", "max_inflight_messages 1")
 	var way brokertest.Way
@@ -338,8 +338,8 @@ func TestMosquittoFullQueue(t *testing.T) {
 	brokertest.Pass(t, a, "a", c, "c", frame)
 }
 
-// TestMosquittoRefusals checks that a node reports one clear error when the broker restricts what it may do, and
-// continues once the restriction is lifted.
+// TestMosquittoRefusals checks that a node reports one clear error when the broker restricts the node, and continues
+// once the restriction is lifted.
 func TestMosquittoRefusals(t *testing.T) {
 	one := brokertest.Setup{Run: "run", Name: "a", Peers: []string{"c"}}
 	with := func(t *testing.T, b *mosquitto, change func(cfg *Config)) *Transport {
@@ -411,8 +411,8 @@ func TestMosquittoRefusals(t *testing.T) {
 	})
 }
 
-// TestMosquittoSameClient lets another client repeatedly connect with a member's client id and take its messages. The
-// node must report one clear error, and the models must equal those of a fault-free run.
+// TestMosquittoSameClient lets another client repeatedly connect with a member's client id and take the member's
+// messages. The node must report one clear error, and the models must equal those of a fault-free run.
 func TestMosquittoSameClient(t *testing.T) {
 	b := newMosquitto(t)
 	h := hello{client: ClientID("twins", "a"), expiry: 60, peers: 4, maxPacket: 1 << 20}

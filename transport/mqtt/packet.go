@@ -55,7 +55,7 @@ type packet struct {
 	body        []byte
 }
 
-// readPacket reads a packet. It fails if the packet's length field exceeds the limit most.
+// readPacket reads a packet. It fails if the length of the packet's body exceeds most.
 func readPacket(r *bufio.Reader, most int) (p packet, err error) {
 	first, err := r.ReadByte()
 	if err != nil {
@@ -91,8 +91,8 @@ func unexpected(err error) error {
 	return err
 }
 
-// appendPacket appends a packet except for the end of its body, which the caller must write afterwards. The parameter
-// more is the length of that end, in bytes. This lets the caller send a long payload without copying it.
+// appendPacket appends a packet without the end of its body, so that the caller can send a long payload without copying
+// it. The parameter more is the length of the missing end, in bytes.
 func appendPacket(b []byte, first byte, body []byte, more int) []byte {
 	b = append(b, first)
 	b = appendLength(b, len(body)+more)
@@ -288,7 +288,7 @@ func (r *refusal) Error() string {
 	return s
 }
 
-// reasons maps each reason code of 0x80 or more that this client can receive to a text.
+// reasons contains a text for each reason code of 0x80 or more that this client can receive.
 var reasons = map[byte]string{
 	0x80: "unspecified error", 0x81: "malformed packet", 0x82: "protocol error", 0x83: "the broker's own error",
 	0x84: "the broker does not speak MQTT 5", 0x85: "client id not valid", 0x86: "bad user name or password",

@@ -19,18 +19,20 @@ type Answer struct {
 	Pieces  int // messages for a frame of the maximum length
 	Aliases int // topic aliases that the broker accepts
 
-	// Err is why the node could not use the broker, or nil if it could. Refused reports that waiting will not help: the
-	// broker does not admit this node, or the server at the URL is not the expected broker.
+	// Err is the reason why the node could not use the broker, or nil if it could. Refused is true if waiting cannot
+	// help: the broker does not admit this node, or the server at the URL is not the expected broker.
 	Err     error
 	Refused bool
 }
 
 // Probe connects once to the broker and reports what the broker allows. It does not disturb a running node: it uses its
 // own connection and its own client id, and leaves nothing at the broker. To test access lists and limits, it publishes
-// a message as long as a piece on a topic that only this node reads, and reads the message back. If the broker's access
-// list is based on client ids rather than users, it must include the probe's id, which is the node's id followed by
-// "check". Probe returns an error only if cfg is invalid. A broker that does not answer within 20 s, or before ctx
-// ends, is treated as absent.
+// a message with the length of a piece, on a topic that only this node reads, and reads the message back. If the
+// broker's access list is based on client ids rather than users, it must include the probe's id, which is the node's id
+// followed by "check".
+//
+// Probe returns an error only if cfg is invalid. If the broker does not answer within 20 s, or before ctx ends,
+// Answer.Err is not nil.
 func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	cfg.Hello = nil
 	t, err := build(cfg)

@@ -15,11 +15,10 @@ import (
 )
 
 // wakes simulates, in compressed time, a device that wakes, executes a round and sleeps. The device is member "a" of
-// five private members. It is cut off from the broker as soon as the broker has its messages for a round, and
-// reconnects after a while. If restart is true, the process of "a" also ends when it is cut off, and a new process
-// starts. The new process may wait in vain for a final message that the old process has already received. The models
-// must equal those of a fault-free run. wakes returns how many times the device woke, and the maximum number of bytes
-// that it received while awake.
+// five private members. Once the broker has the device's messages for a round, the device is cut off from the broker
+// for a while. If restart is true, the device's process also ends, and a new process starts. The new process may wait
+// in vain for a final message that the old process has already received. The models must equal those of a fault-free
+// run. wakes returns how many times the device woke, and the maximum number of bytes that it received while awake.
 func wakes(t *testing.T, restart bool, sleep time.Duration, open brokertest.Opener) (woken int, most int64) {
 	n := brokertest.Ring("wakes", 5, true, 16) // plus 8 cool-down rounds
 	_, want := n.Quiet(t)

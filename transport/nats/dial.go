@@ -44,7 +44,7 @@ func (d *dialer) Dial(network, addr string) (net.Conn, error) {
 		return nil, err
 	}
 	// Without a deadline, the client could wait indefinitely for the TLS handshake of a websocket. The client removes
-	// the deadline once the broker has admitted it.
+	// the deadline once the broker has admitted the client.
 	return &doorstep{Conn: conn}, conn.SetDeadline(time.Now().Add(d.timeout))
 }
 

@@ -6,10 +6,10 @@
 // directed edge, one for a hello and four for frames, which is enough for neighbors that are never more than one round
 // apart. A new message replaces the message in its place, and a repeated frame goes into its old place. Otherwise the
 // broker removes a message only when it is too old. A node reads the messages stored for it, and then new messages. It
-// acknowledges no messages: after a restart of either end it reads all of them again. The transport delivers each frame
-// at least once, and the nodes execute each round exactly once. If the broker loses its disk, the members create the
-// stream again and resend their frames. It is better to suspend a device that sleeps than to stop its node, because a
-// node that starts asks each neighbor for its state and waits for the answers.
+// acknowledges no messages, so after a restart of the node or the broker it reads all stored messages again. The
+// transport delivers each frame at least once, and the nodes execute each round exactly once. If the broker loses its
+// disk, the members create the stream again and resend their frames. It is better to suspend a device that sleeps than
+// to stop its node, because a node that starts asks each neighbor for its state and waits for the answers.
 //
 // # The broker is not trusted
 //
@@ -17,9 +17,9 @@
 // the content key is sealed for the receiver's pinned keys by X25519 with an ephemeral key pair and HKDF-SHA-256. The
 // envelope is signed with the sender's Ed25519 key. Encryption and signature cover the names of the run, the sender and
 // the receiver, the hash of the fleet, and the numbers of the process, frame and piece. The X25519 key is the Ed25519
-// key on the other form of the curve, which is safe (E. Thormarker, On using the same key pair for Ed25519 and an
-// X25519 based KEM, ePrint 2021/509), and all hashes are domain-separated. Anyone who controls the broker or the
-// network can
+// key in the Montgomery form of the curve. Using one key for both purposes is safe (E. Thormarker, On using the same
+// key pair for Ed25519 and an X25519 based KEM, ePrint 2021/509). All hashes are domain-separated. Anyone who controls
+// the broker or the network can
 //
 //   - drop, delay, reorder and repeat messages. This may delay a run but does not change its result: a repeated frame
 //     contains the same data for the same round.
@@ -31,7 +31,8 @@
 // They cannot read, change or create a frame, or move a frame to another run, edge or sender.
 //
 // A dishonest member learns nothing about the frames of other edges. Never reuse the name of a run: a second run with
-// the same name would accept the stored frames of the first run as its own, and stop because they contradict its state.
+// the same name would accept the stored frames of the first run as its own, and stop because these frames contradict
+// its state.
 //
 // There is no forward secrecy for the receiver: anyone who records the messages and later obtains a member's secret key
 // can read everything that was sent to that member before its key was changed (see [Transport.Update]), but not what

@@ -15,7 +15,7 @@ import (
 )
 
 // hostile is a malicious broker. Messages that members publish go into one stream, and members read from another
-// stream. The test decides which messages it puts into the second stream.
+// stream. The test decides which messages go into the second stream.
 type hostile struct {
 	*broker
 	tag string

@@ -17,8 +17,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// configuration returns a server configuration from the README. words lists pairs of a text to replace in that
-// configuration and its replacement.
+// configuration returns a server configuration from the README after replacing some words in it. The parameter words
+// alternates between an old word and its replacement.
 func configuration(t *testing.T, name string, words ...string) *server.Options {
 	t.Helper()
 	readme, err := os.ReadFile("README.md")
@@ -60,9 +60,9 @@ func ports(t *testing.T, n int) (all []string) {
 	return all
 }
 
-// TestLeaf connects half of a fleet to a leaf node, a server at its own site that dials the hub through a proxy, and
-// the other half to the hub. It uses the server configurations in the README. The link between the leaf node and the
-// hub is cut twice, and the models must equal those of a fault-free run.
+// TestLeaf connects half of a fleet to the hub and half to a leaf node, a server that dials the hub through a proxy. It
+// uses the server configurations in the README. The link between the leaf node and the hub is cut twice, and the models
+// must equal those of a fault-free run.
 func TestLeaf(t *testing.T) {
 	e := newEstate(t)
 	e.Stop() // the test needs only its certificate

@@ -16,7 +16,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// link maintains the connection to the broker, which it restores whenever it ends, and the run's stream at the broker.
+// link maintains the connection to the broker and the run's stream at the broker. It restores the connection whenever
+// the connection ends.
 type link struct {
 	*sealed.Watch
 	conn   *client.Conn

@@ -23,8 +23,8 @@ type Answer struct {
 	Stream bool // the run has a stream, so a member has connected before
 	Peers  []PeerAnswer
 
-	// Err is why the node could not use the broker, or nil if it could. Refused reports that waiting will not help: the
-	// broker does not admit this node, or the server at the URL is not the expected broker.
+	// Err is the reason why the node could not use the broker, or nil if it could. Refused is true if waiting cannot
+	// help: the broker does not admit this node, or the server at the URL is not the expected broker.
 	Err     error
 	Refused bool
 }
@@ -37,8 +37,8 @@ type PeerAnswer struct {
 }
 
 // Probe connects once to the broker and reports what it finds. It does not disturb a running node: it uses its own
-// connection and changes nothing at the broker. Probe returns an error only if cfg is invalid. A broker that does not
-// answer within 15 s, or before ctx ends, is treated as absent.
+// connection and changes nothing at the broker. Probe returns an error only if cfg is invalid. If the broker does not
+// answer within 15 s, or before ctx ends, Answer.Err is not nil.
 func Probe(ctx context.Context, cfg Config) (*Answer, error) {
 	cfg.Hello = nil
 	t, err := build(cfg)

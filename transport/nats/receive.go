@@ -43,9 +43,9 @@ func (t *Transport) receiveAll() {
 	}
 }
 
-// receive reads messages through one consumer until an error occurs. It acknowledges no messages, so a message stays in
-// its place until a newer message replaces it. A node that died before saving the content of a frame can read the frame
-// again.
+// receive reads messages through one consumer until an error occurs. It acknowledges no messages, so the broker keeps a
+// message until a newer message replaces it. A node that died before saving the content of a frame can therefore read
+// the frame again.
 func (t *Transport) receive(r *reader) error {
 	stream, err := t.link.ready(t.Context())
 	if err != nil {

@@ -42,8 +42,7 @@ func TestMain(m *testing.M) {
 }
 
 // estate is a broker set up as in production: it runs in a separate process with TLS, and has a NATS operator, an
-// account of that operator, and a user of that account. The folder dir contains the files of the broker and its
-// members.
+// account and a user. The folder dir contains the files of the broker and its members.
 type estate struct {
 	dir  string
 	port int // the websocket port is port+1

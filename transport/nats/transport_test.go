@@ -96,8 +96,8 @@ func TestRepeats(t *testing.T) {
 	brokertest.Receive(t, late, "a", []byte("last"))
 }
 
-// TestServerRestarts restarts the server, once with its data and once without. The members must reconnect, and Opened
-// must notify them if data was lost.
+// TestServerRestarts restarts the server, once with its data and once without. The members must reconnect, and the
+// channel that Opened returns must notify them if data was lost.
 func TestServerRestarts(t *testing.T) {
 	b := newBroker(t)
 	a, c := open(t, b.config("run", "a", "c")), open(t, b.config("run", "c", "a"))

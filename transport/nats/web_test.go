@@ -69,8 +69,8 @@ func TestKillsBehindProxy(t *testing.T) {
 	brokertest.Faults(t, brokertest.Scale(t, "SPADE_KILLS", 12), ring8, func(t *testing.T) brokertest.Broker { return newFar(t) })
 }
 
-// TestBrokenProxy checks that for each failure at a proxy the node reports one clear error without credentials, and
-// that it retries until the proxy works.
+// TestBrokenProxy checks that, for each failure at a proxy, the node reports one clear error without credentials and
+// retries until the proxy works.
 func TestBrokenProxy(t *testing.T) {
 	b := newFar(t)
 	p := b.tunnel
@@ -257,7 +257,7 @@ func TestProbe(t *testing.T) {
 
 // TestRefusedCertificate checks that the error states why the broker refused a certificate, not only that the
 // connection broke. In TLS 1.3, a broker refuses a certificate after the client has finished its handshake, and may
-// have closed the connection when the client writes.
+// then close the connection. So the client's next write may fail before the client has read the reason.
 func TestRefusedCertificate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("what has arrived on a connection that is reset cannot be read here")

@@ -52,7 +52,7 @@ func BenchmarkRound(b *testing.B) {
 }
 
 // BenchmarkAgainst runs the rounds of BenchmarkRound with this package, TLS and TCP in turn, so that other load on the
-// machine affects all of them equally. It reports the speed of this package as a fraction of the speeds of TLS and TCP,
+// machine affects all three equally. It reports the speed of this package as a fraction of the speeds of TLS and TCP,
 // in wall-clock time and, where available, in processor time.
 //
 //	go test -run xxx -bench Against -benchtime 3s -count 5 ./transport/ws

@@ -71,7 +71,7 @@ func parseHeader(h [headerLen]byte, maxFrame int) (k kind, number int, err error
 }
 
 // conn is a websocket that carries messages. One goroutine may read while another goroutine writes. The methods have no
-// context parameter: to interrupt a call, set a deadline or close the field tcp.
+// context parameter: to interrupt a call, set a deadline or close the TCP connection.
 type conn struct {
 	ws *websocket.Conn
 	link
@@ -211,8 +211,8 @@ type closedError struct{ reason string }
 
 func (e closedError) Error() string { return "the other end closed: " + e.reason }
 
-// Is reports whether target is errHello or errCrossed and the reason from the other end matches its text. Only the text
-// of an error is sent, so Is compares texts.
+// Is reports whether target is errHello or errCrossed and the reason from the other end has the text of target. Only
+// the text of an error is sent, so Is compares texts.
 func (e closedError) Is(target error) bool {
 	return target == errHello && strings.HasPrefix(e.reason, errHello.Error()+": ") ||
 		target == errCrossed && e.reason == errCrossed.Error()

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// connectProxy starts an HTTP proxy and returns its URL. If does contains a function, the proxy passes each connection
-// to it; otherwise the proxy works correctly.
+// connectProxy starts an HTTP proxy and returns its URL. If a function is stored in the parameter does, the proxy calls
+// this function for each connection instead of answering correctly.
 func connectProxy(t *testing.T, does *atomic.Pointer[func(in net.Conn) error]) *url.URL {
 	t.Helper()
 	at := forward(t, func(in net.Conn) (near, far net.Conn, err error) {
@@ -34,7 +34,7 @@ func connectProxy(t *testing.T, does *atomic.Pointer[func(in net.Conn) error]) *
 	return &url.URL{Scheme: "http", Host: at, User: url.UserPassword("ward", "secret")}
 }
 
-// TestProxyThatRefuses checks that for each failure at a proxy the node reports one clear error and logs one warning.
+// TestProxyThatRefuses checks that, for each failure at a proxy, the node reports one clear error and logs one warning.
 // The node must retry and connect as soon as the proxy works.
 func TestProxyThatRefuses(t *testing.T) {
 	says := func(text string) func(net.Conn) error {

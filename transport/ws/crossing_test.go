@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// many returns how often a test repeats its steps: the value of the named environment variable, or the default few if
-// the variable is not set.
+// many returns how often a test repeats its steps: the parameter few, unless the named environment variable sets
+// another number.
 func many(t *testing.T, variable string, few int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -33,14 +33,14 @@ func many(t *testing.T, variable string, few int) int {
 	return n
 }
 
-// descriptors returns the number of files that this process has open, or 0 if it is unknown.
+// descriptors returns the number of files that this process has open, or 0 if the number is unknown.
 func descriptors() int {
 	all, _ := os.ReadDir("/proc/self/fd")
 	return len(all)
 }
 
-// steady waits until the process has no more than the given numbers of goroutines and open files. It allows two more of
-// each.
+// steady waits until the process has at most two more goroutines and at most two more open files than the given
+// numbers.
 func steady(t *testing.T, goroutines, files int) {
 	t.Helper()
 	for range 400 {
@@ -183,9 +183,9 @@ func TestCrossing(t *testing.T) {
 	steady(t, goroutines, files)
 }
 
-// TestLateStart starts one node some time after the other. Either both nodes know the address of their peer, or only
-// one does. To wait up to 30 s between the starts: SPADE_LATE=200 SPADE_LATE_MS=30000 go test ./transport/ws -run
-// TestLateStart -timeout 0
+// TestLateStart starts one node some time after the other and checks that they connect and exchange frames. Either both
+// nodes know the address of their peer, or only one does. To wait up to 30 s between the starts: SPADE_LATE=200
+// SPADE_LATE_MS=30000 go test ./transport/ws -run TestLateStart -timeout 0
 func TestLateStart(t *testing.T) {
 	goroutines, files := runtime.NumGoroutine(), descriptors()
 	few := 400 // milliseconds between the starts: long enough for one or two failed attempts
@@ -232,7 +232,7 @@ func TestLateStart(t *testing.T) {
 				}
 				time.Sleep(time.Millisecond)
 			}
-			// This time limit applies only on an otherwise idle machine.
+			// This time limit requires an otherwise idle machine, so it applies only if SPADE_LATE is set.
 			if took := time.Since(listens); took > 1500*time.Millisecond && os.Getenv("SPADE_LATE") != "" {
 				t.Errorf("%v, address of %d, %v apart: connected after %v", names, has, gap, took)
 			}
@@ -256,7 +256,8 @@ func TestLateStart(t *testing.T) {
 	steady(t, goroutines, files)
 }
 
-// TestRestartIsMet restarts the two nodes in turn while the node that keeps running still has the old connection.
+// TestRestartIsMet restarts the two nodes in turn while the node that keeps running still has the old connection. After
+// each restart, frames must flow again.
 func TestRestartIsMet(t *testing.T) {
 	at := places(t)
 	var ends [2]*Transport
@@ -333,8 +334,9 @@ func (d deaf) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestOneSidedEnds connects a node to two simple programs. One dials and sends the first hello; the other refuses every
-// call.
+// TestOneSidedEnds connects a node to two simple programs, one at a time. The first dials and sends the first hello.
+// The second accepts connections but answers each request with a refusal; the node must still connect to a real peer
+// afterwards.
 func TestOneSidedEnds(t *testing.T) {
 	t.Run("dials", func(t *testing.T) {
 		b := start(t, "b", nil, peerOf("a"))

@@ -41,9 +41,9 @@ func (c cutter) Read(p []byte) (int, error) {
 	return max(0, n-over), net.ErrClosed
 }
 
-// TestCutsAnywhere repeatedly cuts the connection at random points while frames flow in both directions: in handshakes,
-// between frames and inside frames. A frame may be lost or arrive twice, but no frame may arrive three times, out of
-// order or modified.
+// TestCutsAnywhere repeatedly cuts the connection while frames flow in both directions. It cuts at random points: in
+// handshakes, between frames and inside frames. A frame may be lost or arrive twice, but no frame may arrive three
+// times, out of order or modified.
 func TestCutsAnywhere(t *testing.T) {
 	cuts := int64(300)
 	switch {

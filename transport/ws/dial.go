@@ -19,10 +19,10 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/proxy"
 )
 
-// keepDialing dials p whenever there is no connection to it, until the transport is closed. Each time all addresses
-// have failed, the next wait is twice as long, until a connection has lasted longer than the wait. For some time after
-// a connection is lost, the wait stays short, so that a peer that starts late is reached soon. The wait does not stay
-// short if the peer or a proxy refuses, because a proxy may lock an account after several failed attempts.
+// keepDialing dials p whenever there is no connection to p, until the transport is closed. The wait between attempts
+// doubles each time all addresses have failed, and is reset once a connection has lasted longer than the wait. For some
+// time after a connection is lost, the wait stays short, so that a peer that starts late is reached soon. The wait does
+// not stay short if the peer or a proxy refuses, because a proxy may lock an account after several failed attempts.
 func (t *Transport) keepDialing(p *peer) {
 	wait, lost := t.cfg.timing.backoffMin, time.Now()
 	reset := func() { wait, lost = t.cfg.timing.backoffMin, time.Now() }

@@ -5,7 +5,7 @@
 //
 // A member is identified by an Ed25519 key. As in WireGuard, every node pins the public keys of its neighbors. There
 // are no certificate authorities and no expiry dates, and nodes do not need a clock. In the TLS handshake, each end
-// proves that it has a key that the other end has pinned, and [Transport.Recv] returns the name of the member with this
+// proves that it has a key that the other end has pinned. [Transport.Recv] returns the name of the member with this
 // key. To change a member's key, pin the new key in addition to the old key at all neighbors, let the member use the
 // new key, and then remove the old pin; [Transport.Update] changes pins while frames flow. There is no mode without
 // TLS, and sessions are never resumed.
@@ -19,8 +19,9 @@
 // length, and cannot delay frames of other members. A node disconnects a peer that sends too much data other than
 // frames, such as endless pings.
 //
-// A proxy between two members must pass TLS through. It can choose the destination by port, by server name or by
-// CONNECT ([Config.Proxy]). A proxy that terminates TLS presents its own key, which both ends report.
+// A proxy between two members must pass TLS through. It can choose the destination by its own port, by the server name
+// in TLS, or by the host in a CONNECT request ([Config.Proxy]). A proxy that terminates TLS presents its own key, which
+// both ends report.
 //
 // # Connections
 //
@@ -28,10 +29,11 @@
 // that, or if the peer or a proxy refuses, it waits for up to half a minute. If both ends dial at the same time, the
 // end whose name sorts lower decides which connection to use (see session.open). A new connection replaces an older one
 // that the peer has lost. The two ends first exchange hellos, whose content the application chooses ([Config.Hello]);
-// both ends report a refused hello. Then each end grants the other end as many frames as it has room for. So the
-// connection is always being read: a peer that computes for minutes stays connected, and a dead peer is detected within
-// a minute and a half. A link may be arbitrarily slow as long as some bytes are transferred. Frames arrive exactly once
-// and in order, except that when a connection breaks, some frames may be lost and one frame may arrive twice.
+// both ends report a refused hello. Then each end grants the other end as many frames as it has room for. So each end
+// can always read from the connection: a peer that computes for minutes stays connected, and a dead peer is detected
+// within a minute and a half. A link may be arbitrarily slow as long as some bytes are transferred. Frames arrive
+// exactly once and in order, except that when a connection breaks, some frames may be lost and one frame may arrive
+// twice.
 //
 // # Format
 //

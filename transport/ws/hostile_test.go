@@ -114,8 +114,8 @@ func (n node) play(peer string, text []byte) error {
 	return err
 }
 
-// odd contains functions that append unusual messages to b. A node never sends such messages but must tolerate them.
-// draw is a source of randomness.
+// odd contains functions that append an unusual message to b, with draw as the source of randomness. A node never sends
+// these messages but must tolerate them.
 var odd = []func(b []byte, draw *rand.Rand) []byte{
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|ping, 125, make([]byte, 125)) },
 	func(b []byte, draw *rand.Rand) []byte { return wsFrame(b, fin|pong, 3, []byte("???")) },
@@ -399,8 +399,8 @@ func TestFloodOfStrangers(t *testing.T) {
 	}
 }
 
-// wrongKeys makes callers with wrong keys connect, at most 1,000 per second, until they have made strangers/2 calls.
-// stop ends the calls and returns their number.
+// wrongKeys makes callers with wrong keys connect, at most 1,000 per second, until strangers/2 calls have been made.
+// The function stop ends the calls and returns the number of calls made.
 func wrongKeys(to node, strangers int) (stop func() (tried int)) {
 	const callers = 4
 	var over atomic.Bool

@@ -13,12 +13,12 @@ const (
 	handshakeLimit = 64
 	// peerLimit is the maximum number of connections from one peer whose hellos have not been accepted yet.
 	peerLimit = 4
-	// keptPlaces is the number of pending callers per source that the limiter protects from being closed. It protects
-	// only sources from which a peer has connected before.
+	// keptPlaces applies to a source from which a peer has connected before or in which a peer has an address. While at
+	// most this many callers from that source are pending, the limiter closes callers from other sources first.
 	keptPlaces = 8
 )
 
-// errCrowded is the error for a caller that the limiter closed to make room for others.
+// errCrowded is the error for a caller whose connection the limiter closed to make room for others.
 var errCrowded = errors.New("too many callers at a time")
 
 // handshakeLimiter tracks the accepted connections whose hellos have not been accepted yet. Half of the places are for
@@ -109,8 +109,8 @@ func (d *handshakeLimiter) crowd(of *peer, i int) {
 	d.remove(c)
 }
 
-// begin records that a caller's handshake has begun. p is the peer whose valid token the caller sent, or nil if it sent
-// none.
+// begin records that a caller's handshake has begun. p is the peer whose valid token the caller sent, or nil if the
+// caller sent no valid token.
 func (d *handshakeLimiter) begin(c *caller, p *peer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -155,8 +155,8 @@ func (d *handshakeLimiter) leave(c *caller) {
 	<-d.slots
 }
 
-// reason returns why a caller's handshake failed. err is the error of the connection, which reason replaces if the
-// limiter closed it.
+// reason returns why a caller's handshake failed: errCrowded if the limiter closed the connection, and otherwise err,
+// the error of the connection.
 func (d *handshakeLimiter) reason(c *caller, err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

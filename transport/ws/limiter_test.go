@@ -83,9 +83,8 @@ func slowLine(t *testing.T, to node, delay time.Duration) (addr string) {
 	return l.Addr().String()
 }
 
-// flood opens bare TCP connections to a node until stop is called, at the given rate per second. The parameter from is
-// the local loopback address. On each connection, flood sends the bytes in say. stop returns the number of connections
-// made.
+// flood opens bare TCP connections from the given loopback address to a node, at the given rate per second, until stop
+// is called. It sends the bytes in say on each connection. The function stop returns the number of connections made.
 func flood(t *testing.T, to node, from string, rate int, say []byte) (stop func() (made int64)) {
 	t.Helper()
 	var made atomic.Int64

@@ -43,7 +43,7 @@ func (t *Transport) acceptAll() {
 	}
 }
 
-// meets reports whether a peer has connected from the given source before, or has an address that belongs to it.
+// meets reports whether a peer has connected from the given source before, or has an address in that source.
 func (t *Transport) meets(from source) bool {
 	for _, p := range t.sorted {
 		if at := p.met.Load(); at != nil && *at == from {
@@ -119,8 +119,8 @@ func drain(raw net.Conn) {
 	}
 }
 
-// answer reads the only HTTP request on a connection. It answers a probe, or upgrades the connection to a websocket. It
-// does not use an HTTP server, which would set its own deadlines and keep other connections open.
+// answer reads the only HTTP request on a connection. It answers a probe, or upgrades the connection to a websocket. An
+// HTTP server would set its own deadlines and keep other connections open, so answer does not use one.
 func (t *Transport) answer(p *peer, l link) (*conn, error) {
 	// The websocket keeps both buffers. They are small because longer reads and writes bypass them.
 	br := bufio.NewReaderSize(io.LimitReader(l.secure, maxHTTP), 1<<10)

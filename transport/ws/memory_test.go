@@ -16,8 +16,8 @@ func memory() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// TestMemoryOfIdleEdges checks that an idle connection takes each end no more memory than documented at Transport, both
-// before and after a large frame.
+// TestMemoryOfIdleEdges checks that an idle connection uses no more memory at each end than the documentation of
+// Transport states, both before and after a large frame.
 func TestMemoryOfIdleEdges(t *testing.T) {
 	const (
 		nodes = 15

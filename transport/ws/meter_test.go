@@ -128,7 +128,7 @@ func TestUselessTraffic(t *testing.T) {
 	}
 }
 
-// TestUselessTrafficIsForgotten checks that a peer's allowance recovers with time and not with a new connection.
+// TestUselessTrafficIsForgotten checks that a peer's allowance recovers with time, but not by opening a new connection.
 func TestUselessTrafficIsForgotten(t *testing.T) {
 	if !strings.Contains(errUseless.Error(), fmt.Sprint(uselessLimit)) {
 		t.Errorf("%v, with a limit of %d", errUseless, uselessLimit)

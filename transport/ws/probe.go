@@ -25,15 +25,15 @@ type Answer struct {
 
 	// Err is why no connection to the peer can be made now. It is nil if both ends accept each other's key and hello.
 	Err error
-	// Refused reports that waiting will not help: one end refuses the key or hello of the other end, or the server at
-	// the address is not a node. If Err is not nil and Refused is false, the peer may not be running yet.
+	// Refused is true if waiting cannot help: one end refuses the key or hello of the other end, or the server at the
+	// address is not a node. If Err is not nil and Refused is false, the peer may not be running yet.
 	Refused bool
 }
 
 // Probe asks every peer that has an address whether a connection could be made. It asks each peer once, all in
 // parallel, and returns the answers sorted by name. It does not disturb an existing connection between the peer and
-// this node, even if another process of the node holds it. A peer that does not answer within 15 s, or before ctx ends,
-// is treated as absent. Probe does not listen. It returns an error only if cfg is invalid.
+// this node, even if another process of the node has that connection. If a peer does not answer within 15 s, or before
+// ctx ends, its Answer.Err is not nil. Probe does not listen. It returns an error only if cfg is invalid.
 //
 // A probe is an HTTP POST request with the hello as its body, in place of the request for a websocket. The answer has
 // status 200 and contains the peer's hello, or status 409 and the reason why the peer refuses the hello.

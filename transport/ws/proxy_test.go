@@ -49,8 +49,8 @@ func serve(t *testing.T, handle func(c net.Conn)) (addr string) {
 	return l.Addr().String()
 }
 
-// forward starts a TCP proxy and returns its address. For each connection it calls open and copies data between the two
-// connections that open returns. open may read from in; near must be in or a wrapper of it.
+// forward starts a TCP proxy and returns its address. For each connection it calls open and copies data between near
+// and far, the connections that open returns. The function open may read from in; near must be in or a wrapper of in.
 func forward(t *testing.T, open func(in net.Conn) (near, far net.Conn, err error)) (hostPort string) {
 	t.Helper()
 	return serve(t, func(in net.Conn) {

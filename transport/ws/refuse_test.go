@@ -307,7 +307,7 @@ func TestSilentStrangers(t *testing.T) {
 	}
 }
 
-// TestSecondAddress checks that a node uses the first address of a peer that works.
+// TestSecondAddress checks that, if a peer's first address does not work, a node uses the second.
 func TestSecondAddress(t *testing.T) {
 	gone := start(t, "b", nil, peerOf("a"))
 	nowhere := gone.Addr()

@@ -33,7 +33,7 @@ const (
 )
 
 // session is one connection to a peer. Each end may send only as many frames as the other end has granted (its credit).
-// So the reader never waits for Recv: it always receives keepalives, and it detects the end of the connection
+// So the reader never has to wait for Recv: it always receives keepalives, and it detects the end of the connection
 // immediately.
 type session struct {
 	t      *Transport
@@ -97,12 +97,12 @@ func (s *session) receiveHello() error {
 // open performs the steps that open a session, in order. The two ends take turns writing: if both wrote at the same
 // time, each could wait indefinitely for the other to read. The first credit confirms that the hello was accepted.
 //
-// Both ends may dial, so two connections can be opened at the same time. Only the end whose name sorts lower decides
-// which connection to use, and it begins one connection at a time. The higher end learns of the decision from the first
-// credit. If the lower end dialed, it closes the new connection if another connection has begun in the meantime. If the
-// higher end dialed, the lower end sends its hello only when no other connection is about to begin. The higher end then
-// confirms that it still has no session, because the two ends may detect the loss of their old connection at different
-// times. So a connection on which frames flow is replaced only if one of its ends has lost it.
+// Both ends may dial, so two connections can be opened at the same time. Only the end whose name sorts lower (the lower
+// end) decides which connection to use, and it begins one connection at a time. The higher end learns of the decision
+// from the first credit. If the lower end dialed, it closes the new connection if another connection has begun in the
+// meantime. If the higher end dialed, the lower end sends its hello only when no other connection is about to begin.
+// The higher end then confirms that it still has no session, because the two ends may detect the loss of their old
+// connection at different times. So a connection on which frames flow is replaced only if one of its ends has lost it.
 func (s *session) open() error {
 	lower, dialed := s.t.cfg.Name < s.p.name, s.c.dialed != ""
 	for _, step := range []struct {
@@ -340,7 +340,7 @@ func (s *session) end(cause error) {
 }
 
 // noteCause records why the session ends. It keeps the first cause, except that a deliberate decision of either end
-// replaces a cause that is only a consequence.
+// replaces an error such as a broken connection, which may only be a consequence of that decision.
 func (s *session) noteCause(err error) {
 	s.p.mu.Lock()
 	defer s.p.mu.Unlock()

@@ -94,8 +94,8 @@ const (
 var errUseless = refusal{fmt.Errorf("more than %d bytes outside of frames", uselessLimit)}
 
 // meter counts the bytes that a peer sends in addition to frames, over all its connections. Without a limit, a peer
-// could keep this node busy: the websocket library answers pings and skips empty fragments as fast as they arrive, and
-// so does TLS with empty records and key updates.
+// could keep this node busy: the websocket library processes pings and empty fragments as fast as they arrive, and TLS
+// processes empty records and key updates as fast as they arrive.
 type meter struct {
 	mu   sync.Mutex
 	free time.Duration // time, since began, at which the count will have decayed to 0
@@ -120,10 +120,10 @@ func (m *meter) count(bytes int) error {
 	return nil
 }
 
-// coalescer is a connection above TLS that can be held. While held, it collects writes and passes them on in blocks of
-// chunk bytes, which fill whole TLS records; the websocket library itself writes only 4 KiB at a time. Control frames,
-// which the library writes from any goroutine, stay in order with other writes. After an error, every write fails with
-// that error.
+// coalescer is a connection above TLS that can collect writes. While it is held, it passes writes on in blocks of chunk
+// bytes, which fill whole TLS records; the websocket library itself writes only 4 KiB at a time. Control frames, which
+// the library writes from any goroutine, stay in order with other writes. After an error, every write fails with that
+// error.
 type coalescer struct {
 	net.Conn
 

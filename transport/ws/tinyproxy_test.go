@@ -13,7 +13,7 @@ import (
 )
 
 // TestThroughTinyproxy connects two nodes on the loopback interface through tinyproxy, if it is installed. The script
-// examples/fleet/hosts.sh does the same between hosts.
+// examples/fleet/hosts.sh connects nodes on different hosts through tinyproxy.
 func TestThroughTinyproxy(t *testing.T) {
 	program, err := exec.LookPath("tinyproxy")
 	if err != nil {

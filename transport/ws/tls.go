@@ -125,8 +125,8 @@ func (t *Transport) explainRefusal(err error) error {
 	return err
 }
 
-// selfSigned returns a certificate for a key, because TLS requires one. Peers check only the key, so the certificate
-// has no names and no expiry date (RFC 5280, section 4.1.2.5). The same key always produces the same certificate.
+// selfSigned returns a self-signed certificate for a key. TLS requires a certificate, but peers check only its key, so
+// it has no names and no expiry date (RFC 5280, section 4.1.2.5). The same key always produces the same certificate.
 func selfSigned(key ed25519.PrivateKey) (tls.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1),

@@ -130,13 +130,13 @@ func (t *Transport) Addr() string {
 func (t *Transport) Opened() <-chan string { return t.opened }
 
 // Update replaces the keys and addresses of all peers. peers must contain exactly the peers passed to [New], in any
-// order. If it has errors, Update returns all of them and changes nothing. Update copies the slices.
+// order. If peers contains errors, Update returns all errors and changes nothing. Update copies the slices.
 //
 // After Update, no frame is read from or written to a connection whose key is not among the new keys: an open
 // connection is closed immediately, and a connection that is being opened is refused. Recv still returns frames that
 // had arrived completely. A connection that this node dialed is also closed if its address is not among the new
 // addresses, and a connection that this node accepted is also closed if an address of the peer was replaced. All other
-// connections stay open. If there is no connection to a peer, its new addresses are tried immediately.
+// connections stay open. If there is no connection to a peer, the peer's new addresses are tried immediately.
 func (t *Transport) Update(peers []Peer) error {
 	faults := endpoint.Faults{Prefix: "ws: update: "}
 	checkPeers(&faults, t.cfg.Name, t.public, peers)

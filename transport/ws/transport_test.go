@@ -31,7 +31,8 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// TestBigFrame makes both ends send frames at the same time that are too large for the socket buffers between them.
+// TestBigFrame checks that both ends can send frames at the same time even if the frames are too large for the socket
+// buffers between them.
 func TestBigFrame(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	big := make([]byte, 8<<20)

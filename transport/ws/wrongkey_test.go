@@ -33,7 +33,7 @@ func (c *farConn) Read(p []byte) (int, error) {
 const wrongCallers = "SPADE_TEST_WRONG_KEYS"
 
 // callers describes callers that have a wrong key, or that have the right key and misbehave. They run in a separate
-// process, so that the processor time of the test process is only the node's.
+// process, so that the processor time of the test process includes only the node's work.
 type callers struct {
 	key   string
 	token bool          // they send a token of "c", a neighbor

@@ -100,7 +100,7 @@ func (s *Stream) Uint64() uint64 {
 	return lo | uint64(s.Uint32())<<32
 }
 
-// Fill fills dst with the same words that Uint64 would return.
+// Fill fills dst with the words that successive calls of Uint64 would return.
 func (s *Stream) Fill(dst []uint64) {
 	if s.n == 0 {
 		n := len(dst) &^ 1
@@ -113,8 +113,9 @@ func (s *Stream) Fill(dst []uint64) {
 	}
 }
 
-// Read fills p with uniform bytes and never fails. The bytes are the words in little-endian order. A word of which only
-// some bytes are used is consumed completely, so the bytes depend on the lengths of the calls.
+// Read fills p with uniform bytes and never fails. The bytes are the words in little-endian order. Read consumes the
+// final word completely even if it needs only some of its bytes, so two short reads may return other bytes than one
+// long read.
 func (s *Stream) Read(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {

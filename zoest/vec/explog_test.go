@@ -111,8 +111,8 @@ func logPoints(n int) []float64 {
 		math.Nextafter(1, 0), math.Nextafter(1, 2), 0.5, 2, math.E, math.Sqrt2, math.Sqrt2/2)
 }
 
-// points returns the number of arguments at which a test compares a function with the reference, which takes about ten
-// microseconds per argument. With SPADE_LONG, the number is larger.
+// points returns the number of arguments at which a test compares a function with the reference. The number is larger
+// with SPADE_LONG, because the reference takes about ten microseconds per argument.
 func points() int {
 	switch {
 	case testing.Short():

@@ -38,9 +38,8 @@ func dotBlock(x, y []float32) float32 {
 	return fold(&acc, used)
 }
 
-// fold returns the sum of all lanes. Only the first lanes have been written; the parameter used is their number. All
-// other lanes are +0, and no lane is -0, so fold can skip a half that is entirely unused without changing a bit of the
-// result.
+// fold returns the sum of all lanes. Only the lanes in acc[:used] have been written. All other lanes are +0, and no
+// lane is -0, so fold can skip a half that is entirely unused without changing a bit of the result.
 func fold(acc *[lanes]float32, used int) float32 {
 	half := lanes / 2
 	for half >= used && half > 0 {

@@ -198,8 +198,8 @@ func TestExportedRunTheChosenVariant(t *testing.T) {
 	}
 }
 
-// TestKernelsOnAGrowingStack checks kernels on slices on a goroutine's stack. They move when the stack grows, which can
-// happen between the entry of a kernel and the Go code to which the kernel jumps.
+// TestKernelsOnAGrowingStack checks kernels on slices on a goroutine's stack. Such a slice moves when the stack grows,
+// which can happen between the entry of a kernel and the Go code to which the kernel jumps.
 func TestKernelsOnAGrowingStack(t *testing.T) {
 	defer vec.Choose(vec.Chosen())
 	for _, variant := range vec.Variants() {

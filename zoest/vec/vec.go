@@ -200,8 +200,8 @@ func there(rows []int, table []float32, d int) bool {
 
 const notThere = "vec: no such row"
 
-// stride returns the number of words of signs for each of n rows. It panics if this number is less than words, the
-// number of words that a kernel reads.
+// stride returns the number of words of signs for each of n rows. It panics if this number is below the parameter
+// words, the number of words that a kernel reads.
 func stride(signs []uint64, n, words int) int {
 	if n == 0 || len(signs)/n < words {
 		panic("vec: too few signs")

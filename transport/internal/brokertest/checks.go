@@ -34,8 +34,8 @@ func Conformance(t *testing.T, open Opener) {
 	}
 }
 
-// CutOff checks what happens when a member is cut off from the broker: its sends wait, the broker keeps the frames for
-// it, and its calls return when their contexts end.
+// CutOff checks what happens when a member is cut off from the broker. Send must wait until its context ends, and the
+// broker must keep the frames for the member.
 func CutOff(t *testing.T, open Opener) {
 	var way Way
 	a := open.Open(t, Setup{Run: "run", Name: "a", Peers: []string{"c"}, Way: &way})

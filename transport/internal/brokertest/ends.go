@@ -49,7 +49,7 @@ func (s *Setup) Secret() ed25519.PrivateKey {
 	return Member(s.Name)
 }
 
-// Neighbors returns Peers without the node itself, in the form that the configuration of a transport needs.
+// Neighbors returns all peers except the node itself, in the form that the configuration of a transport needs.
 func (s *Setup) Neighbors() (all []transport.Peer) {
 	for _, p := range s.Peers {
 		if p != s.Name {
@@ -144,8 +144,8 @@ func Eventually(t testing.TB, what string, good func() bool) {
 	}
 }
 
-// Scale returns the number of faults that a test should inject: the value of the named environment variable, or the
-// default few if the variable is not set.
+// Scale returns the number of faults that a test should inject: the parameter few, unless the named environment
+// variable sets another number.
 func Scale(t testing.TB, variable string, few int) int {
 	t.Helper()
 	s := os.Getenv(variable)
@@ -180,7 +180,7 @@ func (s *Buffer) String() string {
 
 // Way is the network path between a member and its broker. A test can cut it.
 type Way struct {
-	// Base dials the broker; nil means that a net.Dialer does.
+	// Base dials the broker. If Base is nil, a net.Dialer dials.
 	Base func(ctx context.Context, network, address string) (net.Conn, error)
 
 	mu    sync.Mutex

@@ -28,9 +28,9 @@ type Hostile interface {
 }
 
 // RunOverHostile runs a fleet over the broker h and checks that the models equal those of a fault-free run bit for bit.
-// The broker drops, delays, repeats, alters and misdirects messages, inserts messages from another run of the same
-// members, and for a while delivers nothing. h must serve the run "run". The broker honest must serve the run "earlier
-// run", from which the inserted messages come.
+// The broker drops, delays, repeats, alters and misdirects messages, and for a while delivers nothing. It also inserts
+// messages from an earlier run of the same members over an honest broker. h must serve the run "run", and honest must
+// serve the run "earlier run".
 func RunOverHostile(t *testing.T, h, honest Hostile) {
 	n, earlier := Ring("run", 8, true, 4), Ring("earlier run", 8, true, 3)
 	honest.Set(honest.Give)

@@ -26,7 +26,7 @@ type Network struct {
 	Oracles []zoest.Oracle
 }
 
-// Ring returns a fleet whose members, at least five, form a ring with two chords.
+// Ring returns a network of at least five members that form a ring with two chords.
 func Ring(run string, members int, private bool, rounds int) *Network {
 	f := &sdk.Fleet{
 		Run: run, Dim: 6,
@@ -53,7 +53,8 @@ func Ring(run string, members int, private bool, rounds int) *Network {
 }
 
 // noise is a noise source for private releases that depends only on the member and the round, so that a restarted
-// process repeats a lost release exactly. A release reads its source only once, so each Read starts a new stream.
+// process repeats a lost release exactly. Each Read starts the same stream again, which is correct because a release
+// reads its source only once.
 type noise struct {
 	client int
 	round  func() int
@@ -64,7 +65,7 @@ func (n *noise) Read(b []byte) (int, error) {
 	return s.Read(b)
 }
 
-// Node creates the node of member i. The node uses the same noise as in [Network.Quiet].
+// Node creates the node of member i. The node draws the same noise as in [Network.Quiet].
 func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	cfg.Fleet, cfg.Name, cfg.Samples, cfg.ResendAfter = n.Fleet, n.Fleet.Members[i], n.Samples[i], 50*time.Millisecond
 	if cfg.Oracle == nil {

@@ -21,8 +21,8 @@ const (
 	// length fits into an int on 32-bit machines.
 	LargestMaxFrame = 1 << 30
 
-	// Window is the number of received frames from one peer that may wait for Recv: the messages of two rounds, and a
-	// repeat of each.
+	// Window is the number of received frames from one peer that may wait for Recv. It is enough for the messages of
+	// two rounds and one repeat of each message.
 	Window = 4
 
 	// MaxHello is the maximum length of a hello, in bytes.
@@ -107,8 +107,8 @@ func (f *Faults) CheckPeers(name string, own ed25519.PublicKey, peers []transpor
 	}
 }
 
-// CheckSame records an error unless the names of peers are the names in known, the peers with which the named node was
-// created.
+// CheckSame records an error for each difference between the names of peers and the names in known. These are the names
+// of the peers with which the named node was created.
 func (f *Faults) CheckSame(name string, known []string, peers []transport.Peer) {
 	for _, p := range peers {
 		if p.Name != "" && p.Name != name && !slices.Contains(known, p.Name) {

@@ -25,8 +25,8 @@ const (
 	maxAnswer = 16 << 10
 )
 
-// ErrRefused matches an error, as in errors.Is, if the proxy refused to connect. It does not match if the proxy tried
-// to connect and failed.
+// ErrRefused matches an error from Dial (see [errors.Is]) if the proxy refused to connect. It does not match if the
+// proxy tried to connect and failed.
 var ErrRefused = errors.New("refused by the proxy")
 
 // refused wraps an error so that it matches ErrRefused. It keeps the error's text.
@@ -48,7 +48,7 @@ type Dialer struct {
 }
 
 // New returns a dialer that uses the given proxy. If proxy is nil, the environment variables choose the proxy. The
-// function direct dials the proxy, or the destination if there is no proxy; if direct is nil, a net.Dialer does.
+// function direct dials the proxy, or the destination if there is no proxy. If direct is nil, a net.Dialer dials.
 func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) (net.Conn, error)) *Dialer {
 	if direct == nil {
 		direct = new(net.Dialer).DialContext

@@ -141,7 +141,7 @@ func TestConnectOverTLS(t *testing.T) {
 	}
 }
 
-// TestRefusals checks that for each failure at a proxy Dial returns one clear error that contains neither credentials
+// TestRefusals checks that, for each failure at a proxy, Dial returns one clear error that contains neither credentials
 // nor control characters.
 func TestRefusals(t *testing.T) {
 	say := func(text string) func(net.Conn) {

@@ -34,8 +34,8 @@ func (s Schemes) Check(text string) error {
 	return nil
 }
 
-// Split parses a broker URL that is known to be valid. web reports whether its scheme is wss or ws. path is its path
-// without leading and trailing slashes.
+// Split parses a valid broker URL. web reports whether the scheme is wss or ws. path has no leading or trailing
+// slashes.
 func Split(text string) (u *url.URL, web bool, path string) {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -76,7 +76,8 @@ type Message struct {
 	Data     []byte
 }
 
-// Line is a connection to a broker that is restored when it ends. Its methods must be safe for concurrent use.
+// Line is a connection to a broker. When the connection ends, the Line connects again. Its methods must be safe for
+// concurrent use.
 type Line interface {
 	// Ready waits for a connection and returns the maximum length of a piece, in bytes, that fits into a message. If
 	// Ready fails for a reason other than the end of ctx, piece is the value for the last connection, or 0 if there has
@@ -183,8 +184,8 @@ func Logger(l *slog.Logger) *slog.Logger {
 	return slog.New(transport.Limited(l.Handler()))
 }
 
-// Start starts sending hellos to all peers. If there are peers, it runs receive in a new goroutine; receive must return
-// when the context that [End.Context] returns ends. [End.Close] waits for receive and then calls finish.
+// Start starts sending hellos to all peers. If there are peers, it runs receive in a new goroutine. The function
+// receive must return when the context from [End.Context] ends. [End.Close] waits for receive and then calls finish.
 func (e *End) Start(receive func(), finish func()) {
 	e.finish = finish
 	if len(e.sorted) > 0 {
@@ -224,8 +225,8 @@ func (e *End) Opened() <-chan string { return e.opened }
 func (e *End) MaxFrame() int { return e.cfg.MaxFrame }
 
 // Send implements [transport.Transport]. It waits until the broker confirms that it has stored the frame. If the broker
-// already stores the frame, Send does nothing until the time for a repeat has come. The intervals between repeats grow
-// while no message arrives from the peer.
+// already stores the frame and no repeat is due, Send returns nil immediately. The intervals between repeats grow while
+// no message arrives from the peer.
 func (e *End) Send(ctx context.Context, to string, frame []byte) error {
 	p := e.peers[to]
 	switch {
@@ -254,7 +255,7 @@ func (e *End) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// store publishes a frame for a peer. It does nothing if the broker stores the frame and it is too early for a repeat.
+// store publishes a frame for a peer. It does nothing if the broker already stores the frame and no repeat is due.
 func (e *End) store(ctx context.Context, p *peer, frame []byte) error {
 	return e.inTurn(ctx, p, func() error {
 		sum := sha256.Sum256(frame)
@@ -367,10 +368,10 @@ func (e *End) Recv(ctx context.Context) (from string, frame []byte, err error) {
 	return it.From, it.Frame, nil
 }
 
-// Update replaces the keys of all peers. peers must contain exactly the peers passed to New, in any order. If it has
-// errors, Update returns all of them and changes nothing. After Update, the end neither accepts messages signed with a
-// replaced key nor encrypts messages for a replaced key. Recv still returns frames that were accepted before. Update
-// copies the slices.
+// Update replaces the keys of all peers. peers must contain exactly the peers passed to [NewEnd], in any order. If
+// peers contains errors, Update returns all errors and changes nothing. After Update, replaced keys are used neither to
+// accept messages nor to encrypt messages. Recv still returns frames that were accepted before. Update copies the
+// slices.
 func (e *End) Update(peers []transport.Peer) error {
 	faults := endpoint.Faults{Prefix: e.cfg.Prefix + ": update: "}
 	faults.CheckPeers(e.cfg.Name, e.cfg.Key.Public().(ed25519.PublicKey), peers, checkKey)

@@ -50,8 +50,8 @@ const (
 	kindFrame = 2
 )
 
-// Each of these prefixes begins the data for one kind of hash or signature. They ensure that a hash or signature made
-// by this package is not valid for any other use of the same keys.
+// The data of each kind of hash or signature begins with its own prefix. So a hash or signature made by this package is
+// not valid for any other use of the same keys.
 const (
 	domainTag  = "spade-edge broker 1 tag"
 	domainEdge = "spade-edge broker 1 envelope"
@@ -124,8 +124,8 @@ func (h *header) piece() (from, to int) {
 	return h.index * size, min((h.index+1)*size, h.length)
 }
 
-// seal encrypts and signs one piece of a frame. The parameter to lists the receiver's public keys, each of which can
-// decrypt the result.
+// seal encrypts and signs one piece of a frame. The slice to contains the receiver's public keys: the owner of any of
+// these keys can decrypt the result.
 func seal(e *edge, h header, key ed25519.PrivateKey, to []*ecdh.PublicKey, piece []byte) ([]byte, error) {
 	b := make([]byte, 0, len(piece)+overhead)
 	b = append(b, version, h.kind)

@@ -235,8 +235,8 @@ func TestPiecesLost(t *testing.T) {
 	}
 }
 
-// TestReplays checks that replays recognizes repeated frames of several processes, in any order of arrival, as far back
-// as it remembers.
+// TestReplays checks that the type replays recognizes repeated frames of several processes, in any order of arrival, as
+// far back as its record goes.
 func TestReplays(t *testing.T) {
 	var w replays
 	if !w.mark(1, 5) || w.mark(1, 3) {
@@ -308,8 +308,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestPieceCount checks that Pieces returns the number of pieces of frames up to the maximum length, on 32-bit machines
-// too.
+// TestPieceCount checks that Pieces returns the correct number for frames up to the maximum length, even on 32-bit
+// machines.
 func TestPieceCount(t *testing.T) {
 	for _, c := range []struct{ length, size, want int }{{0, MaxPiece, 1}, {1, MaxPiece, 1}, {MaxPiece, MaxPiece, 1},
 		{MaxPiece + 1, MaxPiece, 2}, {endpoint.LargestMaxFrame, MaxPiece, 4096}, {maxPieces, 1, maxPieces}, {maxPieces + 1, 1, 0},

@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport/internal/sealed"
 )
 
-// toy is an in-process broker for one run. It confirms each published message and passes the message to the handler in
-// the field do.
+// toy is an in-process broker for one run. It confirms each published message and passes the message to the function
+// do.
 type toy struct {
 	run string
 

@@ -41,8 +41,8 @@ func (w *replays) seen(id, number uint64) bool {
 	return l.bits[bit/64]>>(bit%64)&1 == 1
 }
 
-// mark records that a frame arrived: the frame with the given number from the sender's process with the given id. first
-// reports whether no frame from that process was recorded before.
+// mark records the arrival of a frame. The parameters are the id of the sender's process and the number that this
+// process gave the frame. first reports whether no frame from that process was recorded before.
 func (w *replays) mark(id, number uint64) (first bool) {
 	l := w.find(id)
 	if l == nil {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// ring tracks which frames for a peer the broker stores. The broker stores one frame in each of a few places per edge.
-// A repeated frame replaces its previous copy, so repeats for a sleeping peer do not displace other frames that the
-// peer needs. The time between repeats grows while no message arrives from the peer.
+// ring tracks which frames for a peer the broker stores. The broker has a few places for each edge, each of which holds
+// one frame. A repeated frame goes into its old place, so repeats for a sleeping peer do not displace other frames that
+// the peer needs. The time between repeats grows while no message arrives from the peer.
 type ring struct {
 	places [window]place
 	uses   uint64
@@ -38,8 +38,8 @@ func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	return n, true
 }
 
-// again returns the minimum time between the next repeat of the frame in place n and the repeat after that. It returns
-// 0 if place n does not hold the frame with the given hash.
+// again returns how long to wait after the next repeat of the frame in place n before repeating the frame once more. It
+// returns 0 if place n does not hold the frame with the given hash.
 func (r *ring) again(n int, sum [sha256.Size]byte) time.Duration {
 	if p := &r.places[n]; p.used > 0 && p.sum == sum {
 		return min(max(2*p.gap, r.repeatMin), r.repeatMax)

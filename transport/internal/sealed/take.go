@@ -12,7 +12,7 @@ import (
 
 // Take processes a message. The parameter from is the tag of the member that, according to the broker, sent the
 // message. If live is true, the broker also claims that the message was sent after this node started. When all pieces
-// of a frame have arrived, Take delivers the frame. Take overwrites data, and only one goroutine may call it at a time.
+// of a frame have arrived, Take delivers the frame. Take overwrites data and must not be called concurrently.
 func (e *End) Take(from string, data []byte, live bool) {
 	p := e.byTag[from]
 	if p == nil {

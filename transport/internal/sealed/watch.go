@@ -40,8 +40,8 @@ func NewWatch(prefix string, log *slog.Logger) *Watch {
 	return w
 }
 
-// Connected records a new connection. where is the name of the server, and proxy the name of the proxy in between, or
-// empty.
+// Connected records a new connection. where is the name of the server. proxy is the name of the proxy in between, or
+// empty if there is none.
 func (w *Watch) Connected(where, proxy string) {
 	w.change(State{Up: true, Where: where, Proxy: proxy})
 	if proxy != "" {
@@ -115,8 +115,8 @@ func (w *Watch) Pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Backoff returns how long to wait before the next attempt: a random duration between d/2 and d. d is the shortest
-// wait, least, doubled once per previous attempt, up to the longest wait, most.
+// Backoff returns how long to wait before the next attempt: a random duration between d/2 and d. Here d is the
+// parameter least, doubled once per previous attempt and limited to the parameter most.
 func Backoff(least, most time.Duration, attempts int) time.Duration {
 	d := least << min(attempts, 20)
 	if d > most || d <= 0 {

@@ -58,7 +58,7 @@ func newBroker(t *testing.T, conf string) string {
 	return "mqtt://" + at
 }
 
-// newFleet creates a fleet of three private nodes with the command init and writes the broker's URL into their node
+// newFleet creates a fleet of three private nodes with spade-edge init and writes the broker's URL into their node
 // files.
 func newFleet(t *testing.T, url string) (dir string, node func(i int) string) {
 	t.Helper()
@@ -70,8 +70,8 @@ func newFleet(t *testing.T, url string) (dir string, node func(i int) string) {
 	return dir, func(i int) string { return filepath.Join(dir, "node-"+strconv.Itoa(i), "node.json") }
 }
 
-// TestInit checks that the private fleet created by init -mqtt runs unchanged at a broker with users and the access
-// list from the README.
+// TestInit checks that the private fleet created by spade-edge init -mqtt runs unchanged with a broker that has users
+// and the access list from the README.
 func TestInit(t *testing.T) {
 	dir := t.TempDir()
 	passwords, list := filepath.Join(dir, "passwords"), filepath.Join(dir, "acl")
@@ -130,8 +130,8 @@ func TestInit(t *testing.T) {
 	all.Wait()
 }
 
-// TestWrong checks that the commands run and check report errors in the command line and in files, and errors from the
-// broker, and have no other effect.
+// TestWrong checks that spade-edge-mqtt run and spade-edge-mqtt check report errors in the command line, in files and
+// from the broker, and have no other effect.
 func TestWrong(t *testing.T) {
 	dir, node := newFleet(t, newBroker(t, "allow_anonymous false"))
 	text, err := os.ReadFile(node(0))

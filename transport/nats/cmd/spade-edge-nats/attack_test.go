@@ -31,8 +31,8 @@ func init() {
 	}
 }
 
-// roundNoise is a noise source that depends only on the member and the round. Each Read starts a new stream, because a
-// release reads its source only once.
+// roundNoise is a noise source that depends only on the member and the round. Each Read starts the same stream again,
+// which is correct because a release reads its source only once.
 type roundNoise struct {
 	client int
 	round  func() int

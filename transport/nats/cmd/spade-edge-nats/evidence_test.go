@@ -38,8 +38,9 @@ func (l *logged) String() string {
 	return l.b.String()
 }
 
-// TestEvidence checks that a node with evidence against a neighbor shows it on its page and in its metrics, and sends
-// it to the neighbor over the broker. The neighbor must then exit with the same code as under spade-edge.
+// TestEvidence checks that a node with evidence against a neighbor shows the evidence on its page and in its metrics,
+// and sends the evidence to the neighbor over the broker. The neighbor must then exit with the same code as under
+// spade-edge.
 func TestEvidence(t *testing.T) {
 	f := newFleet(t)
 	key, err := fleetfile.ReadKey(filepath.Join(f.dir, "b.key"))

@@ -201,7 +201,7 @@ func TestProcesses(t *testing.T) {
 	t.Logf("%d kills", killed.Load())
 }
 
-// onFirstWrite is a writer that calls the function in the field then before its first write.
+// onFirstWrite is a writer that calls a function before each write.
 type onFirstWrite struct {
 	io.Writer
 	then func()
@@ -239,7 +239,8 @@ func TestInit(t *testing.T) {
 	all.Wait()
 }
 
-// TestUsage checks that the command run reports errors in the command line and in files before it does anything else.
+// TestUsage checks that spade-edge-nats run reports errors in the command line and in files before it does anything
+// else.
 func TestUsage(t *testing.T) {
 	f := newFleet(t)
 	text, err := os.ReadFile(filepath.Join(f.dir, "a.json"))
