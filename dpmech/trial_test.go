@@ -190,8 +190,9 @@ func TestCompareIsCertain(t *testing.T) {
 	}
 }
 
-// TestExact compares the result of the method exact with a comparison that uses 640 digits of U and Y. In some cases,
-// the two sides agree in their first 64, 128, 192 or more digits, so the method must draw further digits.
+// TestExact compares the method exact with a reference that uses 640 digits of U and Y. In some of the trials, the two
+// sides of the compared inequality agree in their first 64, 128, 192 or more digits, so that exact must draw further
+// digits.
 func TestExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	used := map[int]int{}
@@ -206,8 +207,8 @@ func TestExact(t *testing.T) {
 			us, ys = append(us, corner(r)), append(ys, corner(r))
 		}
 		density := bigDensity(tr.peak, tr.k, tr.bits, bigFraction(us...))
-		// Solve base + span*y/2^down = density for y. The leading digits of the solution replace some digits of ys, so
-		// that the two sides are nearly equal.
+		// Solve base + span*y/2^down = density for y. Replace some digits of ys with the leading digits of the
+		// solution, so that the two sides of the equation are nearly equal.
 		y := new(big.Float).Sub(density, bigInt(tr.base))
 		y.SetMantExp(y.Quo(y, bigInt(tr.span)), int(tr.down))
 		if y.Sign() > 0 && y.Cmp(bigInt(1)) < 0 {

@@ -43,7 +43,7 @@ func (u Unit) protected() string {
 	return "one client's whole data set"
 }
 
-// adjacency returns the text for the change to the data that a certificate's guarantee covers.
+// adjacency returns a certificate's text about the change to the data that the guarantee covers.
 func (u Unit) adjacency() string {
 	if u == Record {
 		return "the record is replaced by any other, and the number of records stays the same"
@@ -68,7 +68,7 @@ func (u Unit) Conditions() []string {
 // notCoveredRecord is an additional entry in notCovered for releases that protect each record.
 const notCoveredRecord = "a client's whole data set: the guarantee holds for one record"
 
-// unitOf returns the unit that the cost of spends protects: Record if any of them protects only records, otherwise
+// unitOf returns the unit that all spends together protect: Record if any of them protects only records, otherwise
 // Client.
 func unitOf(spends []Spend) (u Unit) {
 	for _, s := range spends {

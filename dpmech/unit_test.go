@@ -46,7 +46,7 @@ func TestLimitsOfUnits(t *testing.T) {
 }
 
 // TestCertificateOfRecords checks that a certificate names the unit that its releases protect, and that Verify detects
-// a change to a stronger unit. A lifetime with releases of both units must protect each record.
+// a change to a stronger unit. The unit of a lifetime with releases of both units must be Record.
 func TestCertificateOfRecords(t *testing.T) {
 	id := RunID{Run: "r", Fleet: strings.Repeat("ab", 32), Member: "m"}
 	g := Gaussian{Clip: 1, Sigma: 30, Unit: Record}
@@ -89,9 +89,8 @@ func TestCertificateOfRecords(t *testing.T) {
 	}
 }
 
-// TestSeveralRecords checks the epsilons for persons with several records in a certificate. For a person with r
-// records, mu must be r times as large, because replacing r records takes r steps, each from a data set to an adjacent
-// one.
+// TestSeveralRecords checks a certificate's epsilons for persons with several records. For a person with r records, mu
+// must be r times as large as for one record, because replacing r records takes r steps between adjacent data sets.
 func TestSeveralRecords(t *testing.T) {
 	rho, err := GDP.MaxRho(1, 1e-5)
 	if err != nil {

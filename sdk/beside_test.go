@@ -186,7 +186,7 @@ type notified struct {
 func (n notified) Opened() <-chan string { return n.opened }
 
 // beside starts a device with the lost device's name on a new side of the line. The device is suspended when it has
-// made, but not yet sent, the release numbered asleep. If asleep is 0, the device is never suspended.
+// made, but not yet sent, the release whose number is asleep. If asleep is 0, the device is never suspended.
 func (w *wreck) beside(h *host, l *line, asleep int) {
 	h.side = l.newSide()
 	w.hosts[w.lost] = h
@@ -241,7 +241,7 @@ func (h *host) going() bool {
 	return !h.node.Status().Done || h.ended() && h.err != nil && !errors.Is(h.err, context.Canceled)
 }
 
-// until waits until come returns true. It fails the test after too many attempts.
+// until waits until the function come returns true. It fails the test after too many attempts.
 func (w *wreck) until(what string, come func() bool) {
 	w.t.Helper()
 	for range 100_000 {
@@ -271,9 +271,9 @@ func (w *wreck) finish(l *line, others ...*host) {
 }
 
 // TestLostDeviceIsHeardByOneNeighbor simulates a neighbor that does not learn that a silent device was replaced. This
-// neighbor receives a release from the silent device and continues from it. The silent device stops when another
-// neighbor shows it what the replacement device signed. The first neighbor is past the replacement's starting point, so
-// the two drop the edge between them. The run continues.
+// neighbor receives a release from the silent device and continues from that release. The silent device stops when
+// another neighbor shows it a release signed by the replacement device. The first neighbor and the replacement drop the
+// edge between them, because the neighbor is past the replacement's starting point. The run continues.
 func TestLostDeviceIsHeardByOneNeighbor(t *testing.T) {
 	for name, private := range map[string]bool{"private": true, "not private": false} {
 		t.Run(name, func(t *testing.T) {
@@ -344,10 +344,10 @@ func (w *wreck) heardByOne(asleep, last int) {
 }
 
 // TestTwoDevicesAtWork simulates a device that falls silent at a random moment, is replaced, and wakes up before or
-// after the takeover. Sometimes the two devices take connections from each other. Both devices must stop: the lost
-// device when it learns of its replacement or, if no neighbor has heard of the replacement, at the end of the run. A
-// neighbor that is past the replacement's starting point drops its edge to the replacement. In a private run, the
-// replacement reads no data. Seeds work as in TestRecoveries.
+// after the takeover. Sometimes the two devices take connections from each other. Both devices must stop. The lost
+// device stops when it learns of its replacement or, if no neighbor has heard of the replacement, at the end of the
+// run. A neighbor that is past the replacement's starting point drops its edge to the replacement. In a private run,
+// the replacement reads no data. Seeds work as in TestRecoveries.
 func TestTwoDevicesAtWork(t *testing.T) {
 	count, first := recoveries(t, 60)
 	var replaced, back, dropped int

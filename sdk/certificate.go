@@ -75,8 +75,8 @@ func (n *Node) certified() error {
 	return nil
 }
 
-// inheritance returns the conditions under which life covers the cost of all runs on the node's data. Each condition is
-// one sentence.
+// inheritance returns the conditions under which the statement life covers the cost of all runs on the node's data.
+// Each condition is one sentence.
 func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
 	seen := map[string]bool{}
 	for _, in := range life.Inherited {

@@ -93,7 +93,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: kept %+v", name, r.Kept)
 		}
 	}
-	// A running node may save its state and mark a release between the two reads.
+	// A running node may save its state and mark a release between Check's two reads of the state.
 	reads := 0
 	later := func() (*state.Snapshot, error) {
 		k := here

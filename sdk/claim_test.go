@@ -21,7 +21,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// liar is the transport of a neighbor with its own key. It alters the neighbor's messages and sends additional ones.
+// liar is the transport of a neighbor with its own key. It alters the neighbor's messages and sends additional
+// messages.
 type liar struct {
 	transport.Transport
 	mu    sync.Mutex
@@ -52,7 +53,7 @@ func (v *liar) Send(ctx context.Context, to string, frame []byte) error {
 	return nil
 }
 
-// forge returns a release in the name of member, signed with the key of another member, by.
+// forge returns a release that names member as its author but is signed with the key of another member, by.
 func forge(f *sdk.Fleet, member, by string, round int) []byte {
 	r := signed.Statement{Kind: signed.Release, Round: round, Value: [32]byte{1, 2, 3}}
 	r.Sign(memberKey(by), signed.NewScope(f.Run, f.Hash(), member))
@@ -60,8 +61,9 @@ func forge(f *sdk.Fleet, member, by string, round int) []byte {
 }
 
 // TestLiesCostNothing simulates a neighbor with a key that claims, in every possible way, to hold releases that it does
-// not hold, in three consecutive runs on one ledger. The node must refuse each lie with an error that names what is
-// missing. No lie may be charged, block a later run, or affect a run that also gets the neighbor's honest frames.
+// not hold. The test makes three consecutive runs on one ledger. The node must refuse each false claim with an error
+// that names what is missing. No false claim may cause a charge, block a later run, or affect a run that also gets the
+// neighbor's honest frames.
 func TestLiesCostNothing(t *testing.T) {
 	t.Parallel()
 	const rounds = 8

@@ -37,19 +37,19 @@ type Config struct {
 	Store  state.Store   // a restarted node continues from it, bit for bit
 	Ledger *state.Ledger // counts the releases of all runs on the same data; nil: only this run's releases count
 	Heads  *state.Heads  // the signed ledger checkpoints of neighbors from all runs; nil: only those of this run
-	// Recover, with an empty Store, replaces a lost device (in a private run, without data). Needs PayloadRelease.
+	// Recover replaces a lost device if Store is empty. It requires PayloadRelease and uses no data in a private run.
 	Recover bool
 
 	// Trust. Either all members have Key and Keys, or none. Without keys, certificates are unsigned, and a neighbor can
-	// claim without proof that it holds later releases of this node: this ends the run, but charges nothing.
+	// claim without proof that it holds later releases of this node: the claim ends the run, but charges nothing.
 
 	Key  ed25519.PrivateKey                      // signs every release
 	Keys func(member string) []ed25519.PublicKey // a member's public keys: present, next and retired; may change
 
 	// Neighbors. By default the node waits for all neighbors indefinitely.
 
-	// Without names neighbors to quarantine from the start of Run, whatever they send. At least one neighbor must
-	// remain. With [Privacy].Partners it may also name partners; the node then does not wait for their keys.
+	// Without lists neighbors to quarantine from the start of Run, whatever they send. At least one neighbor must
+	// remain. With [Privacy].Partners, the list may include partners; the node then does not wait for their keys.
 	Without []string
 	// Patience, if not 0, is how long a neighbor may be silent before the node gives it up, as if Without named it; at
 	// least 2 minutes. Every node sends heartbeats, even if its oracle is slow. The node never gives up its last

@@ -27,7 +27,7 @@ func (s refusing) Save(saved state.Record) error {
 
 // TestCertificateShowsNoDrawThatWasNotKept checks that a certificate shows only a release that is stored and marked. A
 // release that could not be stored is drawn again later, so nobody may see the first draw. Here the certificate must
-// show the release before it.
+// show the previous release.
 func TestCertificateShowsNoDrawThatWasNotKept(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil

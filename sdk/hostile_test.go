@@ -94,7 +94,7 @@ func newVillain(t *testing.T, tr transport.Transport, dim int,
 	return &villain{Transport: tr, t: t, codec: codec, after: after}
 }
 
-// gate is a transport that holds back the frames of one release until the channel open is closed.
+// gate is a transport that holds back the frames of one release until the channel in its field open is closed.
 type gate struct {
 	transport.Transport
 	codec *wire.Codec
@@ -347,7 +347,8 @@ func within(t *testing.T, come func() bool) {
 	}
 }
 
-// pathOverTLS returns a transport for each member. The frame limit is the fleet's, but villainMax for the villain.
+// pathOverTLS returns a transport for each member. The frame limit is villainMax for the villain, and the fleet's limit
+// for all other members.
 func pathOverTLS(t *testing.T, f *sdk.Fleet, villainMax int, log *slog.Logger) []transport.Transport {
 	t.Helper()
 	key := func(i int) ed25519.PrivateKey {
@@ -422,7 +423,7 @@ func TestFailedOracleLooksLikeAny(t *testing.T) {
 			tape := &taped{Transport: trs[0], codec: newVillain(t, nil, f.Dim, nil).codec}
 			trs[0] = tape
 			all := nodes(t, f, trs, func(i int, c *sdk.Config) {
-				// Signatures would only add incarnation numbers, which differ between runs.
+				// Leave out the keys: signatures would only add incarnation numbers, which differ between runs.
 				c.Key, c.Keys = nil, nil
 				c.ResendAfter = time.Minute
 				if i == 1 {

@@ -18,7 +18,7 @@ import (
 // list must never change. The last four keys are optional.
 var sections = []string{"dim", "x0", "members", "edges", "method", "privacy", "wire", "task", "stop", "records", "adapter"}
 
-// Hash returns the SHA-256 hash of the fleet's canonical form, sorted JSON.
+// Hash returns the SHA-256 hash of the canonical form, JSON with sorted keys.
 func (f *Fleet) Hash() [sha256.Size]byte { return hashForm(f.canonical()) }
 
 func hashForm(form map[string]json.RawMessage) [sha256.Size]byte {

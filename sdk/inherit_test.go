@@ -124,7 +124,8 @@ func TestOtherDataIsNotInherited(t *testing.T) {
 }
 
 // TestTakeoverInheritsTheLedger simulates a device that is lost with its ledger in the middle of its second run. The
-// replacement device must count, once each, the first run, which its neighbor proves, and the whole second run.
+// replacement device must count both runs, each once: the first run, whose cost a neighbor proves, and the whole second
+// run.
 func TestTakeoverInheritsTheLedger(t *testing.T) {
 	dir := newLedgers(t, privateRing())
 	nodes, errs := runOfTwo(t, dir, "one", true, func(int, *sdk.Config) {})
@@ -143,7 +144,8 @@ func TestTakeoverInheritsTheLedger(t *testing.T) {
 	if !strings.Contains(conditions, "this device took the place of a lost one") {
 		t.Errorf("conditional on %q", conditions)
 	}
-	// The neighbor's checkpoint is from run two, which is already fully charged.
+	// In the next run, the neighbor shows a checkpoint from run two. Run two is already fully charged, so the
+	// checkpoint must add nothing.
 	nodes, errs = runOfTwo(t, dir, "three", true, func(int, *sdk.Config) {})
 	if errors.Join(errs...) != nil {
 		t.Fatal(errs)

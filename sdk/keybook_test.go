@@ -24,8 +24,8 @@ type keyUse struct {
 	release          int
 }
 
-// keyUser identifies a device by its epoch, and a release. A device may draw a release again if it was stopped before
-// it stored the release.
+// keyUser identifies a release and, by its epoch, the device that made the release. A device may draw a release again
+// if it was stopped before it stored the release.
 type keyUser struct {
 	release int
 	epoch   uint16

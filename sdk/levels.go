@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// slowLevels is the smallest number of other members for which levels omits the case of no colluders in a dense graph,
+// slowLevels is a limit: with this many other members or more, levels omits the case of no colluders in a dense graph,
 // because this case would take seconds to compute.
 const slowLevels = 512
 

@@ -77,8 +77,8 @@ type deceiver struct {
 	truth map[int]signed.Statement            // by round: what the member released
 }
 
-// Recv hides from the malicious member's own node the lies that other members show it, because this evidence would stop
-// the node. Each lie is replaced with the release that the node made.
+// Recv protects the malicious member's own node from evidence that would stop it. Other members send this node the lies
+// told in its name. Recv replaces each lie with the release that the node made.
 func (l *deceiver) Recv(ctx context.Context) (string, []byte, error) {
 	for {
 		from, frame, err := l.Transport.Recv(ctx)
@@ -112,7 +112,8 @@ func (l *deceiver) spared(frame []byte) []byte {
 	return frame
 }
 
-// Send sends what the lie turns a frame into. Frames that cannot be decoded pass unchanged.
+// Send replaces a frame with the frames that the lie returns, and sends these. Frames that cannot be decoded pass
+// unchanged.
 func (l *deceiver) Send(ctx context.Context, to string, frame []byte) error {
 	var errs []error
 	for _, f := range l.forge(to, frame) {

@@ -20,7 +20,7 @@ func onlyLong(t *testing.T) {
 	}
 }
 
-// TestMain allows more parallel tests than there are processors, because most of them wait for a disk or a lost Done.
+// TestMain allows more parallel tests than there are processors, because most tests wait for a disk or a lost message.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if p := flag.Lookup("test.parallel").Value; p.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) {

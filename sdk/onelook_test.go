@@ -68,8 +68,8 @@ func (c closing) Save(r state.Record) error {
 }
 
 // TestCrashBetweenDuties simulates a crash at every point between a ledger entry and its release. A release that is not
-// marked was not sent; it is made again without a second charge. A release that is stored but not marked is marked and
-// then sent as stored.
+// marked was not sent. If it is not stored either, it is made again without a second charge. If it is stored, it is
+// marked and then sent as stored.
 func TestCrashBetweenDuties(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]

@@ -102,7 +102,7 @@ func (r *run) send(msgs []admm.Message) error {
 	return nil
 }
 
-// post encodes and queues a message if to is a neighbor. Otherwise it does nothing.
+// post encodes and queues a message if member number to is a neighbor. Otherwise it does nothing.
 func (r *run) post(to int, m *admm.Message) error {
 	box := r.outbox[to]
 	if box == nil {

@@ -60,7 +60,7 @@ func (n *Node) paired(release int) bool {
 	return n.secrets.Kept == nil || release != n.secrets.Kept.From || len(n.missing()) == 0
 }
 
-// awaitKeys appends to names the partners whose missing offers delay the device's first release.
+// awaitKeys returns names, extended by the partners whose missing offers delay the device's first release.
 func (n *Node) awaitKeys(names []string) []string {
 	if n.relays == nil || n.secrets.Kept == nil || n.machine.Status().Round+1 != n.secrets.Kept.From {
 		return names
@@ -74,8 +74,8 @@ func (n *Node) awaitKeys(names []string) []string {
 }
 
 // relay reports to a neighbor which offers this node holds, and includes some offers that the neighbor lacks. If there
-// are none to include, relay sends the report only if answer is true, because the neighbor has just sent offers, or if
-// this node lacks offers and has not yet reported it.
+// are none to include, relay sends the report only in two cases: answer is true, because the neighbor has just sent
+// offers, or this node lacks offers and has not yet reported this to the neighbor.
 func (r *run) relay(to int, answer bool) {
 	members := r.cfg.Fleet.Members
 	if r.cases[to] != nil || r.secrets.Kept == nil {

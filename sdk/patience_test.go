@@ -56,8 +56,8 @@ func TestRepeatsGetRarer(t *testing.T) {
 		if err := errors.Join(runAll(t.Context(), all)...); err != nil {
 			t.Fatal(err)
 		}
-		// A node retries within half a minute, and again within half a minute if this frame is also lost. Each later
-		// lost frame costs two ticks.
+		// After the hour, a node retries within half a minute, and again within half a minute if that frame is also
+		// lost. Each later lost frame costs two ticks.
 		if took := time.Since(began); took < hour || took > hour+(16+16+2*8)*resend {
 			t.Errorf("the run took %v", took)
 		}

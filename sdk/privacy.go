@@ -30,9 +30,9 @@ type Privacy struct {
 	// every edge, or every pair of Partners, share this noise, which cancels in the mean of all members. EffectiveSigma
 	// is the noise that remains against an adversary that sees all releases and knows what any Colluders members know;
 	// see [dpmech.Shared]. EpsilonLimit limits the cost against this adversary, and LimitAll, if not 0, against all
-	// other members together. If at most Absent members vanish, the noise of the other members still cancels; this
-	// takes as much noise as Absent additional Colluders. A member that loses more than Absent neighbors adds only
-	// local noise, and the noise that those neighbors shared with it stays in the mean.
+	// other members together. If at most Absent members vanish, the noise of the other members still cancels; Absent
+	// raises the required noise as much as that many more Colluders. A member that loses more than Absent neighbors
+	// adds only local noise, and the noise that those neighbors shared with it stays in the mean.
 	PairSigma      float64 `json:"pair_sigma,omitempty"`
 	EffectiveSigma float64 `json:"effective_sigma,omitempty"`
 	Colluders      int     `json:"colluders,omitempty"`
@@ -44,8 +44,8 @@ type Privacy struct {
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance returns [graph.Graph.Conductance] after Colluders+Absent members are removed. Noise variances: local 1,
-// pairwise ratio^2 <= 4096^2.
+// Conductance returns [graph.Graph.Conductance] after Colluders+Absent members are removed. Local noise has variance 1,
+// pairwise ratio^2, at most 4096^2.
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))

@@ -118,9 +118,9 @@ func sharing() *sdk.Fleet {
 	return f
 }
 
-// TestQuarantine simulates a member that makes a release that jumps, or two releases of one round, in memory and over
-// TLS, with and without keys. The other four members must continue without this member and agree. Without keys, a
-// contradiction proves nothing, and the first release is used.
+// TestQuarantine simulates a member that makes a release far from its previous release, or makes two releases of one
+// round. It runs in memory and over TLS, with and without keys. The other four members must continue without this
+// member and agree. Without keys, two releases of one round prove nothing, and the first is used.
 func TestQuarantine(t *testing.T) {
 	const far = 1 << 28
 	robust := onGrid()
@@ -216,9 +216,9 @@ func TestTowedAway(t *testing.T) {
 	}
 }
 
-// TestDrawnApart simulates one of five members that pulls the others apart: it sends half of them releases far to one
-// side and the rest releases far to the other side, but never jumps. Nobody may stop or drop an edge to an honest
-// member.
+// TestDrawnApart simulates one of five members that pulls the others apart but never jumps. It sends releases far to
+// one side to half of the members, and releases far to the other side to the rest. Nobody may stop or drop an edge to
+// an honest member.
 func TestDrawnApart(t *testing.T) {
 	for name, consensus := range map[string]sdk.Consensus{"admm": sdk.ConsensusADMM, "chebyshev": sdk.ConsensusChebyshev} {
 		t.Run(name, func(t *testing.T) {

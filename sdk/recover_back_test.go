@@ -87,9 +87,9 @@ func TestForgottenSuccessor(t *testing.T) {
 	}
 }
 
-// forgotten runs the fleet until the replacement device has made one or two releases (more are impossible), and kills
-// all devices before a neighbor has stored that it knows of the replacement. spare is nil if a neighbor has stored it,
-// or if the replacement has made no release.
+// forgotten runs the fleet until the replacement device has made one or two releases (more are impossible), and then
+// kills all devices. It returns a spare only if the replacement has made a release and no neighbor has stored yet that
+// it knows of the replacement.
 func (w *wreck) forgotten() (old, spare *host) {
 	for i := range w.hosts {
 		w.start(i)
@@ -251,9 +251,9 @@ func TestDevicesBesideEachOther(t *testing.T) {
 	}
 }
 
-// TestReplacementIsNotEndedByAWord simulates a neighbor that shows a replacement device one release of the lost device,
-// and afterwards a later one. The replacement must charge nothing and must not stop, because the whole run is already
-// charged, and no release of the replacement has data.
+// TestReplacementIsNotEndedByAWord simulates a neighbor that shows a replacement device first one release of the lost
+// device, and then a later release. The replacement must charge nothing and must not stop, because the whole run is
+// already charged, and no release of the replacement has data.
 func TestReplacementIsNotEndedByAWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, n := newPuppet(t, func(c *sdk.Config) { c.Recover = true })

@@ -45,8 +45,9 @@ func (v *forger) Send(ctx context.Context, to string, frame []byte) error {
 	return errors.Join(err, v.Transport.Send(ctx, to, frame))
 }
 
-// triangle runs a private fleet of three neighbors until the first member's device is lost with its disk. The returned
-// function left returns a configuration for the replacement device, and stop stops the other two nodes.
+// triangle runs a private fleet of three neighbors until the first member's device is lost with its disk. It returns
+// three functions: left returns a configuration for the replacement device, made returns the number of the lost
+// device's last release, and stop stops the other two nodes.
 func triangle(t *testing.T, edges int, keys bool, lie func(f *admm.Message)) (
 	left func(open tinytest.OpenStore, ledger string) sdk.Config, made func() int, stop func()) {
 	f := privateRing()
@@ -143,9 +144,9 @@ func spareLedger(t *testing.T) string {
 }
 
 // TestTakeoverFromLiars simulates a neighbor that makes unproven claims about itself or the lost device, or claims an
-// impossible position. The replacement device must wait for this neighbor by name, and store and charge nothing. It
-// believes claims that only the neighbor can check. Such a claim affects only the release after which the device enters
-// the run, because the whole run is charged and no release of the device has data.
+// impossible position. The replacement device must report that it waits for this neighbor, and must store and charge
+// nothing. It believes claims that only the neighbor can check. A false claim of this kind affects only the release
+// after which the device enters the run, because the whole run is charged and no release of the device has data.
 func TestTakeoverFromLiars(t *testing.T) {
 	t.Parallel()
 	const works = "it works"

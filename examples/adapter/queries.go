@@ -26,8 +26,8 @@ type study struct {
 	held    int // number of digits for evaluation
 }
 
-// scale holds factors for two settings that package plan chooses: radius multiplies the smoothing radius, and step
-// multiplies the step size that package plan chooses for the scaled radius. Each table cell has its own scale.
+// scale holds factors for two settings from package plan: the smoothing radius, and the step size that plan chooses for
+// the scaled radius. Each table cell has its own scale.
 type scale struct{ radius, step float64 }
 
 var complete = study{
@@ -43,8 +43,8 @@ type cell struct {
 	queries   int // number of queries of each digit in a round
 }
 
-// fleet returns the fleet for the runs of a cell. In each round, the paper's estimator and the centered estimator spend
-// one query per digit on filling their loss tables, so they make one local step fewer.
+// fleet returns the fleet for the runs of a cell. With the paper's estimator or the centered estimator, a round has one
+// local step fewer, because filling the loss table takes one query per digit.
 func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	known := plan.Known{Privacy: sdk.Privacy{NonPrivate: true}, Method: sdk.Method{Rounds: s.total / c.queries, Tau: c.queries,
 		Cooldown: 5, Estimator: c.estimator, Directions: zoest.Walsh, Seed: seed}}
@@ -63,8 +63,8 @@ func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	return f, f.Validate()
 }
 
-// byDefault returns a fleet with all settings except the number of rounds chosen by package plan. The fleet makes as
-// many queries in total as the fleet of each cell.
+// byDefault returns a fleet with all settings except the number of rounds chosen by package plan. Its total number of
+// queries is the same as in the runs of the cells.
 func (s *study) byDefault(dim, each int, seed uint64) (*sdk.Fleet, error) {
 	spec := s.network.Subspace(dim)
 	return suggested(spec, each, plan.Known{Adapter: spec, Open: true, Privacy: sdk.Privacy{NonPrivate: true},
@@ -72,8 +72,8 @@ func (s *study) byDefault(dim, each int, seed uint64) (*sdk.Fleet, error) {
 }
 
 // fewRecords writes a Markdown table of the share of digits that are labeled correctly after a run, by estimator and by
-// number of queries per round. All runs make the same total number of queries. Each cell uses the scale that works best
-// on other digits for members with the smallest number of digits.
+// number of queries per round. All runs make the same total number of queries. The scale of each cell is chosen on
+// other digits, with the smallest number of digits per member.
 func fewRecords(data string, s study, out, log io.Writer) error {
 	source, err := frozen.Open(s.network, data, s.clean)
 	if err != nil {

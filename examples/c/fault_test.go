@@ -158,8 +158,8 @@ func TestCheckers(t *testing.T) {
 		}
 		check(t, native.host(t, "c-shared", "-fsanitize=address,undefined"), "heap-buffer-overflow")
 	})
-	// The checks for undefined values are off, because Valgrind sometimes reports values that merely passed through
-	// Go's own stacks, even when the host only prints them.
+	// Turn off the checks for undefined values: Valgrind sometimes reports values that merely passed through Go's
+	// stacks, even if the host only prints these values.
 	t.Run("valgrind", func(t *testing.T) {
 		need(t, "valgrind")
 		check(t, native.host(t, "c-shared"), "Invalid read of size 4", "valgrind", "--quiet", "--error-exitcode=9",
@@ -261,7 +261,7 @@ func TestFoundByBuildTools(t *testing.T) {
 	}
 }
 
-// TestSensor checks that three sensors jointly learn what no sensor can learn alone, with a program of 60 lines.
+// TestSensor checks that three sensors, which run a program of 60 lines, jointly learn what no sensor can learn alone.
 func TestSensor(t *testing.T) {
 	if text, err := os.ReadFile("sensor/sensor.c"); err != nil || strings.Count(string(text), "\n") > 60 {
 		t.Errorf("sensor.c has %d lines, want at most 60 (%v)", strings.Count(string(text), "\n"), err)

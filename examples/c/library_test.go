@@ -52,9 +52,9 @@ func TestSameBits(t *testing.T) {
 	}
 }
 
-// TestCallbacks checks that a callback can do more than compute the loss without changing a bit of the model: call the
-// library, sleep while another thread stops the node, raise a signal in its own thread, or stop the node. Meanwhile,
-// other threads may call the library.
+// TestCallbacks checks that the model is the same, bit for bit, if a callback does more than compute the loss. The
+// callback may call the library, sleep while another thread stops the node, raise a signal in its own thread, or stop
+// the node. Meanwhile, other threads may call the library.
 func TestCallbacks(t *testing.T) {
 	program := native.host(t, "c-shared")
 	t.Setenv("NOTIFY_SOCKET", "/nonexistent") // belongs to the host, so the library must ignore it

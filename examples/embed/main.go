@@ -1,5 +1,5 @@
-// Command embed runs three nodes in one program, with what a real device needs: websockets, pinned keys, and state and
-// ledger on disk.
+// Command embed runs three nodes in one program, with what a real device needs: websockets, pinned keys, and a state
+// and a ledger on disk.
 package main
 
 import (

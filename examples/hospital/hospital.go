@@ -202,7 +202,7 @@ func (h *hospital) verify(fleet *sdk.Fleet) (*dpmech.Certificate, error) {
 	return certificate, errors.Join(ledger.Verify(certificate), second, ledger.Close())
 }
 
-// trainAlone returns the rule that the hospital finds by itself. It uses no noise, because it sends nothing.
+// trainAlone returns the rule that the hospital finds by itself. It adds no noise, because the hospital sends nothing.
 func (h *hospital) trainAlone(ctx context.Context) (_ []float32, err error) {
 	fleet, err := study(sdk.Privacy{NonPrivate: true}, h.name)
 	if err != nil {

@@ -130,8 +130,8 @@ func TestData(t *testing.T) {
 	}
 }
 
-// jsonFields adds the names of the JSON fields of type t, each with the prefix at, to the set into. The names of nested
-// fields are joined with dots.
+// jsonFields adds the names of the JSON fields of type t to the set into. Each name begins with the prefix passed as
+// at. The names of nested fields are joined with dots.
 func jsonFields(t reflect.Type, at string, into map[string]bool) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

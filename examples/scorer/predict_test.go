@@ -48,9 +48,9 @@ func numpy(t *testing.T) string {
 	return ""
 }
 
-// same writes a model file with random weights, and checks that predict.py and package task use it to make the same
-// predictions for the rows of data. It returns the number of rows, and the number of cells with categories that are not
-// in the model.
+// same writes a model file with random weights. It checks that predict.py and package task, which both read this file,
+// make the same predictions for the rows of data. It returns the number of rows, and the number of cells with
+// categories that are not in the model.
 func same(t *testing.T, python string, recipe *task.Recipe, narrow bool, data string) (rows, strangers int) {
 	t.Helper()
 	draw := rng.New(7, rng.Address{Purpose: rng.Start})

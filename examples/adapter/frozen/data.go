@@ -22,7 +22,8 @@ type Source struct {
 }
 
 // Open reads MNIST from the four files in the folder dir or, if dir is empty, from a Go module that contains the files.
-// It trains the network n, which must be [Large] or [Small], on the first clean digits; clean must be at least 1.
+// It trains the network n, which must be [Large] or [Small], on the first digits of the training set. The parameter
+// clean, at least 1, is the number of these digits.
 func Open(n Network, dir string, clean int) (*Source, error) {
 	train, test, err := n.load(dir)
 	if err != nil {
@@ -35,8 +36,8 @@ func Open(n Network, dir string, clean int) (*Source, error) {
 }
 
 // Deal returns noisy digits: count digits for training in own, and held digits for evaluation in eval. held must be at
-// most half the size of the test set. Different seeds give different training digits, as long as the training set has
-// enough. If validate is true, eval holds the first digits of the test set, otherwise the last digits.
+// most half the size of the test set. Different seeds give different training digits, as long as the training set is
+// large enough. If validate is true, eval holds the first digits of the test set, otherwise the last digits.
 func (s *Source) Deal(count, held int, seed uint64, validate bool) (own, eval []Digit, err error) {
 	if count < 1 || count > len(s.train) || held < 1 || held > len(s.test)/2 {
 		return nil, nil, fmt.Errorf("frozen: %d digits for training and %d for evaluation, want 1..%d and 1..%d", count, held,

@@ -46,7 +46,7 @@ type Node struct {
 	ran    atomic.Bool
 }
 
-// Loss is an oracle provided by the host program. Close is called at the end of a run, after which the Loss may be
+// Loss is an oracle provided by the host program. Close is called at the end of a run. After Close, the Loss may be
 // queried again.
 type Loss interface {
 	zoest.BatchOracle
@@ -155,9 +155,9 @@ func (n *Node) Run(o Options) error {
 	return err
 }
 
-// Warnings returns a function that prints the lines that name the neighbors a node is waiting for, and discards all
-// other lines. It prints the first such line at once, the second after at least 5 seconds, and further lines at
-// intervals that double up to an hour.
+// Warnings returns a function that prints only the lines about neighbors that the node is waiting for, and discards all
+// other lines. It prints the first line at once, the second after at least 5 seconds, and further lines at intervals
+// that double up to an hour.
 func Warnings(to io.Writer) func(line string) {
 	var mu sync.Mutex
 	next, every := time.Time{}, 5*time.Second
@@ -200,7 +200,8 @@ func (n *Node) Certificate() ([]byte, error) {
 	return text, nil
 }
 
-// Guard calls call and turns a panic into an error, because a panic that escaped from Go would end the host program.
+// Guard returns what the function call returns. It turns a panic into an error, because a panic that escaped from Go
+// would end the host program.
 func Guard[T any](call func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {

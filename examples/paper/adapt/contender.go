@@ -52,8 +52,8 @@ func (c contender) numbers(t task) int {
 	return t.numbers
 }
 
-// mu is the smoothing radius of two-point differences and the smallest smoothing radius in the search for SPADE-DFL. A
-// direction moves each of the network's parameters by mu.
+// mu is the smoothing radius of two-point differences, and the smallest smoothing radius in the search for SPADE-DFL.
+// The points of a difference are mu away from the model in each of the network's parameters.
 const mu = 0.01
 
 // space lists the parameters that a search varies: the number of rounds, the sum of all step sizes, and the method's

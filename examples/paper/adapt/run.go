@@ -105,7 +105,7 @@ func (s *study) fill(ctx context.Context, c contender) (note string, err error) 
 
 func decimal(x float64) string { return strconv.FormatFloat(x, 'f', 2, 64) }
 
-// search tries settings on the digits dealt with the seed tuning, and returns the setting with the best accuracy.
+// search tries settings on digits that no reported run uses, and returns the setting with the best accuracy.
 func (s *study) search(ctx context.Context, c contender) (best method.Setting, err error) {
 	st, err := s.stage(tuning)
 	if err != nil {

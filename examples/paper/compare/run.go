@@ -63,8 +63,8 @@ type result struct {
 	losses  float64 // mean number of losses asked for, per sample and round
 }
 
-// run runs the contender on the stage last. If the contender's settings come from a search, run first searches with the
-// given number of trials on the stages in search.
+// run runs the contender on one stage, the parameter last. If the contender's settings come from a search, run first
+// searches on the stages in search, with the given number of trials.
 func (c contender) run(ctx context.Context, last *stage, search []stage, trials int) (r result, err error) {
 	if c.searched {
 		if r.setting, err = c.search(ctx, search, trials); err != nil {

@@ -25,8 +25,8 @@ func CeilingModel(train *task.Data, logistic bool) []float32 {
 	}
 	dim := rows * train.Dim
 	x, before, y, g := make([]float64, dim), make([]float64, dim), make([]float64, dim), make([]float64, dim)
-	// The mean squared norm of a row is about Dim. Along each row, the curvature of either loss is at most half of the
-	// row's squared norm.
+	// Along each row, the curvature of either loss is at most half of the row's squared norm, which is Dim on average.
+	// The step is the inverse of this bound.
 	step := 2 / float64(train.Dim)
 	for t := range ceilingSteps {
 		momentum := float64(t) / float64(t+3)

@@ -104,7 +104,7 @@ func (s *Source) Split(seed uint64, fold int, validate bool) (Split, error) {
 
 // SplitRows is like [Source.Split], but for record-level privacy: the number of samples and the seed alone determine
 // which samples are held out, so that changing a sample's label does not move any other sample. SplitRows holds out a
-// fifth of the samples, unless the source has a separate test set. It has no folds.
+// fifth of the samples, unless the source has a separate test set. It does not use folds.
 func (s *Source) SplitRows(seed uint64, validate bool) (Split, error) {
 	return s.get(key{seed, 0, validate, true})
 }
@@ -181,8 +181,8 @@ func apply(train, test *task.Data, f func(*task.Data) (*task.Data, error)) (Spli
 	return Split{a, b}, err
 }
 
-// folds shuffles the samples of each class and deals them in turn to Folds parts. It returns part number fold in out,
-// and all other parts in in.
+// folds shuffles the samples of each class and deals them in turn to Folds parts. The result out holds part number
+// fold, and the result in holds all other parts.
 func folds(y []int, classes, fold int, seed uint64) (in, out []int) {
 	for class := range classes {
 		var members []int

@@ -208,10 +208,11 @@ func Methods() []method.Method {
 		trackingWalsh, shared, sharedMomentum, trustedServer, gossip})
 }
 
-// Variants of SPADE-DFL, named after what they add to the paper's form. centeredCooled and all later variants have a
-// cool-down. In addition, together averages releases, shared has pairwise noise, and sharedMomentum has pairwise noise,
-// momentum and twice the mixing. The last two variables are rivals: DP-FedAvg as published, with a server that sees
-// every update and adds the noise, and a form of DP-FedAvg without a server.
+// Variants of SPADE-DFL. A variable's name says what the variant adds to the paper's form. The variant centeredCooled
+// and all variants after it have a cool-down. In addition, the variant together averages releases, the variant shared
+// has pairwise noise, and sharedMomentum has pairwise noise, momentum and twice the mixing. The last two variables are
+// rivals: DP-FedAvg as published, with a server that sees every update and adds the noise, and a form of DP-FedAvg
+// without a server.
 var (
 	paperForm      = method.Spade{}
 	centered       = method.Spade{Centered: true}

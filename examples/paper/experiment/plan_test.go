@@ -26,8 +26,8 @@ func TestPlanIsTheTables(t *testing.T) {
 		}
 	}
 	perTable2 := 30 * (4*9 + 1) // five rivals and four forms in four partitions each, and DP-SGD in one
-	// Five more methods: tracking with Walsh directions; pairwise noise without and with momentum; trusted server;
-	// gossip.
+	// Each private table has five more methods: SPADE-DFL with tracking and Walsh directions; pairwise noise without
+	// momentum; pairwise noise with momentum; a trusted server; and gossip.
 	private := 4 * (perTable2 + 4*30*5)
 	want := map[string]int{
 		EqualQueries: 4*perTable2 + 4*30*(4*8+1) + 4*4*30*3, Private8: private, Private32: private,

@@ -72,10 +72,12 @@ func (s *Settings) made(r Result) bool {
 }
 
 // settingKey returns a key that is equal for jobs that share a setting. Each method has one setting per comparison and
-// data set, regardless of the partition. Tables III and IV differ, because epsilon varies there by a factor of eight
-// and the number of clients by a factor of three. With 100 clients, each epsilon has its own setting. With epsilon 32,
-// runs with 30 clients share a setting with runs with 40 clients, and runs with 50 clients share one with runs with 75
-// clients. In these two tables, the centered estimator without further options uses the setting of the paper's form.
+// data set, regardless of the partition.
+//
+// Tables III and IV need several settings, because epsilon varies by a factor of eight and the number of clients by a
+// factor of three. With 100 clients, each epsilon has its own setting. With epsilon 32, one setting serves 30 and 40
+// clients, and another serves 50 and 75 clients. In these two tables, the centered estimator without further options
+// uses the setting of the paper's form.
 func (j Job) settingKey() string {
 	name, where := j.Method, ""
 	if j.Table == Sensitivity || j.Table == Validation {

@@ -9,8 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/method"
 )
 
-// The comparisons. All except Longer have at most 50 rounds. Their graph is random: any two clients are neighbors with
-// probability 0.3.
+// The comparisons. All except Longer have at most 50 rounds. The graph of every comparison is random: any two clients
+// are neighbors with probability 0.3.
 const (
 	EqualQueries = "2a"   // Table II without noise, at equal queries
 	Private8     = "2b8"  // Table II at equal queries and epsilon 8
@@ -28,7 +28,7 @@ var Tables = []string{EqualQueries, Sensitivity, Private8, Private32, FreeQuerie
 // Partitions of Table II.
 var Partitions = []string{"iid", "dirichlet:0.6", "dirichlet:0.3", "pathological:2"}
 
-// Tables III and IV vary the number of clients at epsilon 32, and epsilon with 100 clients.
+// Table III varies the number of clients at epsilon 32. Table IV varies epsilon with 100 clients.
 var (
 	Counts   = []int{30, 40, 50, 75, 100}
 	Epsilons = []float64{4, 8, 16, 24, 32}

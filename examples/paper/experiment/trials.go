@@ -44,7 +44,8 @@ func openTrials(path string) (*trialLog, error) {
 	return b, nil
 }
 
-// trial returns the fields of one line of the file, or nil if the line is truncated. No field contains a line break.
+// trial returns the fields of one line of the file, or nil if the line is truncated. A trial takes exactly one line,
+// because no field contains a line break.
 func trial(line []byte) []string {
 	row, err := csv.NewReader(bytes.NewReader(line)).Read()
 	if err != nil || len(row) != len(trialHeader) {

@@ -196,9 +196,9 @@ func (l *Lab) space(j Job) ([]method.Param, error) {
 	return m.Space(w), nil
 }
 
-// adapt sets in w the parameters of a setting that belong to the world, and returns the setting without them. In Tables
-// III and IV this parameter is the number of rounds: with fewer rounds, each round needs less noise and may query more
-// losses. In comparisons with free queries it is the number of losses.
+// adapt moves the parameters that belong to the world from the setting to w, and returns the setting without them. In
+// Tables III and IV, the number of rounds belongs to the world: with fewer rounds, each round needs less noise and may
+// query more losses. In comparisons with free queries, the number of losses belongs to the world.
 func (j Job) adapt(w *method.World, s method.Setting) method.Setting {
 	own := maps.Clone(s)
 	if n, ok := s["rounds"]; ok {

@@ -11,9 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Accuracy draws accuracy over rounds, like the paper's figures for MNIST to Brain Tumor. Each partition has a panel,
-// and each method has a line: the mean over seeds, in a band of one population standard deviation on either side. All
-// curves must belong to the same data set.
+// Accuracy draws accuracy over rounds, like the paper's figures for its data sets. Each partition has a panel, and each
+// method has a line: the mean over seeds, in a band of one population standard deviation on either side. All curves
+// must belong to the same data set.
 func Accuracy(curves []Curve, path string) error {
 	g, err := newGroup(curves)
 	if err != nil {
@@ -71,11 +71,12 @@ func (g *group) spread(partition, method string) []place {
 }
 
 // Partitions draws accuracy over rounds for several partitions. Each method, or each way to score a method, has a
-// column with one line per partition: the mean over seeds, in a band that shows the mean's two-sided 95 % interval by
-// Student's t. A second panel below shows the mean difference between each partition and the iid partition, paired by
-// seed, with the interval of the difference. learning is the last round that uses data. If further rounds follow, a
-// vertical line marks this round; if learning is 0, no line is drawn. All curves must belong to the same data set and
-// have at least two seeds.
+// column of two panels with one line per partition. The upper panel shows the mean over seeds, and the lower panel
+// shows the mean difference from the iid partition, paired by seed. A band around each line shows the two-sided 95 %
+// interval of the mean by Student's t.
+//
+// The parameter learning is the last round that uses data. If further rounds follow, a vertical line marks it. If
+// learning is 0, there is no vertical line. All curves must belong to the same data set and have at least two seeds.
 func Partitions(curves []Curve, learning int, path string) error {
 	g, err := newGroup(curves)
 	if err != nil {

@@ -94,8 +94,8 @@ var drawings = []struct {
 		[]string{"τ = 1", "τ = T^(1/3)", "Local steps T", "Numbers sent, 2|E|dK", "10³", "0.01"}, 7.16},
 }
 
-// TestFigures checks that every figure is a well-formed SVG file that contains its texts, or a PNG file of the right
-// width, that drawing a figure again gives the same bytes, and that a path with another file extension is an error.
+// TestFigures checks that every figure is either a well-formed SVG file that contains its texts or a PNG file of the
+// right width. Drawing a figure again must give the same bytes, and any other file extension must be an error.
 func TestFigures(t *testing.T) {
 	for _, d := range drawings {
 		t.Run(d.name, func(t *testing.T) {

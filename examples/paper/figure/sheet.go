@@ -98,8 +98,8 @@ func (s *sheet) draw(c draw.Canvas) {
 	}
 }
 
-// Measures of the legend, in points: lengths of a line sample and of a point sample, space after a sample, space
-// between entries, row height.
+// Dimensions of the legend, in points: the lengths of a line sample and a point sample, the space after a sample, the
+// space between entries, and the row height.
 const lineLength, pointLength, afterSample, betweenEntries, rowHeight = 18, 5, 3, 9, 11
 
 func (e entry) sample() vg.Length {

@@ -103,8 +103,8 @@ func TestSetting(t *testing.T) {
 	}
 }
 
-// TestWards checks that the wards of a hospital share its training patients, and that the wards' privacy costs add up
-// to the hospital's privacy cost.
+// TestWards checks that a hospital's training patients are divided among its wards, and that the wards' privacy costs
+// add up to the hospital's privacy cost.
 func TestWards(t *testing.T) {
 	hospitals, err := clinics(t).split(1)
 	if err != nil {

@@ -18,9 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Parameters of every run: the number of learning rounds, the losses per sample and round for a method whose settings
-// come from a search, and the delta of the privacy guarantee. With the program's default settings, SPADE-DFL does not
-// query more losses.
+// Parameters of every run. The constant queries is the number of losses per sample and round that a method may query if
+// its settings come from a search. SPADE-DFL with the program's default settings does not query more.
 const (
 	rounds  = 50
 	queries = 24
@@ -194,9 +193,9 @@ func (c cell) suggested(ctx context.Context, sites []site, g *graph.Graph, seed 
 	if n, ok := c.colluders(); ok {
 		known.Graph, known.Privacy.Colluders = g, n
 	}
-	// Keep the settings behind the committed results where the program's defaults have changed since: no partners; for
-	// record-level privacy, plan.RecordRounds rounds; for client-level privacy, the method's own steps in consensus
-	// rounds; and, further below, the shorter steps of runs without noise.
+	// Some defaults of the program have changed since the committed results were computed. Keep the old settings: no
+	// partners; for record-level privacy, plan.RecordRounds rounds; for client-level privacy, the method's own steps in
+	// consensus rounds; and, further below, shorter steps in runs without noise.
 	known.Fixed = []string{"privacy.partners"}
 	if c.each() {
 		known.Privacy.Unit, f.Records, known.Columns, known.Method.Rounds = sdk.UnitRecord, samples, true, plan.RecordRounds
@@ -287,8 +286,8 @@ type mark [6]float64
 var metrics = []string{"accuracy", "majority", "AUC", "sensitivity", "specificity", "Brier"}
 
 // judge scores models on the held-out patients of each hospital. There is either one model per hospital or one model
-// for all. If shift is positive, each hospital is scored with the model of the hospital shift places later in the list,
-// which wraps around.
+// for all. If shift is positive, each hospital is scored with the model of the hospital that is shift places further on
+// in the list, cyclically.
 func judge(sites []site, models [][]float32, shift int) ([]mark, error) {
 	var out []mark
 	for i, w := range sites {

@@ -50,8 +50,8 @@ func (e *estimator) begin(p rng.Purpose, client, round, step int) error {
 	return e.ctx.Err()
 }
 
-// batch draws n samples of the selected client. Every sample occurs passes times, and each sample in rest, a random
-// subset, occurs one more time. The draw depends on the round and the step.
+// batch draws n samples of the selected client. The result passes is how often every sample occurs. The result rest is
+// a random subset of the samples that occur one more time. The draw depends on the round and the step.
 func (e *estimator) batch(n, round, step int) (passes int, rest []int) {
 	m := e.w.Clients[e.client].Samples
 	if n%m == 0 {

@@ -15,7 +15,7 @@ import (
 //	z_ij,k+1 = (z_ij,k - (z_ji,k - 2 rho x_j,k+1)) / 2
 //
 // The correction is constant within the round, as in the LT_ADMM class of decent-bench, the library of the authors'
-// group (relaxation 1/2). The authors start z_ij at x_i,0, or at rho x_i,0, which is the same for rho = 1.
+// group (relaxation 1/2). z_ij starts at x_i,0; the authors also use rho x_i,0, which is the same for rho = 1.
 //
 // Only the product of beta and rho matters: with z in units of rho, rho disappears from the last line and remains in
 // the second line as beta*rho. Therefore rho is 1 here, and the search varies the gain tau*beta*lambda_max(L) as a

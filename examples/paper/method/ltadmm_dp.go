@@ -9,7 +9,7 @@ import (
 // distributed learning with differential privacy", arXiv 2604.02558, 2026. It is LT-ADMM (see the equations at type
 // ltadmm) with
 //
-//	g_i(phi^t) = clip_C(stochastic gradient of f_i at phi^t) + N(0, sigma^2 I)
+//	g_i(phi^t) = clip_C(stochastic gradient of f_i at phi^t) + N(0, sigma^2 I),   clip_C(v) = v min(1, C/|v|)
 //
 // in every local step and one exchange per round, which makes K*tau releases, as published. The stochastic gradient is
 // the mean of two-point estimates over a mini-batch, as many as the budget allows. The free parameters are the same as
@@ -20,8 +20,7 @@ import (
 // clipped. Here a client's whole data set is replaced, so the sensitivity is 2C whether each sample's gradient or their
 // mean is clipped. Clipping the mean keeps far more of the signal, because one sample's two-point estimate is sqrt(d)
 // times longer than the gradient that it estimates. The main column therefore clips the mean. PerSample selects
-// clipping of each sample's estimate, with a searched number of directions per estimate, as in [DPSGD]. clip_C(v) = v
-// min(1, C/|v|).
+// clipping of each sample's estimate, with a searched number of directions per estimate, as in [DPSGD].
 //
 // At record-level privacy, the method requires PerSample: every step uses all records of the client and has sensitivity
 // 2C/m_i.

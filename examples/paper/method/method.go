@@ -73,9 +73,10 @@ type Method interface {
 	// clipping norm. All other parameters are fixed by the world or by the description of the method.
 	Space(w *World) []Param
 
-	// Run runs all rounds. After each round, 1 to w.Rounds, it calls each with the models of the clients, or with a
-	// single model if the method has a server or pooled data. The models are valid only during the call. If Run cannot
-	// stay within w.Queries and w.Privacy, it fails. Equal worlds and settings give the same models, bit for bit.
+	// Run runs all rounds. After each round, 1 to w.Rounds, it calls the function each with the models of the clients,
+	// or with a single model if the method has a server or pooled data. The models are valid only during the call. Run
+	// fails if it cannot stay within w.Queries and w.Privacy. Equal worlds and settings give the same models, bit for
+	// bit.
 	Run(ctx context.Context, w *World, s Setting, each func(round int, models [][]float32) error) (Spent, error)
 }
 

@@ -17,7 +17,7 @@ func everyRecord() []Method {
 }
 
 // TestNoiseForRecords checks that, at record-level privacy, the noise is what dpmech requires for one record's part in
-// a release. As in TestNoise, it is measured on the models after the first round on flat losses.
+// a release. As in TestNoise, the noise is measured on the models after the first round on flat losses.
 func TestNoiseForRecords(t *testing.T) {
 	const d, rounds, clip = 20000, 7, 0.3
 	sigma := func(radius float64, releases int) float64 {
@@ -86,8 +86,8 @@ func TestNoiseOfDPZero(t *testing.T) {
 	}
 }
 
-// TestOneRecord checks that, with almost no noise, one record moves the models of a round by at most its clipped share,
-// however steep its loss.
+// TestOneRecord checks, with almost no noise, how far one record moves the models in one round: at most by the record's
+// clipped share, however steep its loss.
 func TestOneRecord(t *testing.T) {
 	const clip, eta = 0.1, 2.0
 	for _, c := range []struct {

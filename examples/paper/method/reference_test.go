@@ -9,8 +9,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// The references below restate each method's equations in float64, with dense matrices and plain loops. The only part
-// of the package that they use is the addresses of its random draws, so that they draw the same numbers.
+// The references below restate each method's equations in float64, with dense matrices and plain loops. From the
+// package, they use only the addresses of its random streams (purpose, client, round and step), so that both draw the
+// same random numbers.
 
 // referenceADMM computes LT-ADMM as published, with separate beta and rho.
 func referenceADMM(t *testing.T, w tinyWorld, s Setting, gradient func(phi vector, i, k, t int) vector) [][]vector {

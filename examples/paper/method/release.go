@@ -9,9 +9,9 @@ import (
 )
 
 // release is the Gaussian mechanism of a run: it clips a vector to a ball and adds noise with standard deviation sigma
-// to every coordinate. The zero value does nothing; it is used in a world without privacy.
+// to every coordinate. The zero value, for a world without privacy, does nothing.
 //
-// The noise is derived from the world's seed, because this is a simulation. Its outputs protect no real data.
+// The noise is derived from the world's seed, because this is a simulation. This noise protects no real data.
 type release struct {
 	clip, sigma float64
 }

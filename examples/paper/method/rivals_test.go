@@ -132,9 +132,9 @@ func TestQuadratic(t *testing.T) {
 	}
 }
 
-// TestOnePointDescends checks that methods with one-point estimates come close to the optimum of bounded losses if
-// their step sizes decay at the published rates, although the variance of such an estimate is of the order of the
-// squared loss, whatever the gradient.
+// TestOnePointDescends checks methods with one-point estimates, whose variance is of the order of the squared loss,
+// whatever the gradient. If losses are bounded and step sizes decay at the published rates, the methods must
+// nevertheless come close to the optimum.
 func TestOnePointDescends(t *testing.T) {
 	center := func(i int) float64 { return float64(i) / 2 }
 	w := worldOf(t, 2, []int{50, 50, 50, 50}, func(i, _ int, x []float32) float64 {

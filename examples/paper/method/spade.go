@@ -42,8 +42,8 @@ type Spade struct {
 	// noise, the mixing rounds after each release and the mixing rounds of the cool-down from the graph. A round
 	// includes its mixing; the cool-down, whatever its length, is reported as round w.Rounds+Cooldown.
 	Shared bool
-	// Mixing is the number of mixing rounds after each release. If it is 0 and Shared is set, [plan.Suggest] chooses up
-	// to nine.
+	// Mixing is the number of mixing rounds after each release. If it is 0 and Shared is set, [plan.Suggest] chooses a
+	// number up to nine.
 	Mixing int
 }
 
@@ -125,8 +125,8 @@ func (w *World) network(f *sdk.Fleet, samples []int, change func(client int, c *
 	return sim.New(clients)
 }
 
-// Trace is like [Spade.Run], but passes two models per client to each: the client's last release and the mean of all
-// its releases. It ignores m.Averaged.
+// Trace is like [Spade.Run], but passes two models per client to the function each: the client's last release and the
+// mean of all its releases. It ignores m.Averaged.
 func (m Spade) Trace(ctx context.Context, w *World, s Setting,
 	each func(round int, last, averaged [][]float32) error) (Spent, error) {
 	fleet, samples, err := m.fleet(w, s)

@@ -60,7 +60,7 @@ func learning(t testing.TB, n, m, features, classes int) (*World, func(x []float
 	return w, all.Accuracy
 }
 
-// good returns a setting for m that did well in a few trials on worlds that learning returned.
+// good returns a setting with which the method m did well in a few trials on worlds from the function learning.
 func good(m Method, w *World) Setting {
 	s := Setting{}
 	for _, p := range m.Space(w) {

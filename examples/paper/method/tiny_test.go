@@ -130,7 +130,8 @@ func (w tinyWorld) twoPoint(i, h int, x, u vector, mu float64) vector {
 	return make(vector, w.Dim).plus(slope, u)
 }
 
-// several returns the mean of dirs two-point estimates of a sample's gradient, along directions from next.
+// several returns the mean of two-point estimates of a sample's gradient, along dirs directions that the function next
+// returns.
 func (w tinyWorld) several(i, h int, x vector, next func() vector, dirs int, mu float64) vector {
 	g := make(vector, w.Dim)
 	for range dirs {

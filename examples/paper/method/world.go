@@ -119,10 +119,10 @@ func (w *World) affordable(limit, price int) float64 {
 	return float64(max(limit, 1))
 }
 
-// samples divides the two-point estimates that a client makes in a step, whose number is the argument pairs, among
-// samples. It returns the number n of samples, and the number each of directions per sample, which is at most dirs. At
-// record-level privacy, every step uses every record once, so that all records cost the same, and each follows from the
-// budget.
+// samples divides the two-point estimates that a client makes in a step among samples; pairs is the number of
+// estimates. It returns the number of samples and the number of directions per sample, which is at most dirs. At
+// record-level privacy, however, every step uses every record once, so that all records cost the same, and the budget
+// alone determines the number of directions.
 func (w *World) samples(client, pairs, dirs int) (n, each int, err error) {
 	switch m := w.Clients[client].Samples; {
 	case w.records() && pairs < m:

@@ -143,7 +143,7 @@ func (r *reporter) table2(out *strings.Builder, table string) error {
 	return r.options(out, table)
 }
 
-// options writes the results of those SPADE-DFL options that are not in the paper, in the same comparison.
+// options writes the results, in the same comparison, of the SPADE-DFL options that are not in the paper.
 func (r *reporter) options(out *strings.Builder, table string) error {
 	fmt.Fprint(out, "\nAnd past it: SPADE-DFL with the options that the paper does not have, beside the best rival. The "+
 		"first four columns are one run in the paper's form and with its setting; "+

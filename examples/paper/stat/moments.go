@@ -41,7 +41,7 @@ func squares(x []float64) float64 {
 	return sum
 }
 
-// Interval is an estimate with an interval around it.
+// Interval is an estimate, Mean, with a confidence interval from Low to High.
 type Interval struct {
 	Mean, Low, High float64
 }

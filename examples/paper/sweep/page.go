@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// WritePage writes a page of results that ends with their origin. If this execution of the program has added results to
-// a table, it becomes the origin. Otherwise, the page keeps the origin that it already has.
+// WritePage writes a page of results that ends with their origin: this execution of the program if it has added results
+// to a table, otherwise the origin that is already on the page.
 func WritePage(path, text string, tables ...*Table) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -26,9 +26,9 @@ type Table struct {
 	added bool // this run of the program has added rows
 }
 
-// Open reads a table from a file, or creates the file and its folder. header lists the column names, of which the first
-// keys form the key of a run. Open drops an incomplete last line. It returns an error if the file has a different
-// header.
+// Open reads a table from a file, or creates the file and its folder. header lists the column names. The parameter keys
+// is the number of leading columns that form the key of a run. Open drops an incomplete last line. It returns an error
+// if the file has a different header.
 func Open(path string, keys int, header ...string) (*Table, error) {
 	t := &Table{path: path, header: header, keys: keys, runs: make(map[string][][]string)}
 	text, err := os.ReadFile(path)

@@ -10,7 +10,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Sizes in the paper's comparison. The paper does not state the number of samples per client.
+// Sizes in the paper's comparison, except Samples, which the paper does not state.
 const (
 	Clients = 20 // N, on a cycle
 	Dim     = 20 // d
@@ -21,11 +21,11 @@ const (
 // flat.
 const startNorm = 3
 
-// flip is the probability with which a label is flipped.
+// flip is the probability that a label is flipped.
 const flip = 0.1
 
 // Instance is a problem instance: F(x) is the mean over clients i and samples h of f_ih(x) = (sigmoid(a_ih.x) -
-// y_ih)^2. It is bounded, smooth and nonconvex, and all clients start at the same point.
+// y_ih)^2. F is bounded, smooth and nonconvex. All clients start at the same point.
 type Instance struct {
 	X0 []float32 // x_0, length Dim
 
@@ -170,10 +170,10 @@ func (w *watch) Loss(_ context.Context, x []float32, h int) (float64, error) {
 // errFar means that the steps of a run are too long to derive its iterates from its queries.
 var errFar = errors.New("too far to derive its iterate from the queries")
 
-// read processes query number n of a step. In a coordinate in which two directions of the step differ, phi is the
-// midpoint of the query points. In a coordinate in which all directions agree, phi is mu away from the query points, on
-// the same side as phi in the previous step. This is correct as long as phi moves by less than mu per step. A move of
-// more than mu/2 is an error.
+// read processes query number n of a step. In each coordinate, if two directions of the step differ, phi is the
+// midpoint of the query points. If all directions agree, phi is mu away from the query points, on the same side as phi
+// in the previous step; this is correct as long as phi moves by less than mu per step. To be safe, a move of more than
+// mu/2 is an error.
 func (w *watch) read(step, n int, x []float32) error {
 	for c, v := range x {
 		v := float64(v)

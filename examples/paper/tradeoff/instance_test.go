@@ -121,8 +121,8 @@ func TestReadingIterates(t *testing.T) {
 	}
 }
 
-// TestReadingRefusesToGuess checks that the queries do not determine the iterate if phi moves too far in a step with a
-// single direction, which is an error. With two directions, the queries determine the iterate.
+// TestReadingRefusesToGuess checks that a step with a single direction is an error if phi moves too far for the queries
+// to determine the iterate. With two directions, the queries determine the iterate.
 func TestReadingRefusesToGuess(t *testing.T) {
 	for _, moved := range []float32{0.3, -0.3, 0.6, -0.6} {
 		w := &watch{p: NewInstance(1), mu: 0.5, batch: 1, asked: Samples + 1, phi: make([][Dim]float64, 2)}

@@ -21,7 +21,8 @@ type Setting struct {
 	Centered bool    // the centered estimator: each loss minus the previous loss of the same sample
 }
 
-// Budget holds the number of local steps that a client makes in total and the number between two exchanges.
+// Budget holds the number of local steps that a client makes in total, and the number of local steps between two
+// exchanges.
 type Budget struct {
 	Steps, Tau int // T and tau, a divisor of T
 }

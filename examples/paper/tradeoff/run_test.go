@@ -15,7 +15,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// TestScalars checks that the amounts of numbers sent and the four savings are exactly as stated in the paper.
+// TestScalars checks that the counts of numbers sent and the four savings are exactly as stated in the paper.
 func TestScalars(t *testing.T) {
 	if got := (Budget{29791, 1}).Scalars(); got != 23832800 {
 		t.Errorf("tau = 1: %d numbers sent, the paper has 23,832,800", got)
@@ -182,8 +182,7 @@ func TestMeasureRefuses(t *testing.T) {
 }
 
 // TestRunGoesOn runs the whole experiment with small budgets. It checks that a second run computes nothing, and that a
-// run after files were truncated completes them. All files then have the same bytes, except for the lines about their
-// origin.
+// run completes truncated files, which then have the same bytes as before, except for the lines about their origin.
 func TestRunGoesOn(t *testing.T) {
 	kept := all
 	defer func() { all = kept }()

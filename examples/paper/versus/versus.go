@@ -17,7 +17,7 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/sweep"
 )
 
-// The programs and, as seeds, the number of times that each performs the job. The programs take turns, with a new seed
+// The programs, and the number of times that each program performs the job. The programs take turns, with a new seed
 // each time.
 const (
 	paperForm = "SDK, paper's form"
