@@ -52,9 +52,9 @@ func forgetful(ctx context.Context, f *sdk.Fleet, tr transport.Transport, looks 
 	}
 }
 
-// TestNoSecondLook checks that a node without a store learns of an earlier incarnation only from its ledger, and does
-// not believe a neighbor that claims that nothing was sent. A second node with the same name, created before the first
-// node runs and started after it ends, must not release the same data either.
+// TestNoSecondLook checks that a node without a store never releases the same data twice, even if a neighbor claims
+// that nothing was sent: the node learns from its ledger that an earlier incarnation made a release. The same holds for
+// a second node with the same name that was created before the first node ran.
 func TestNoSecondLook(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:2], f.Edges[:1]
@@ -105,8 +105,8 @@ func TestNoSecondLook(t *testing.T) {
 	}
 }
 
-// TestLedgerComesLater checks that a ledger added to a run that began without one counts the run from its first
-// release.
+// TestLedgerComesLater checks that a ledger added after a run has begun also counts the releases that the run made
+// before.
 func TestLedgerComesLater(t *testing.T) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:1], nil

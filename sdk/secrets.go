@@ -11,11 +11,11 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/trust"
 )
 
-// keyUsed is a test hook. If it is not nil, it receives every key of pairwise noise that a node uses.
+// keyUsed is a test hook. If it is not nil, it is called with every pairwise-noise key that a node uses.
 var keyUsed func(n *Node, neighbor string, release int, key [32]byte)
 
-// pairKey implements [admm.Config].PairKey: it returns the key of the noise that this node shares with a member in a
-// release, or false if no secret is valid for that release.
+// pairKey implements [admm.Config].PairKey: it returns the key of the pairwise noise that this node and another member
+// use in a release, or false if no secret is valid for that release.
 func (n *Node) pairKey(peer, release int) (key [32]byte, ok bool) {
 	neighbor := n.cfg.Fleet.Members[peer]
 	var s pair.Secret
@@ -66,8 +66,8 @@ func (n *Node) loadSecrets() error {
 		"from this device: restore the secrets, or start with an empty state folder as the replacement of a lost device", release)
 }
 
-// newSecrets makes the key pair for the given release and all later ones, and stores the key pair before the node sends
-// the public key.
+// newSecrets makes the key pair for the releases from the given release on, and stores the key pair before the node
+// sends the public key.
 func (n *Node) newSecrets(from int) error {
 	if n.secrets == nil {
 		return nil
@@ -78,8 +78,8 @@ func (n *Node) newSecrets(from int) error {
 	return n.keepSecrets()
 }
 
-// keepSecrets stores the key pair and the other members' offers if they have changed. Call it before making a release
-// that depends on them.
+// keepSecrets stores the key pair and the other members' offers if any of them has changed. Call it before making a
+// release that depends on these secrets.
 func (n *Node) keepSecrets() error {
 	s := n.secrets
 	if s == nil || !s.Changed || n.cfg.Store == nil {
@@ -96,8 +96,8 @@ func (n *Node) keepSecrets() error {
 	return nil
 }
 
-// retireSecrets deletes the private key once the last release whose noise needs it is marked as possibly sent. It keeps
-// the public key.
+// retireSecrets deletes the private key, but not the public key, once the last release whose noise needs the private
+// key is marked as possibly sent.
 func (n *Node) retireSecrets(release int) error {
 	if m := n.method(); n.secrets == nil || m.Data(release) < m.Rounds {
 		return nil
@@ -122,7 +122,7 @@ func (n *Node) dropSecrets() {
 	}
 }
 
-// attach adds proofs, the node's offer and all early-stop requests that the node knows to a message.
+// attach adds to a message the proofs, the node's offer and all early-stop requests that the node knows.
 func (n *Node) attach(m *admm.Message) {
 	n.claims.Attach(m)
 	n.attachStops(m)
@@ -131,8 +131,8 @@ func (n *Node) attach(m *admm.Message) {
 	}
 }
 
-// offered checks the offer in a neighbor's message and returns it. It returns nil if the message has no offer, or one
-// that this node does not use.
+// offered checks the offer in a neighbor's message and returns it. It returns nil if the message has no offer, or an
+// offer that this node does not use.
 func (r *run) offered(m *admm.Message) (*signed.Statement, error) {
 	peer, probe := r.claims.Peers[m.From], m.Kind != admm.ProbeReply // Epoch: the sender's; in a ProbeReply, this node's
 	switch {

@@ -39,7 +39,7 @@ func simulatedSecret(f *sdk.Fleet, i int) func(neighbor string) pair.Secret {
 }
 
 // TestSharedNoiseOverTransports runs nodes with the secrets of a simulation, in memory and over websockets. Their
-// models must have the bits of the simulation.
+// models must equal those of the simulation, bit for bit.
 func TestSharedNoiseOverTransports(t *testing.T) {
 	f := sharedRing()
 	want := simulated(t, f)

@@ -131,7 +131,7 @@ func TestRobustNeedsReleases(t *testing.T) {
 	}
 }
 
-// TestASettingIsNamedInFourFiles checks that a setting is described in only one place, with Momentum as an example.
+// TestASettingIsNamedInFourFiles checks that a new setting needs changes in few files, with Momentum as an example.
 // Apart from package zoest, which implements momentum, at most four files may mention it: the files with its field, its
 // range, its row in the table, and its codec.
 func TestASettingIsNamedInFourFiles(t *testing.T) {

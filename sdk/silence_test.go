@@ -28,7 +28,7 @@ func (r rare) Losses(ctx context.Context, queries []zoest.Query, losses []float6
 }
 
 // TestDeadlySample checks that in a private run a sample at which the oracle panics is treated as a sample without a
-// loss, and that the panic is logged only at level DEBUG, which stays on the device.
+// loss. The panic must be logged only at level DEBUG, because lines of this level stay on the device.
 func TestDeadlySample(t *testing.T) {
 	for _, c := range []struct {
 		many  bool

@@ -21,7 +21,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// soup generates junk frames. They are rarely valid, and never the frame that the sender would send next.
+// soup generates junk frames. A junk frame is rarely valid, and never the frame that the sender would send next.
 type soup struct {
 	chance rng.Stream
 	codec  *wire.Codec
@@ -30,7 +30,8 @@ type soup struct {
 	f      admm.Message
 }
 
-// next returns a junk frame, derived from the frames with the releases that the malicious sender has sent so far.
+// next returns a junk frame, usually an altered copy of one of the kept frames, which are the releases that the
+// malicious sender has sent so far.
 func (s *soup) next(kept [][]byte) []byte {
 	n := func(n int) int { return s.chance.IntN(n) }
 	for {
@@ -86,8 +87,8 @@ func (c *tally) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// junkWanted returns the number of malformed frames that a test sends. SPADE_JUNK sets this number. Without SPADE_JUNK
-// it is the usual number with SPADE_LONG, a tenth of it with -short, and a quarter of it otherwise.
+// junkWanted returns the number of malformed frames that a test sends: the value of SPADE_JUNK if it is set. Otherwise
+// it returns usual with SPADE_LONG, usual/10 with -short, and usual/4 with neither.
 func junkWanted(t *testing.T, usual int) int {
 	t.Helper()
 	switch {

@@ -38,8 +38,9 @@ type Wish struct {
 // All members end with the same round. A member that has made r releases asks for a round whose last release is at
 // least r + 1 + the largest distance, in edges, from this member to another. From release r+1 on, every message of this
 // member carries the stop. To make release s+1, a node needs release s of each neighbor. So a member h edges away knows
-// of the stop before it makes release r+1+h, and thus before any later round begins. If the [Stop.Members] members
-// asked for different rounds, the run ends with the latest of these rounds.
+// of the stop before it makes release r+1+h, and thus before any later round begins. If more than [Stop.Members]
+// members ask for a stop, only the [Stop.Members] requests for the earliest rounds count. The run ends with the latest
+// of these rounds.
 type stops struct {
 	trust.Stops
 	fresh bool // the machine does not know the new stop yet
@@ -81,10 +82,10 @@ func (n *Node) showStops() {
 	}
 }
 
-// Stop requests that no round after the given round use data. If last is 0, Stop requests the earliest round for which
-// the request can reach every member in time. Stop returns the requested round. The request is final, and takes effect
-// once [Stop.Members] members have made one. The privacy guarantee does not cover a request that depends on private
-// data.
+// Stop requests that no round after round last use data. 0 stands for the earliest round for which the request can
+// reach every member in time. Stop returns the requested round, perhaps of an earlier call. The request is final, and
+// takes effect once [Stop.Members] members have requested a stop. The privacy guarantee does not cover a request that
+// depends on private data.
 func (n *Node) Stop(last int) (int, error) {
 	m := n.cfg.Fleet.Method
 	refuse := func(format string, args ...any) (int, error) {
@@ -106,7 +107,7 @@ func (n *Node) Stop(last int) (int, error) {
 			return s.Round, nil
 		}
 	}
-	// The number of releases in the status may include a release that is being sent without the stop.
+	// The sum includes 1 because status.Round may count a release that is being sent without the stop.
 	earliest := m.Data(n.status.Round + eccentricity(n.graph, self) + 1)
 	if last == 0 {
 		last = earliest

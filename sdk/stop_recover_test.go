@@ -13,10 +13,10 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// TestStopReachesRecoveredDevices loses a device with its disk in a run that ends early: at every release with
-// SPADE_LONG, otherwise at every second release. The device belongs to the member that requests the stop, or to a
-// different member. The replacement device must learn of the end from its neighbors, and all members must end with the
-// same round.
+// TestStopReachesRecoveredDevices loses a device with its disk in a run that ends early. It repeats this for every
+// release with SPADE_LONG, and for every second release otherwise. The device belongs to the member that requests the
+// stop, or to a different member. The replacement device must learn of the end from its neighbors, and all members must
+// end with the same round.
 func TestStopReachesRecoveredDevices(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 1)

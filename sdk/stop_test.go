@@ -14,7 +14,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/rng"
 )
 
-// stoppable sets the number of members of a fleet that must request an early end.
+// stoppable sets how many members must request an early end of the run, and returns the fleet.
 func stoppable(f *sdk.Fleet, members int) *sdk.Fleet {
 	f.Stop = &sdk.Stop{Members: members}
 	return f
@@ -152,8 +152,9 @@ func TestStopIsAgreedOn(t *testing.T) {
 	}
 }
 
-// TestStopsOfSeveralMembers checks that if two members request a stop at the same time, the earlier of the requested
-// rounds is the last. A member that makes a second request may move the end to an earlier round but not to a later one.
+// TestStopsOfSeveralMembers checks that if two members request a stop at the same time, the run ends with the earlier
+// of the two requested rounds. A member that makes a second request may move the end to an earlier round but not to a
+// later one.
 func TestStopsOfSeveralMembers(t *testing.T) {
 	f := stoppable(privateRing(), 1)
 	f.Method.Rounds = 14
@@ -240,8 +241,8 @@ func TestStopOfSharedNoise(t *testing.T) {
 	}
 }
 
-// TestStopOfSeveral requires requests from two members. After a single request the run must end as planned; after more
-// requests it must end with the second-earliest requested round.
+// TestStopOfSeveral covers a fleet that ends early only if two members request it. After a single request the run must
+// end as planned; after more requests it must end with the second-earliest requested round.
 func TestStopOfSeveral(t *testing.T) {
 	t.Parallel()
 	f := stoppable(privateRing(), 2)

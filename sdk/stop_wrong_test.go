@@ -50,8 +50,8 @@ func TestStopIsRefused(t *testing.T) {
 	}
 }
 
-// TestHelloNamesTheStop checks that members whose fleets differ in Stop refuse each other, and the error names this
-// difference.
+// TestHelloNamesTheStop checks that members whose fleets differ in Stop refuse each other, with an error that names
+// this difference.
 func TestHelloNamesTheStop(t *testing.T) {
 	with, without := stoppable(privateRing(), 1), privateRing()
 	for _, f := range [][2]*sdk.Fleet{{with, without}, {without, with}, {with, stoppable(privateRing(), 2)}} {
@@ -111,8 +111,8 @@ func wish(f *sdk.Fleet, member, last int, by string) []byte {
 	return s.Append(nil)
 }
 
-// TestWrongStopsAreRefused checks that an invalid stop is refused, whichever member sends it, and the run continues to
-// its planned end.
+// TestWrongStopsAreRefused checks that an invalid stop is refused, whichever member sends it, and that the run
+// continues to its planned end.
 func TestWrongStopsAreRefused(t *testing.T) {
 	f := stoppable(privateRing(), 1)
 	other := stoppable(privateRing(), 1)
@@ -157,10 +157,10 @@ func TestWrongStopsAreRefused(t *testing.T) {
 }
 
 // TestStopsThatComeTooLate lets two members collude: one signs a stop for a round that other members have passed, and
-// the other relays it. Every member must end with its current round, so that the last releases of neighbors are at most
-// two apart. No node may wait indefinitely, and each node must be charged for exactly its releases. There are three
-// rounds to request. For each kind of run, the test requests one of them on each of the four graphs or, with
-// SPADE_LONG, each of them on each graph.
+// the other relays it from a later round on. Every member must end with its current round, so that the last releases of
+// neighbors are at most two apart. No node may wait indefinitely, and each node must be charged for exactly its
+// releases. With SPADE_LONG, each kind of run is tested on each graph with all three rounds from which the stop is
+// relayed, otherwise with only one of them.
 func TestStopsThatComeTooLate(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){

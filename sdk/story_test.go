@@ -36,8 +36,8 @@ func fleetOn(t *testing.T, spec string, n int) *sdk.Fleet {
 	return f
 }
 
-// away returns the length in edges of the shortest path between members a and b that avoids a third member (without),
-// or -1 if there is no such path.
+// away returns the length, in edges, of the shortest path from member a to member b that avoids a third member
+// (without), or -1 if no path avoids that member.
 func away(f *sdk.Fleet, a, b, without string) int {
 	hops := map[string]int{a: 0}
 	for queue := []string{a}; len(queue) > 0; queue = queue[1:] {
@@ -56,8 +56,8 @@ func away(f *sdk.Fleet, a, b, without string) int {
 	return -1
 }
 
-// withBad runs a fleet in which the function tell alters the frames of one member, liar. It returns all nodes, and the
-// joined errors of all members except liar.
+// withBad runs a fleet in which the function tell alters the frames of the member named liar. It returns all nodes, and
+// the joined errors of all other members.
 func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *sdk.Config)) (all map[string]*sdk.Node, err error) {
 	t.Helper()
 	all = map[string]*sdk.Node{}
@@ -100,10 +100,12 @@ func withBad(t *testing.T, f *sdk.Fleet, liar string, tell lie, change func(c *s
 
 // TestTwoStories lets a member make two signed releases of each round from round q on, each with its own chain: one for
 // some neighbors, and one for the rest. Every honest member must get evidence, the member's neighbors must continue
-// without it, and nobody else may be accused. Let dist be the length of the shortest path that avoids the member,
-// between two neighbors that received different releases. When release q+ceil(dist/2)+1 begins, a member on that path
-// detects the difference. From then on, a question or an answer crosses at least one edge per release. If digests were
-// not compared, no honest member would receive both releases.
+// without it, and nobody else may be accused.
+//
+// Take the shortest path that connects two neighbors with different releases and avoids the malicious member. Let dist
+// be its length. When release q+ceil(dist/2)+1 begins, a member on that path detects the difference. From then on, a
+// question or an answer crosses at least one edge per release. If digests were not compared, no honest member would
+// receive both releases.
 func TestTwoStories(t *testing.T) {
 	for _, c := range []struct {
 		graph string

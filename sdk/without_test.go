@@ -14,8 +14,8 @@ import (
 )
 
 // TestSilentForGood silences a member during a run, so that no node gets further than that member's last release
-// allows. The other members are restarted without it. They must finish and agree, even if the silent member returns. If
-// they restart once more, they no longer need Without.
+// allows. The other members are restarted without the silent member. They must finish and agree, even if it returns.
+// After a second restart they must no longer need Without.
 func TestSilentForGood(t *testing.T) {
 	sparse := ring() // c is no neighbor of e, which waits for neighbors that wait for c
 	sparse.Privacy = privateRing().Privacy

@@ -284,7 +284,7 @@ func (h *host) look() {
 	}
 }
 
-// kill ends an incarnation of host i. Frames that it has not sent yet are sent first or lost, at random.
+// kill ends an incarnation of host i. At random, its unsent frames are either sent first or lost.
 func (w *wreck) kill(i int) {
 	w.t.Helper()
 	h := w.hosts[i]

@@ -210,13 +210,14 @@ func TestRandomSubspaceIsAnIsometryInTheMean(t *testing.T) {
 			energy += dot * dot / seeds
 		}
 	}
-	// Each of dim*seeds squares has a relative standard deviation of about sqrt(2).
+	// Each of dim*seeds squares has a relative standard deviation of about sqrt(2), so the test allows five standard
+	// deviations of the mean.
 	if off := energy/length - 1; math.Abs(off) > 5*math.Sqrt(2.0/dim/seeds) {
 		t.Errorf("|A^T g|^2 is %v of |g|^2 over %d seeds", energy/length, seeds)
 	}
 }
 
-// signs returns the signs that a seed yields, by expanding the single number 1 with an adapter of the form random.
+// signs returns the signs of a seed. It expands the single number 1 with an adapter of the form random.
 func signs(of int, seed uint64) []float32 {
 	a, _ := New(Spec{Form: Random, Dim: 1, Of: of, Seed: seed}, nil, nil)
 	x := make([]float32, of)

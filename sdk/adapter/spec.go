@@ -104,8 +104,8 @@ func (s *Spec) String() string {
 	return string(text)
 }
 
-// Moved returns the squared length of the parameters' change when each number of c changes by 1 in a random direction,
-// up or down, averaged over these directions. For Basis it assumes orthonormal rows, so the result is d.
+// Moved returns the mean squared length of the parameters' change if each number of c randomly rises or falls by 1. For
+// Basis it assumes orthonormal rows, so the result is d.
 func (s *Spec) Moved() int64 {
 	switch s.Form {
 	case Random:

@@ -45,7 +45,7 @@ type losses struct {
 }
 
 // lose randomly picks the colluders, members given up by some neighbors, edges dropped at one or both ends, and
-// colluders dropped by honest members. The parameter most limits the number of lost members and edges.
+// colluders dropped by honest members. The argument named most limits the number of lost members and edges.
 func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 	l := losses{colluders: r.Perm(n)[:colluders], dropped: map[[2]int]bool{}}
 	drop := func(odds float64, from, to int) {
@@ -81,8 +81,8 @@ func lose(r *rand.Rand, n, most, colluders int, edges [][2]int) losses {
 }
 
 // left returns the smallest variance, over the honest members, of the noise that hides a member's update from an
-// adversary, given everything that the adversary knows about the noise of the other members. The machines themselves
-// choose their noise for a round.
+// adversary, given everything that the adversary knows about the noise of the other members. It uses the noise that the
+// machines themselves plan for a round after these losses.
 func left(t *testing.T, machines []*Machine, l losses) float64 {
 	t.Helper()
 	var honest []int

@@ -7,8 +7,8 @@ import "math"
 // outside the box, and a far-off release of a neighbor does not end the run. See dpmech/PROOF.md, "No honest member is
 // accused".
 
-// box is the public bound of one release. Each coordinate is at most limit in absolute value or, on a grid, has an
-// index of at most box.last. It differs from the same coordinate of X0 by at most box.most.
+// box is the public bound of one release. The absolute value of each coordinate is at most the constant limit or, on a
+// grid, its index is at most box.last. Each coordinate differs from the same coordinate of X0 by at most box.most.
 type box struct {
 	most, ulps float64 // the largest distance from the start, and the rounding error of float32 as a fraction of the start
 	step       float64 // Config.GridStep; 0 without a grid
@@ -66,7 +66,7 @@ func (c *Config) deviation() float64 {
 }
 
 // addition returns an upper bound on how far the update and the noise of one release move a coordinate. The probability
-// that they move it farther is below 1e-40.
+// of a larger move is below 1e-40.
 func (c *Config) addition() float64 { return c.reach() + float64(14*c.deviation()) }
 
 // plainly is a fast, conservative test. If it returns true, x is in the box. If it returns false, x may or may not be
@@ -167,8 +167,8 @@ func (c *Config) keepIn(b box, x, otherwise []float32) (outside bool) {
 	return outside
 }
 
-// outgrow records, if outside is true, that this client clipped the release in progress to the box. Only the first such
-// release is kept.
+// outgrow does nothing if outside is false. Otherwise it records that this client clipped the release in progress to
+// the box. Only the first clipped release is kept.
 func (m *Machine) outgrow(outside bool) {
 	if outside && m.outgrown == 0 {
 		m.outgrown = m.round + 1

@@ -9,9 +9,9 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// TestRoomForNoise covers the releases of a member that a neighbor has driven to the edge of the public bound. They
-// must show the full noise, so that the checks for missing noise do not exclude the member, and none of them may be
-// impossible.
+// TestRoomForNoise covers the releases of a member that a neighbor has driven to the edge of the public bound. None of
+// these releases may be impossible, and each must show the full noise, so that the checks for missing noise do not
+// exclude the member.
 func TestRoomForNoise(t *testing.T) {
 	for _, members := range []int{0, 2} { // if the number of members is unknown (0), the bound is the end of the grid
 		roomForNoise(t, members)

@@ -52,8 +52,8 @@ type Config struct {
 	// message.
 	Releases bool
 	// GridStep, if not 0, is the step of a grid to which the noised update and the public part of each private release
-	// are rounded. It is between sigma/2^12 and sigma. Cool-down releases are not rounded, because on a grid models
-	// that differ by about one step would stop approaching each other.
+	// are rounded. It is between sigma/2^12 and sigma. Cool-down releases are not rounded, because rounding would keep
+	// models that differ by about one step from approaching each other.
 	GridStep float64
 
 	// Probe makes the client, before its first release, ask every neighbor for the last release of this client that the
@@ -90,8 +90,8 @@ func (c *Config) Learning() int { return c.rounds() * (1 + c.Mixing) }
 // Last returns the number of the last release: Learning() + C.
 func (c *Config) Last() int { return c.Learning() + c.Cooldown }
 
-// Data returns how many of the first n releases use data, for n = releases. In a private run only the releases with
-// data have noise and a cost.
+// Data returns how many of the releases numbered 1 to n use data, where n is the argument. In a private run only the
+// releases with data have noise and a cost.
 func (c *Config) Data(releases int) int { return min(c.rounds(), (releases+c.Mixing)/(1+c.Mixing)) }
 
 // Schedule holds the values of a parameter: one value for all rounds, or one value per round.
@@ -194,8 +194,8 @@ const limit = 1e30
 // limits. If it returns false, v may still be within the limits.
 func small(v []float32) bool { return vec.SumSquares(v) <= 1e36 }
 
-// beyond returns the index of the first number in v that is NaN or whose absolute value exceeds the limit most, or -1
-// if there is no such number. The limit must be at least 2e18.
+// beyond returns the index of the first number in v that is NaN or whose absolute value exceeds the bound (most), or -1
+// if there is no such number. The bound must be at least 2e18.
 func beyond(v []float32, most float32) int {
 	if small(v) {
 		return -1

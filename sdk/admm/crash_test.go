@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// play simulates the given number of worlds on all processors, with the seeds from, from+1, and so on, and returns the
-// worlds.
+// play simulates count worlds on all processors, with the seeds from..from+count-1, and returns the worlds.
 func play(t *testing.T, from uint64, count int, p plant) []*world {
 	t.Helper()
 	worlds := make([]*world, count)
@@ -42,7 +41,7 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 // release may be made twice, no node may wait indefinitely or send without end, and the final models must have the bits
 // of the run without faults. No node may mistake a crash for a loss of state, ledger or mark. The test simulates
 // 250,000 crashes with SPADE_LONG, 20,000 with -short, and 25,000 otherwise. Even 20,000 crashes take more than 400
-// worlds. Every mutation of TestPlantedFaults is detected in the first 100 worlds. The variable SPADE_CRASHES sets a
+// worlds, and 100 worlds suffice to detect every mutation of TestPlantedFaults. The variable SPADE_CRASHES sets a
 // different number of crashes:
 //
 //	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCenterAtTheEdge' -v -timeout 1h ./sdk/admm
@@ -57,10 +56,10 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// TestOneFileLost lets a node's disk lose confirmed writes of one file (the state, the newer or the older slot, the
-// ledger or the mark), while the node's neighbors die and forget releases. No node may ever use a round's data twice. A
-// node whose files disagree must stop, or continue with the same bits. If only ledger entries and marks are lost and no
-// node stops, the models must be those of the run without faults.
+// TestOneFileLost lets a node's disk lose confirmed writes of one file (a slot of the state, the ledger or the mark),
+// while the node's neighbors die and forget releases. No node may ever use a round's data twice. A node whose files
+// disagree must stop, or continue with the same bits. If only ledger entries and marks are lost and no node stops, the
+// models must be those of the run without faults.
 func TestOneFileLost(t *testing.T) {
 	sum := crash(t, losing, 0.5, 500_000)
 	t.Logf("%d files were set back, %d nodes found it out at their start, %d from a neighbor", sum.setBack, sum.stopped,
@@ -201,8 +200,8 @@ func TestPlantedFaults(t *testing.T) {
 }
 
 // TestLyingDisk lets a disk lose confirmed writes. If a neighbor holds a release that the disk lost, the node must stop
-// with a RollbackError and never make that release again. If no neighbor holds one, nobody can detect the loss. The
-// result must be the same whether messages in flight die with the node or reach its next incarnation.
+// with a RollbackError and never make that release again. If no neighbor holds a lost release, nobody can detect the
+// loss. The result must be the same whether messages in flight die with the node or reach its next incarnation.
 func TestLyingDisk(t *testing.T) {
 	for _, p := range []plant{lyingDisk, lyingDiskQueues} {
 		lie(t, p)

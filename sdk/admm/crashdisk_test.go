@@ -54,8 +54,8 @@ func (b *logs) crash(w *world) {
 }
 
 // validate decides whether a starting node may continue. It checks the ledger, the ledger's position in the state, and
-// [dpmech.CheckResume]. If grace is true, it skips CheckResume when the ledger has at most one entry more than the
-// state, like a program that marks a release as early as it reserves it.
+// [dpmech.CheckResume]. If grace is true, it models a program that marks a release already when it reserves the
+// release: it skips CheckResume when the ledger has at most one entry more than the state.
 func (b *logs) validate(kept, head int, grace bool) error {
 	lines, m := b.lines.durable, b.marks.durable
 	switch {

@@ -28,8 +28,8 @@ func (w *world) forge(n *node, p *packet) bool {
 	return true
 }
 
-// aim invents a message that moves the center of the receiver's next release to the edge of its range, just inside or
-// outside, or a message whose numbers are as large as possible. Sometimes it returns the honest message.
+// aim invents a message. The message moves the center of the receiver's next release just inside or just outside the
+// edge of the center's range, or has numbers that are as large as possible. Sometimes aim returns the honest message.
 func (w *world) aim(m *Machine, p *packet) Payload {
 	made := Payload{slices.Clone(p.vector[:p.nv]), slices.Clone(p.grid[:p.ng])}
 	i := slices.IndexFunc(m.edges, func(e edge) bool { return e.peer == p.msg.From })

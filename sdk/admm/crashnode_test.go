@@ -320,7 +320,7 @@ func (w *world) halt(n *node, err error) {
 	var back *RollbackError
 	switch {
 	case (w.lying() || w.losing()) && strings.Contains(err.Error(), "and the stored state of this release is damaged"):
-		// The previous slot was lost, too.
+		// This error is expected if the disk also lost the previous slot.
 	case w.plant == fatalEdge && strings.Contains(err.Error(), advice):
 	case !errors.As(err, &back):
 		w.fails(refused, "node %d: %v", n.id, err)

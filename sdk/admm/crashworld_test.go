@@ -104,8 +104,8 @@ type tally struct {
 	crashes, torn, sent, lost, duplicated, reordered, stale, releases, rollbacks, unseen int64
 
 	setBack, stopped int64 // files that lost writes, and nodes that detected the loss at their start
-	// edge counts the releases at the edge of the grid or of the range, and the nodes that ended before such a release.
-	// aimed counts the messages that the adversary invented to cause such a release.
+	// edge counts the releases at the edge of the grid or of the range, and the nodes that ended before making a
+	// release there. aimed counts the messages that the adversary invented to cause releases at the edge.
 	edge, aimed int64
 }
 
@@ -307,8 +307,8 @@ func (w *world) rage() {
 	}
 }
 
-// linger is the number of ticks for which a node that has its final model waits for a neighbor that still needs a
-// message, once another node has left.
+// linger is the number of ticks for which a node with its final model waits, once another node has left, for a neighbor
+// that still needs a message.
 const linger = 10
 
 // calmDown runs a world without further faults to its end. Every node must leave once it has a Done from each neighbor.
@@ -322,8 +322,8 @@ func (w *world) calmDown() {
 			w.start(n)
 		}
 	}
-	// A round takes one pass, or three if a tick must request its messages. Probes, Done messages and the wait follow.
-	// A tick with its repeats and answers may also take three passes.
+	// A round takes one pass, or three if a tick must request its messages. The other passes are for probes, Done
+	// messages and the wait. A tick with its repeats and answers may also take three passes.
 	for range 3*(w.cfgs[0].Rounds+w.cfgs[0].Cooldown) + 10 + 3*(linger+1) {
 		w.now++
 		for i := range w.nodes {
@@ -385,8 +385,8 @@ func (w *world) run() {
 		}
 	}
 	// Without being asked, a node sends each neighbor at most two messages and its releases per incarnation, and three
-	// messages per tick. A probe causes at most one probe and two messages. An answer to a probe causes at most one
-	// message, and so does any other message that is not an answer.
+	// messages per tick. A probe causes at most one probe and two messages. Each answer to a probe, and each other
+	// message that is not an answer, causes at most one message.
 	if w.sent.other > w.allowed || w.sent.probe > w.arrived.probe ||
 		w.sent.answer > 2*w.arrived.probe+w.arrived.repeat+w.arrived.answer {
 		w.fails(storm, "%d messages of their own accord, at most %d; %d probes answered of %d, %d other answers to %d "+

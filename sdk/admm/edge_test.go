@@ -41,7 +41,8 @@ type sighting struct {
 const farOut = gridLimit - 1 - (0.5+14)*256
 
 // attempt makes two releases. The first uses no data. For the second, the neighbor moves the center to half a sigma
-// from the edge of its range; the update is as long as clipping allows and has the sign of data.
+// from the edge of its range; the update is as long as clipping allows, and positive or negative like the argument
+// data.
 func attempt(t *testing.T, noise *rng.Stream, data float64) (s sighting) {
 	m, err := New(victim(noise))
 	if err != nil {
@@ -115,8 +116,8 @@ func gaussianDelta(mu, epsilon float64) float64 {
 }
 
 // refuted returns the events S whose frequencies under the two data sets refute mu-GDP: P[S] exceeds e^epsilon P'[S] +
-// delta(epsilon), for either order of the data sets. The confidence limits that it uses all hold at once with
-// probability 1 - alpha.
+// delta(epsilon), for either order of the data sets. With probability 1 - alpha, all the confidence limits used hold at
+// once.
 func refuted[T any](d, adjacent []T, events map[string]func(T) bool, mu, alpha float64) (faults []string) {
 	epsilons := []float64{0, 0.5, 1, 1.5, 2, 3}
 	each := alpha / float64(len(events)*len(epsilons)*2*2*2)
@@ -259,8 +260,8 @@ func TestNothingReceivedEnds(t *testing.T) {
 }
 
 // TestNothingFailsAfterReserve checks that nothing fails between the reservation and the release, for every form of
-// private run and every message, loss and noise size. The state must be encodable, and messages must be within the
-// receivers' limits.
+// private run and for messages, losses and noise of every size. The state must be encodable, and messages must be
+// within the receivers' limits.
 func TestNothingFailsAfterReserve(t *testing.T) {
 	chance := rng.New(5, rng.Address{Purpose: rng.Fault})
 	pick := func(of ...float64) float64 { return of[chance.IntN(len(of))] }

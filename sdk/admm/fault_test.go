@@ -131,7 +131,7 @@ func TestReceiveRules(t *testing.T) {
 }
 
 // TestBadLossNonPrivate checks that without privacy, an unavailable loss is refused with an error that names its
-// sample, and the query stays open. After a valid answer the run is undisturbed.
+// sample, and that the query stays open. After a valid answer the run is undisturbed.
 func TestBadLossNonPrivate(t *testing.T) {
 	want := quiet(t, nil)
 	net := newNetwork(t, configs(4, kite, nil))

@@ -18,9 +18,10 @@ func flowing(n int, edges [][2]int) Consensus {
 	return g.Chebyshev()
 }
 
-// TestFlows checks that a round of flows preserves the sum of all models, exactly so on the grid, and that both ends of
-// an edge hold the same flow with opposite signs. At the start of a round with data, z_ij + z_ji = rho*(x_i + x_j) must
-// hold, and the sum of p over all members must be zero. The cool-down must remove all disagreement.
+// TestFlows checks that a round of flows preserves the sum of all models (exactly if they are on the grid), and that
+// both ends of an edge hold the same flow with opposite signs. At the start of a round with data, z_ij + z_ji =
+// rho*(x_i + x_j) must hold, and the sum of p over all members must be zero. The cool-down must remove all
+// disagreement.
 func TestFlows(t *testing.T) {
 	for name, c := range map[string]struct {
 		mixing int

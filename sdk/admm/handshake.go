@@ -2,10 +2,10 @@ package admm
 
 import "fmt"
 
-// RollbackError reports that a neighbor holds a later release of this client than the machine knows. It ends the
-// machine. The machine's state was rolled back: a disk lost confirmed writes, a backup was restored, or a second device
-// uses the same name. If the machine continued, it would make a release of the same round a second time, and use the
-// data of that round again. All releases up to Held count as spent.
+// RollbackError ends the machine: a neighbor holds a later release of this client than the machine knows. The machine's
+// state was rolled back: a disk lost confirmed writes, a backup was restored, or a second device uses the same name. If
+// the machine continued, it would make a release of the same round a second time, and use the data of that round again.
+// All releases up to Held count as spent.
 type RollbackError struct {
 	Client, Peer int // client numbers of this client and the neighbor
 	Held         int // the release that the neighbor holds
@@ -52,7 +52,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 			return fmt.Errorf("admm: the probe of neighbor %d is of epoch %d, want at most %d", msg.From,
 				msg.Epoch, MaxTakeovers)
 		}
-		// A replacement device may continue from an earlier release of the lost device.
+		// A replacement device may continue from an earlier release of the lost device, so e.heard may decrease.
 		e.epoch, e.heard = msg.Epoch, min(e.heard, msg.Round)
 		if m.since[e.index] > 0 && m.round > m.since[e.index] {
 			m.since[e.index] = 0 // see between

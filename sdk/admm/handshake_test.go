@@ -174,8 +174,8 @@ func TestLateClaimIsRefused(t *testing.T) {
 	}
 }
 
-// TestProbeIsAnsweredWithWhatIsMissing checks that a restarted neighbor receives what it lacks: the releases of its own
-// round and of the next round, if they exist.
+// TestProbeIsAnsweredWithWhatIsMissing checks that a restarted neighbor receives the machine's releases of the
+// neighbor's round and of the next round, if they exist.
 func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
 		round int // the round of the neighbor
@@ -205,8 +205,8 @@ func TestProbeIsAnsweredWithWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestAnswersAreNotAnswered checks that a machine never responds to the answer to a probe with another probe. It must
-// respond with the missing release, at most once per tick.
+// TestAnswersAreNotAnswered checks that a machine responds to the answer to a probe with the missing release, at most
+// once per tick, and never with another probe.
 func TestAnswersAreNotAnswered(t *testing.T) {
 	net, _ := afterRounds(t, 4, probing)
 	answer := func(held int) []Message {
@@ -337,8 +337,8 @@ func TestDamagedState(t *testing.T) {
 	}
 }
 
-// TestReached checks that when the connection to a neighbor opens, the machine at once repeats to that neighbor, and to
-// no other, what it may lack.
+// TestReached checks that when the connection to a neighbor opens, the machine at once repeats the messages that this
+// neighbor may lack, and sends nothing to other neighbors.
 func TestReached(t *testing.T) {
 	net := newNetwork(t, configs(4, kite, func(int, *Config) {}))
 	m := net.machines[2]

@@ -182,9 +182,9 @@ func (m *Machine) start() {
 	}
 }
 
-// Ready advances as far as the inputs allow, but not past a release, and returns the driver's duties. Call it until
-// there are none, then wait for an input. After an error the machine cannot continue. Ready returns an error if the
-// noise source failed, a neighbor holds a release of this client that the client does not know, or the model of a
+// Ready advances as far as the inputs allow, but not past a release, and returns the driver's duties. Call Ready until
+// it returns no duties, then wait for an input. After an error the machine cannot continue. Ready returns an error if
+// the noise source failed, a neighbor holds a release of this client that the client does not know, or the model of a
 // client without neighbors diverges.
 func (m *Machine) Ready() (r Ready, err error) {
 	if err := m.advance(); err != nil {

@@ -17,7 +17,7 @@ func onAGrid(releases bool) func(i int, c *Config) {
 }
 
 // TestReleasesGiveTheBitsOfMessages checks that the models and the running means have the same bits whether members
-// send their releases, with z_ij and z_ji stored at both ends of an edge, or the paper's messages.
+// send the paper's messages or their releases. With releases, both ends of an edge store z_ij and z_ji.
 func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -98,8 +98,8 @@ func sign(x float64) float64 {
 	return 1
 }
 
-// TestConsensusError checks that if neighbors send their releases, a client knows in every round how far they are from
-// its own release. With the paper's messages it does not know this distance.
+// TestConsensusError checks that if neighbors send their releases, a client knows in every round how far these releases
+// are from its own. With the paper's messages it does not know this distance.
 func TestConsensusError(t *testing.T) {
 	for name, change := range map[string]func(int, *Config){
 		"on a grid": onAGrid(true),

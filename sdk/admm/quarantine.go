@@ -23,13 +23,13 @@ func impossible(format string, args ...any) *ImpossibleError {
 // ErrQuarantine is the error for a message from a neighbor in quarantine.
 var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 
-// Quarantine drops the edge to a neighbor for the rest of the run. It returns the first release made without the
-// neighbor, or 0 if there is no such neighbor. A second call changes nothing.
+// Quarantine drops the edge to a neighbor for the rest of the run. It returns the number of the first release made
+// without the neighbor, or 0 if there is no such neighbor. A second call changes nothing.
 //
-// The client still uses the neighbor's releases that have arrived. If release r is the first one that has not arrived,
-// the client makes its release r+1 without the neighbor. So the first release without the neighbor depends on what the
-// neighbor sent and in which order, and not on local work, which depends on data. From now on the client exchanges no
-// messages with the neighbor. The penalty of eq. (6) omits z_ij, and |N_i| is one less. With Config.Robust the
+// The client still uses the neighbor's releases that have arrived. If the neighbor's release r is the first that has
+// not arrived, the client's release r+1 is the first made without the neighbor. So this number depends on what the
+// neighbor sent and in which order, and not on local work, which depends on data. After the call the client exchanges
+// no messages with the neighbor. The penalty of eq. (6) omits z_ij, and |N_i| is one less. With Config.Robust the
 // neighbor's total influence is removed. Releases share noise with the remaining neighbors. Once more than
 // [dpmech.Shared].Absent neighbors are dropped, releases have no pairwise noise.
 //

@@ -46,9 +46,9 @@ func (g recordGame) privacy() dpmech.Gaussian {
 	return p
 }
 
-// claimed returns the mu charged for all releases. After a takeover it returns instead the mu that the test should
-// measure if the replacement device's releases have no data. The test adds up the releases of both devices, except the
-// one release that neither device makes.
+// claimed returns the mu charged for all releases. After a takeover it instead returns the mu that the adversary's test
+// should find if the replacement device's releases have no data. This test sums the releases of both devices; one
+// release of the run is made by neither device.
 func (g recordGame) claimed() float64 {
 	if g.lost > 0 {
 		return float64(g.lost) / math.Sqrt(float64(auditRounds-1)) * math.Sqrt(2*g.privacy().Total(1).Rho)

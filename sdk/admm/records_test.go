@@ -100,8 +100,8 @@ func TestRecordsReleaseTheSum(t *testing.T) {
 	}
 }
 
-// TestReplacedRecordMovesNoOtherRow replaces a record with one that has hostile losses. As long as the releases are the
-// same, no other row and nothing stored about another record may change.
+// TestReplacedRecordMovesNoOtherRow gives one record hostile losses. As long as the releases are the same, no other row
+// and nothing stored about another record may change.
 func TestReplacedRecordMovesNoOtherRow(t *testing.T) {
 	recordForms(func(name string, change func(c *Config)) {
 		const replaced = 2

@@ -79,7 +79,7 @@ func (r *reference) query(k int, point []float32, h int, loss float64) {
 	if len(r.batch) < b {
 		return
 	}
-	// eq. (memory-estimator)
+	// This computes eq. (memory-estimator).
 	v := make([]float64, len(row))
 	for _, entry := range r.table {
 		for i := range v {
@@ -108,7 +108,7 @@ func (r *reference) query(k int, point []float32, h int, loss float64) {
 	}
 }
 
-// release applies eq. (private-release) with the given noise and returns eq. (message) for each neighbor.
+// release applies eq. (private-release) with the given noise. It returns the messages to the neighbors, eq. (message).
 func (r *reference) release(k int, nu []float64) map[int][]float64 {
 	if !r.cfg.NonPrivate && k < r.cfg.Rounds {
 		var norm float64
@@ -140,8 +140,9 @@ func (r *reference) receive(j int, msg []float64) {
 	}
 }
 
-// TestMachineAgainstReference checks that a machine equals its reference, query by query and release by release: with
-// and without noise, with schedules, a nonzero start, and clients that differ in samples, batch and local steps.
+// TestMachineAgainstReference compares a machine with its reference, query by query and release by release. The cases
+// include runs with and without noise, schedules, a nonzero start, and clients that differ in samples, batch and local
+// steps.
 func TestMachineAgainstReference(t *testing.T) {
 	g := dpmech.Gaussian{Clip: 0.3, Sigma: 0.2}
 	for name, change := range map[string]func(i int, c *Config){

@@ -22,8 +22,8 @@ type Influence struct {
 	Aside bool
 
 	Still int // the release that proved that the neighbor's releases have less noise than an honest member's; 0: none
-	// Outside is the neighbor's first release that was clipped to the public bound, or 0. No honest member makes such a
-	// release. Such a release is detected only if messages carry releases.
+	// Outside is the neighbor's first release that was clipped to the public bound, or 0. No honest member makes a
+	// release outside the bound. It is detected only if messages carry releases.
 	Outside int
 }
 
@@ -91,9 +91,10 @@ func newRobust(cfg Config) *robust {
 }
 
 // look compares a neighbor's release with the neighbor's previous release. It excludes the neighbor permanently if one
-// release has too little noise (see still), or if all its releases together have too little noise: the bits of evidence
-// start at c = start, never fall below 0, and reach h + c (sdk/ROBUST.md, Lemma 1). With this h, the evidence excludes
-// any honest member of a run with probability at most 2^-20.
+// release has too little noise (see still), or if all its releases together have too little noise. In the second test,
+// the evidence in bits starts at c = start, never falls below 0, and excludes the neighbor when it reaches h + c
+// (sdk/ROBUST.md, Lemma 1). The constant h is so large that, with probability at least 1 - 2^-20, the evidence excludes
+// no honest member of the run.
 func (m *Machine) look(i int, steps []int32) {
 	r, seen := m.robust, &m.robust.seen[i]
 	if y, n := m.shown(steps); n > 0 {

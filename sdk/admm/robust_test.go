@@ -307,7 +307,7 @@ func TestRobustSetsStillAside(t *testing.T) {
 }
 
 // TestRobustJump lets a release jump out of the public bound, but not farther than the bound is wide. No member may end
-// or move far, and the report of the jump must name member, release and distance.
+// or move far, and the report of the jump must name the member, the release and the distance.
 func TestRobustJump(t *testing.T) {
 	const bad, at = 2, 3
 	net := newNetwork(t, configs(5, everyEdge(5), func(i int, c *Config) {

@@ -29,7 +29,7 @@ func (m *Machine) startRound() {
 	m.est.Fill(m.k(), m.x, m.cfg.Mu.At(m.k()))
 }
 
-// k returns the index, counted from 0, of the current round of Algorithm 1, or of its last round once all of them are
+// k returns the index, counted from 0, of the current round of Algorithm 1, or of its last round once all rounds are
 // over.
 func (m *Machine) k() int { return max(1, m.cfg.Data(m.round+1)) - 1 }
 
@@ -40,7 +40,7 @@ func (m *Machine) touchesData() bool { return m.cfg.Data(m.round+1) > m.cfg.Data
 // device, because the lost device may already have made the same release with data.
 func (m *Machine) blank() bool { return !m.cfg.NonPrivate && m.cfg.Epoch > 0 }
 
-// penalty sets p = rho*|N_i|*x - sum_j z_ij, eq. (6), penalty, with the neighbors in ascending order.
+// penalty sets p = rho*|N_i|*x - sum_j z_ij (eq. (6)), and adds the neighbors in ascending order.
 func (m *Machine) penalty() {
 	copy(m.p, m.x)
 	vec.Scale(m.p, float32(m.cfg.Rho*float64(m.live())))
@@ -116,7 +116,7 @@ func (m *Machine) inRange(x []float32, onGrid bool) error {
 	return nil
 }
 
-// commit makes the round's only release, eq. (8), private-release, and the messages that carry it, eq. (9), message.
+// commit makes the round's only release (eq. (8)) and the messages that carry it (eq. (9)).
 func (m *Machine) commit() {
 	if err := m.release(); err != nil {
 		m.fail(err)
@@ -276,14 +276,14 @@ func (m *Machine) writeMessages() {
 	}
 }
 
-// message sets dst = z - 2*rho*x, eq. (9), message.
+// message sets dst = z - 2*rho*x (eq. (9)).
 func (m *Machine) message(dst, z, x []float32) {
 	copy(dst, z)
 	vec.Axpy(dst, -float32(2*m.cfg.Rho), x)
 }
 
-// updateZ applies the neighbors' messages of the round, eq. (10), z-update: z_ij = (z_ij - m_ji)/2. If messages carry
-// releases, it computes m_ji from z_ji as the neighbor does, and also updates z_ji.
+// updateZ applies the neighbors' messages of the round (eq. (10)): z_ij = (z_ij - m_ji)/2. If messages carry releases,
+// it computes m_ji from z_ji as the neighbor does, and also updates z_ji.
 func (m *Machine) updateZ() {
 	flows, bound := m.flows(), m.cfg.boundOf(m.round)
 	mij, mji, kept := m.p, m.phi, m.s // scratch space, unused between two rounds
@@ -324,8 +324,8 @@ func (m *Machine) updateZ() {
 	}
 }
 
-// taken returns a neighbor's model after a release, clipped to the box bound. It stores the model in room, and updates
-// the neighbor's grid point, base.
+// taken returns a neighbor's model after a release, clipped to the box bound. It uses the slice room for the model, and
+// updates base, the neighbor's grid point.
 func (m *Machine) taken(i int, in Payload, base []int32, bound box, room []float32) []float32 {
 	outside := false
 	if len(in.Grid) == 0 {

@@ -16,8 +16,8 @@ import (
 var rewrite = flag.Bool("update", false, "write testdata/*.txt anew")
 
 // TestScenes runs the scripts in testdata/*.txt and compares their output with the output in the scripts. A script
-// consists of lines of commands, each followed by dashes, the output and an empty line. Other lines begin with #. Read
-// round.txt first.
+// consists of command lines. Each command line is followed by dashes, the output and an empty line. Other lines begin
+// with #. Read round.txt first.
 func TestScenes(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

@@ -27,9 +27,9 @@ func (a asked) sharing(change func(i int, c *Config)) func(i int, c *Config) {
 }
 
 // TestSharedNoiseLeavesTheSum checks that pairwise noise cancels: in every round the sum of all releases equals the sum
-// in a network without pairwise noise, up to the rounding of center and release to the grid, half a step each per
-// member. (Nobody learns here, because the two networks would make their next queries at different points.) Each end
-// must request one key per neighbor and release with noise.
+// in a network without pairwise noise, up to rounding to the grid. Per member, rounding may add half a step for the
+// center and half a step for the release. (Nobody learns here, because the two networks would make their next queries
+// at different points.) Each end must request one key per neighbor and release with noise.
 func TestSharedNoiseLeavesTheSum(t *testing.T) {
 	for _, mixing := range []int{0, 2} {
 		run := func(change func(i int, c *Config)) (sums [][]float64, apart float64) {

@@ -346,7 +346,7 @@ func (d *device) tellStop() {
 	}
 }
 
-// drop puts a neighbor in quarantine. If the store fails to save this, the process continues.
+// drop puts a neighbor in quarantine. The process continues even if the store fails to save the quarantine.
 func (d *device) drop(peer int) {
 	d.w.ends["edge dropped"]++
 	d.m.Quarantine(peer)

@@ -45,7 +45,7 @@ func (m *Machine) last() int {
 }
 
 // ends returns the first and the last release with which a neighbor may have ended. They differ if this client or the
-// neighbor may have learned of an early end late.
+// neighbor may not have learned of an early end in time.
 func (m *Machine) ends() (first, last int) {
 	first, last = m.last(), m.last()
 	if m.stop == 0 {

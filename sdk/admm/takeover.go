@@ -21,10 +21,10 @@ import (
 // MaxTakeovers is the maximum number of times that a member's device may be replaced in one run.
 const MaxTakeovers = 2
 
-// Standing returns the Stand message to a neighbor's replacement device, without its Incarnation. After a call of
-// Standing the client exchanges no releases with the lost device until the replacement device starts, [Machine.Reached]
-// reports a new connection, or Tick was called three times. The machine owns the slices, which are valid until the next
-// call of one of its methods.
+// Standing returns the Stand message to a neighbor's replacement device, with the field Incarnation unset. After a call
+// of Standing the client exchanges no releases with the lost device until the replacement device starts,
+// [Machine.Reached] reports a new connection, or Tick was called three times. The machine owns the slices, which are
+// valid until the next call of one of the machine's methods.
 func (m *Machine) Standing(peer int) Message {
 	at := m.place(m.round)
 	s := Message{Kind: Stand, From: m.client(), To: peer, Round: m.round, Vector: at.Vector, Grid: at.Grid}

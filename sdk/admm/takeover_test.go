@@ -32,8 +32,9 @@ func answerTo(t *testing.T, m *Machine, msg Message) []Message {
 }
 
 // TestReplacedDeviceIsStopped restarts a lost device after a neighbor has learned of the replacement device. The
-// neighbor must tell the lost device of a release that the lost device does not know, and the lost device must stop,
-// having sent only probes. The neighbor must store its knowledge of the replacement with its next release.
+// neighbor must tell the lost device of a release that the lost device does not know. The lost device must then stop,
+// and must not have sent anything but probes. The neighbor must store its knowledge of the replacement with its next
+// release.
 func TestReplacedDeviceIsStopped(t *testing.T) {
 	net, kept := afterRounds(t, 4, replaceable)
 	old := configs(4, kite, replaceable)[2]

@@ -8,7 +8,7 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// before returns all models before a round: x_k. After the round, every machine's p is still the round's p_k.
+// before returns x_k, all models before a round. After the round, the matching p_k can still be read from the machines.
 func before(net *network) [][]float64 {
 	var x [][]float64
 	for _, m := range net.machines {

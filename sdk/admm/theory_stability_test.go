@@ -66,8 +66,8 @@ func eigen(a [][]float64) (values []float64, vectors [][]float64) {
 
 // kicked returns a network of one-dimensional models that all start at zero. In the network's only round of learning,
 // suitable losses move client i by kick[i]: in one dimension the sign of a query's displacement from the iterate is its
-// direction u, and a loss of u*w makes every estimate equal to w. The rest is pure consensus, with a gain per round
-// tau*beta*eta*mu of a*tau_i, where tau_i = tau(i).
+// direction u, and a loss of u*w makes every estimate equal to w. All later rounds are pure consensus with the gain
+// tau*beta*eta*mu = a*tau_i, where tau_i = tau(i).
 func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i int) int, kick []float64) *network {
 	t.Helper()
 	const rho, eta, mu = 2.0, 0.5, 0.25
@@ -93,7 +93,7 @@ func kicked(t *testing.T, g *graph.Graph, a float64, cooldown int, tau func(i in
 const kickedRho = 2.0
 
 // grows reports whether the models of a kicked network grow over 60 rounds, after 30 rounds in which fast modes decay.
-// At the limit the two eigenvalues of M_lambda are -1 and -1/3.
+// At the limit the two eigenvalues of M_lambda are -1 and -1/3, so the part of -1/3 vanishes in these 30 rounds.
 func grows(t *testing.T, net *network) bool {
 	size := func() (sum float64) {
 		for _, m := range net.machines {
@@ -125,8 +125,9 @@ func bisect(low, high float64, f func(float64) bool) float64 {
 	return (low + high) / 2
 }
 
-// TestStabilityLimitByBisection checks Theorem (stability), eq. (stability). By bisection over whole runs, the gain at
-// which the mode of the largest eigenvalue no longer decays must be 8/3 to three digits, for every graph.
+// TestStabilityLimitByBisection checks the paper's stability theorem. For every graph it finds, by bisection over whole
+// runs, the gain a*rho*lambda_N at which the mode of the largest eigenvalue no longer decays. This gain must be 8/3 to
+// three digits.
 func TestStabilityLimitByBisection(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("SPADE_LONG=1 runs it")

@@ -90,10 +90,10 @@ func (m *Machine) edgeTo(peer int) *edge {
 	return nil
 }
 
-// TestStabilityThreshold checks Theorem (stability): disagreement decays exactly when tau*beta*eta*mu*rho*lambda_N <
-// 8/3. A common initial model excites no mode, so round 0 excites the mode of the largest eigenvalue once, only through
-// the losses, and a hundred rounds of pure consensus follow. At 0.95 of the limit the mode shrinks by a factor of 0.848
-// per round; at 1.05 it grows by a factor of 1.148. Both factors are spectral radii of M_lambda.
+// TestStabilityThreshold checks the paper's stability theorem: disagreement decays exactly when
+// tau*beta*eta*mu*rho*lambda_N < 8/3. A common initial model excites no mode. So the losses of round 0 excite the mode
+// of the largest eigenvalue once, and a hundred rounds of pure consensus follow. At 0.95 of the limit the mode shrinks
+// by a factor of 0.848 per round; at 1.05 it grows by a factor of 1.148. Both factors are spectral radii of M_lambda.
 func TestStabilityThreshold(t *testing.T) {
 	for _, spec := range []string{"ring", "er:0.4"} {
 		g, err := graph.Parse(spec, 12, 3)
@@ -138,8 +138,8 @@ func TestStabilityThreshold(t *testing.T) {
 	}
 }
 
-// spectralRadius returns the spectral radius of M_lambda for g = a*rho*lambda: its trace is 2-g, and its determinant is
-// 1-g/2.
+// spectralRadius returns the spectral radius of M_lambda, whose trace is 2-g and whose determinant is 1-g/2, for g =
+// a*rho*lambda.
 func spectralRadius(g float64) float64 {
 	trace, det := 2-g, 1-g/2
 	root := math.Sqrt(trace*trace/4 - det)

@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// wasteland is a network that loses, repeats and reorders messages. Its members crash, and one of its devices is
-// permanently lost, perhaps twice. A member's disk has the states of its last two releases.
+// wasteland is a network that loses, repeats and reorders messages. Its members crash, and one member permanently loses
+// its device, perhaps twice. A member's disk has the states of its last two releases.
 type wasteland struct {
 	t        *testing.T
 	chance   *rand.Rand

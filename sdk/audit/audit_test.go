@@ -58,7 +58,7 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// TestCertificateOfSharedNoise checks that a certificate of pairwise noise has the fleet's parameters, and its
+// TestCertificateOfSharedNoise checks that a certificate of pairwise noise has the fleet's parameters, and that its
 // effective noise follows from the fleet's graph. The first releases of a replacement device have no pairwise noise.
 func TestCertificateOfSharedNoise(t *testing.T) {
 	share := func(f *sdk.Fleet) {
@@ -182,8 +182,8 @@ func recost(c *dpmech.Certificate) {
 	c.Cost = dpmech.CostOf(dpmech.Total{Rho: rho, All: rho}, c.Delta)
 }
 
-// TestRefusesForgeries checks that Certificate refuses a forged certificate that its member signed: the fleet, the
-// member's last release or its neighbors contradict it.
+// TestRefusesForgeries checks that Certificate refuses a certificate that is signed by its member but contradicts the
+// fleet, the member's last release or the member's neighbors.
 func TestRefusesForgeries(t *testing.T) {
 	w := newAudited(t, nil)
 	scope := signed.NewScope(w.fleet.Run, w.fleet.Hash(), "b")

@@ -15,10 +15,11 @@ func init() {
 	fleetfile.RegisterTransport("mqtt", parseMQTT)
 }
 
-// Overhead is the approximate number of bytes, in addition to the frame itself, that sending a frame (or each 256 KiB
-// piece of a longer frame) takes in each direction: sealing and signature 251, the header of an MQTT message 22 (76
-// more if the broker spells out the topic, as Mosquitto 2.0 does in messages to subscribers), the confirmation 4, two
-// TLS records 44, and three TCP/IP packets 120.
+// Overhead is the approximate number of bytes, besides the frame itself, that sending a frame takes in each direction.
+// A frame longer than 256 KiB is sent in pieces, each with this overhead. The overhead consists of sealing and
+// signature (251), the header of an MQTT message (22), the confirmation (4), two TLS records (44) and three TCP/IP
+// packets (120). The header has 76 more bytes if the broker spells out the topic, as Mosquitto 2.0 does in messages to
+// subscribers.
 const Overhead = 480
 
 // TLS holds the paths of the files for a TLS connection to a broker. An empty path means that there is no such file.

@@ -18,8 +18,8 @@ func init() {
 // Oracle is a built-in model on a data set.
 type Oracle struct {
 	// FitOwn ("fit": "own") means that the preprocessing is fitted on this node's own data and that the node file names
-	// the model. Otherwise preprocessing and model come from the task in the fleet file, and only the fields Source,
-	// NA, TestFraction, Whole and Seed of Spec are set.
+	// the model. Otherwise the preprocessing and the model come from the task in the fleet file, and only the fields
+	// Source, NA, TestFraction, Whole and Seed of Spec are set.
 	FitOwn bool
 	Model  task.ModelSpec // empty unless FitOwn
 	Spec   task.Spec      // data set, with resolved paths

@@ -30,11 +30,11 @@ func controlPath(state string) (string, error) {
 	return path, nil
 }
 
-// openControl listens on the socket in the state folder, which only the folder's owner can use. The socket answers GET
-// /status with the node's status, POST /end with the round for which the node requested an early end, and POST /stop
-// with a response that stays open until the process ends. POST /stop also calls stop. The returned function unlink
-// removes the socket, and d.hangUp closes the open connections. The caller holds the lock of the store, so an existing
-// socket is left over from a crash.
+// openControl listens on the socket in the state folder, and only the folder's owner can use this socket. GET /status
+// returns the node's status. POST /end returns the round for which the node requested an early end. POST /stop calls
+// stop and keeps its response open until the process ends. The returned function unlink removes the socket, and
+// d.hangUp closes the open connections. The caller holds the lock of the store, so an existing socket is left over from
+// a crash.
 func (d *Device) openControl(stop func()) (unlink func() error, err error) {
 	path, err := controlPath(d.File.State)
 	if err != nil {

@@ -60,8 +60,8 @@ func TestNotifier(t *testing.T) {
 	}
 }
 
-// TestWatchdog checks that a node whose oracle hangs sends no keepalives, and that a node that waits for a neighbor
-// does.
+// TestWatchdog checks that a node sends keepalives while it waits for a neighbor, but sends none while its oracle
+// hangs.
 func TestWatchdog(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no unixgram")

@@ -147,8 +147,8 @@ func TestGoldenSharing(t *testing.T) {
 	}
 }
 
-// TestRoundTrip checks that parsing a marshaled file yields an equal file, and marshaling it again yields the same
-// text.
+// TestRoundTrip checks that parsing a marshaled file yields an equal file, and that marshaling this file yields the
+// same text.
 func TestRoundTrip(t *testing.T) {
 	for name, f := range map[string]*File{"everything": sample(), "sharing": sharing(), "nothing": plain()} {
 		text, err := f.Marshal()

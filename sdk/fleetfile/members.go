@@ -68,7 +68,7 @@ func (m memberForm) member(place string, owner map[string]string) (Member, error
 	return out, errors.Join(errs...)
 }
 
-// checkAddresses checks that in each pair of neighbors at least one has an address. The fleet must be valid. If no
+// checkAddresses checks that at least one of each pair of neighbors has an address. The fleet must be valid. If no
 // member has an address, the fleet connects through a broker, and there is nothing to check.
 func (f *File) checkAddresses() (errs faults) {
 	some := func(m Member) bool { return len(m.Addresses) > 0 }

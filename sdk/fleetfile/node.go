@@ -38,7 +38,7 @@ type Node struct {
 	ProxyCredentials string `json:"proxy_credentials"`
 
 	// FleetText, if not nil, is the content of the fleet file; Fleet then only determines the folder of its start
-	// vector. Programs that already have the text set it; it is not part of node files.
+	// vector. A program that already has this text can set FleetText, which is not a field of node files.
 	FleetText []byte `json:"-"`
 
 	SeededTable bool          `json:"-"`       // true for "table": "seeded", see [sdk.Config]

@@ -83,8 +83,8 @@ type Source struct {
 	// Test evaluates models on held-back samples; nil if there are no such samples, or if the losses come from a
 	// program.
 	Test Judge
-	// Asked returns the mean loss of the queries since the last call of Asked, or NaN if there were no queries. Asked
-	// is nil if Test is set, which gives more information. The mean comes directly from the data.
+	// Asked returns the mean loss of the queries since the last call of Asked, or NaN if there were no queries. The
+	// mean comes directly from the data. Asked is nil if Test is set, because Test gives more information.
 	Asked func() float64
 	// Unread holds the errors for records that could not be read; only the node's operator may see these errors. The
 	// records still count as samples, and their losses are NaN.

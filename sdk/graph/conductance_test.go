@@ -10,8 +10,8 @@ import (
 
 // resistance returns the resistance from node i to ground after the nodes in gone are removed. It eliminates all nodes
 // but i, without subtractions: an eliminated node leaves a mesh between its neighbors and ground, as in the star-mesh
-// transform of resistors. A step changes every conductance by at most a few units in the last place, and by Rayleigh's
-// law it changes the result by no larger share.
+// transform of resistors. Rounding in a step changes each conductance by at most a few units in the last place, and by
+// Rayleigh's law it changes the result by no larger share.
 func resistance(g *Graph, w float64, i int, gone []bool) float64 {
 	n := g.N()
 	c := make([][]float64, n+1) // node n is ground

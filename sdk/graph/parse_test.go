@@ -70,7 +70,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestErdosRenyiSeeds checks that an er graph is a function of its seed, and different seeds give different graphs.
+// TestErdosRenyiSeeds checks that an er graph is a function of its seed, and that different seeds give different
+// graphs.
 func TestErdosRenyiSeeds(t *testing.T) {
 	a, b, c := mustParse(t, "er:0.3", 30, 1), mustParse(t, "er:0.3", 30, 1), mustParse(t, "er:0.3", 30, 2)
 	checkShape(t, a)
@@ -88,9 +89,9 @@ func TestErdosRenyiSeeds(t *testing.T) {
 	}
 }
 
-// TestRegular checks that a regular graph has the same degree everywhere and is a function of its seed, and that no
-// other eigenvalue is near the eigenvalue of the constant vector. By Friedman's theorem the second eigenvalue of nearly
-// all regular graphs is at least k - 2*sqrt(k-1), minus a little.
+// TestRegular checks that a regular graph has the same degree everywhere and is a function of its seed, and that its
+// second eigenvalue is far from 0, the eigenvalue of the constant vector. By Friedman's theorem the second eigenvalue
+// is at least k - 2*sqrt(k-1), minus a little, for nearly all regular graphs.
 func TestRegular(t *testing.T) {
 	for _, c := range [][2]int{{4, 2}, {5, 2}, {4, 3}, {12, 4}, {12, 7}, {12, 10}, {31, 8}, {100, 3}, {101, 16}, {100, 78}, {500, 6}} {
 		n, k := c[0], c[1]
@@ -118,7 +119,7 @@ func TestRegular(t *testing.T) {
 
 // TestRegularFrequencies checks that all regular graphs of few nodes are about equally frequent. On six nodes with
 // three neighbors each there are 60 prisms and 10 complete bipartite graphs. The walk of regularEdges starts at one of
-// these ten.
+// the bipartite graphs, so it must also reach all others.
 func TestRegularFrequencies(t *testing.T) {
 	seen := map[string]int{}
 	const draws = 14000

@@ -55,8 +55,8 @@ func renumbered(t *testing.T, g *Graph, seed uint64) *Graph {
 	return out.graph(t, g.N())
 }
 
-// TestKnownSpectra checks that the closed forms for known kinds of graphs agree with a complete iteration. A graph that
-// differs slightly from one of these kinds is not mistaken for that kind.
+// TestKnownSpectra checks that the closed forms for known kinds of graphs agree with a complete iteration, and that a
+// graph that differs slightly from one of these kinds is not mistaken for it.
 func TestKnownSpectra(t *testing.T) {
 	for _, spec := range []string{"ring", "path", "star", "complete", "grid:2x2", "grid:2x9", "grid:9x2", "grid:5x7", "grid:4x4"} {
 		sizes := []int{2, 3, 4, 5, 6, 7, 20, 31}
@@ -106,8 +106,8 @@ func TestKnownSpectra(t *testing.T) {
 	}
 }
 
-// hostile returns graphs of about n nodes that are hard for at least one way to compute the spectrum: eigenvalues that
-// are small, crowded or far apart, or whose vectors are concentrated in a corner.
+// hostile returns graphs of about n nodes that are hard for at least one way to compute the spectrum: their eigenvalues
+// are small, crowded or far apart, or their eigenvectors are concentrated in a corner.
 func hostile(t *testing.T, n int) map[string]*Graph {
 	s := rng.New(5, rng.Address{Purpose: rng.Graph})
 	all := map[string]*Graph{}

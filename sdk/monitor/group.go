@@ -42,7 +42,7 @@ func NewGroup(fleet *sdk.Fleet, scored string, nodes ...*Monitor) *Group {
 }
 
 // Add records the state of the network after a round; rounds must come in ascending order. Add ignores a release that
-// mixing rounds of the same learning round follow.
+// is followed by mixing rounds of the same learning round.
 func (g *Group) Add(p Point) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk"
 )
 
-// TestHistory checks that the history of a long run has bounded length, and its points are evenly spaced over the run.
+// TestHistory checks that the history of a long run has bounded length, and that its points are evenly spaced over the
+// run.
 func TestHistory(t *testing.T) {
 	var h history
 	const rounds = 100_003
@@ -46,8 +47,8 @@ func TestHistory(t *testing.T) {
 }
 
 // TestMixing checks that in a run with mixing rounds, charts, scores and the consensus error only show mixed vectors.
-// They never show a release that mixing rounds follow, because its noise is not yet averaged out. Status and history
-// agree.
+// They never show a release that is followed by mixing rounds, because its noise is not yet averaged out. Status and
+// history must agree.
 func TestMixing(t *testing.T) {
 	f := pair(func(f *sdk.Fleet) { f.Method.Mixing, f.Method.Cooldown = 2, 1 })
 	scored := map[float32]bool{}

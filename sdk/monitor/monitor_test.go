@@ -171,8 +171,8 @@ func TestNotPrivate(t *testing.T) {
 	}
 }
 
-// TestWaitingIsNoStall checks that time spent waiting for an absent neighbor does not count as a stall, and that time
-// spent waiting for an oracle that does not answer does.
+// TestWaitingIsNoStall checks that waiting for an oracle that does not answer counts as a stall, and that waiting for
+// an absent neighbor does not.
 func TestWaitingIsNoStall(t *testing.T) {
 	now := time.Unix(1000, 0)
 	asked, answer := make(chan struct{}), make(chan struct{})
