@@ -100,8 +100,8 @@ func share(n int, f func(k int) bool) float64 {
 	return float64(count) / float64(n)
 }
 
-// TestFateLaws checks that probabilities are as documented, within 6 standard deviations of 20,000 draws, and that
-// draws of different seeds, edges and kinds are independent within the same bound.
+// TestFateLaws checks that 20,000 draws have the documented probabilities within 6 standard deviations, and that draws
+// of different seeds, edges and kinds are independent within the same bound.
 func TestFateLaws(t *testing.T) {
 	const n = 20_000
 	near := func(what string, got, want float64) {

@@ -40,11 +40,12 @@ const (
 	// reach bounds how far it is useful to move a model. With features of mean square 1, a model that has moved farther
 	// hardly changes its answers.
 	reach = 2.25
-	// manyParameters is the minimum number of parameters at which [Forecast] considers a model with half of them.
+	// manyParameters is the number of parameters from which [Forecast] also predicts the gain with half the parameters.
 	manyParameters = 16
 	// mostShare is the largest noise that [MostColluders] accepts, as a multiple of the noise with one colluder.
 	mostShare = 1.1
-	// aim is the number of queries per parameter and round with which a member's update is half signal and half noise.
+	// aim is the number of queries per parameter and round at which half of a member's update is signal and half is
+	// noise.
 	aim = 10.0
 )
 
@@ -110,8 +111,8 @@ func gainsOf(u sdk.Unit) gains {
 	return clientGains
 }
 
-// Forecast predicts the gain of a fleet's private run. samples is the number of samples per member; 0 means enough
-// samples that their number does not limit the signal. Forecast fails if the fleet is invalid or not private.
+// Forecast predicts the gain of a fleet's private run. samples is the number of samples per member; 0 means so many
+// that their number does not limit the signal. Forecast fails if the fleet is invalid or not private.
 func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 	g, err := f.Graph()
 	if err != nil {
@@ -163,8 +164,8 @@ func Forecast(f *sdk.Fleet, samples int) (*Outlook, error) {
 // ErrHopeless is wrapped by the errors that [Hopeless] returns.
 var ErrHopeless = errors.New("a privacy budget would be spent for next to nothing")
 
-// Hopeless returns an error that wraps [ErrHopeless] if a private run would achieve less than a quarter of the gain
-// without noise, however many samples its members have; see [Forecast].
+// Hopeless returns an error that wraps [ErrHopeless] if a private run, however many samples its members have, would
+// achieve less than a quarter of the gain of a run without noise; see [Forecast].
 func Hopeless(f *sdk.Fleet) error {
 	if f.Privacy.NonPrivate || f.Validate() != nil {
 		return nil

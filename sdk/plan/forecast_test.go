@@ -33,7 +33,7 @@ func clique(n int, change func(f *sdk.Fleet)) *sdk.Fleet {
 }
 
 // TestForecastIntervals checks that nine of ten runs in the second half of .ci/validate/forecast.csv had a gain within
-// the forecast interval. The table in the code is fitted to the first half.
+// the forecast interval. The table in the code was fitted only to the first half.
 func TestForecastIntervals(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("../../.ci/validate/forecast.csv")

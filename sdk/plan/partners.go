@@ -16,10 +16,10 @@ const (
 	worthwhile = 0.9 // choose partners if the noise with them is below this share of the noise without them
 )
 
-// pairUp chooses which members share noise. On the communication graph, pairwise noise protects a member only a little
-// if most of its neighbors may collude. A random graph keeps nearly all pairwise noise if the degree of each node is
-// slightly more than twice the number of colluders and absent members. The proven bound on such a graph is tight; see
-// sdk/DEFAULTS.md.
+// pairUp chooses which members share noise. If only neighbors in the communication graph share noise, this noise
+// protects a member little when most of its neighbors may collude. In a random graph of partners nearly all of the
+// noise remains if each node has slightly more than twice as many partners as there are colluders and absent members;
+// see sdk/DEFAULTS.md.
 func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	if k.Graph == nil {
 		return nil
@@ -46,8 +46,8 @@ func (k *Known) pairUp(p *sdk.Privacy) (err error) {
 	return err
 }
 
-// mayPair reports whether [Suggest] may choose partners: the settings leave the choice open, and the graph's size
-// allows it.
+// mayPair reports whether [Suggest] may choose partners, which requires that the settings leave the choice open and
+// that the graph has a suitable size.
 func (k *Known) mayPair() bool {
 	return k.Graph != nil && k.Privacy.Partners == 0 && !slices.Contains(k.Fixed, "privacy.partners") && k.Privacy.Sigma == 0 &&
 		k.Graph.N() > 3 && k.Graph.N() <= settings.MaxPartnered

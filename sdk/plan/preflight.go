@@ -18,10 +18,10 @@ type PreflightReport struct {
 
 	Forecast *Outlook      // nil if the run is not private, or the settings are wrong
 	Answered time.Duration // duration of the query
-	// Saddle is the size of a set of parameters that changes a loss if the whole set moves away from zero, but not if
-	// only half of the set does; 0 if Preflight found no such set. At zero, the gradient with respect to these
-	// parameters is zero, as in hidden layers, so the run needs an X0. Saddle depends on the data: keep it on the
-	// device.
+	// Saddle is the size of a set of parameters that changes a loss if all of them move away from zero, although moving
+	// either half of them alone does not; 0 if Preflight found no such set. At zero, the gradient with respect to these
+	// parameters is zero, for example in a network with hidden layers, so the run needs an X0. Saddle depends on the
+	// data: keep it on the device.
 	Saddle int
 }
 

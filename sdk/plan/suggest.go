@@ -25,7 +25,7 @@ type Known struct {
 	Columns bool          // each parameter is the weight of a table column, and many columns may be irrelevant
 	Uneven  bool          // features are pixels or principal components: few directions have most of the variance
 
-	// If Steps or Queries is set, it determines Rounds. If Tau is zero, it also selects the paper's non-private
+	// If Steps or Queries is set, it determines Rounds; if Tau is zero as well, the run uses the paper's non-private
 	// schedule (eq. (nonprivate-schedule)).
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // maximum number of oracle queries of a member
@@ -38,15 +38,15 @@ type Known struct {
 	Open    bool        // Method.Estimator and Directions are open as well
 
 	// Graph, if set, makes members share noise that cancels. Sigma, PairSigma and EffectiveSigma must then be either
-	// all zero, to be chosen for the budget, or all fixed. The budget covers what outsiders and any Privacy.Colluders
-	// members can learn if at most Absent members drop out.
+	// all zero, so that Suggest chooses them for the budget, or all fixed. The budget covers what outsiders and any
+	// Privacy.Colluders members can learn if at most Absent members drop out.
 	Graph *graph.Graph
 	noise *graph.Graph // which members share noise
 }
 
 // robust returns the default of Method.Robust, or 0 for none. The default costs an honest run at most 0.3 percentage
-// points (sdk/ROBUST.md). Without client-level noise it needs more neighbors: honest members with few neighbors and few
-// classes of samples would exclude each other.
+// points (sdk/ROBUST.md). Without client-level noise, the default requires more neighbors per member: otherwise
+// honest members whose samples have few classes would exclude each other.
 func (k Known) robust() float64 {
 	n, p := len(k.Samples), k.Privacy
 	switch {
@@ -68,7 +68,7 @@ func (k Known) Scheduled() bool { return (k.Steps > 0 || k.Queries > 0) && k.Met
 //   - Rounds: 50, or as many as EpsilonLimit covers if Sigma and Clip are fixed. Rho: 1. Gain: 0.75. Delta: 1e-5.
 //   - Estimator, if Open: tracking with Walsh directions, or the paper's if tracking would exceed DefaultMemoryLimit.
 //   - Tau: 2, or 3 with tracking. Cooldown: 30 with noise or tracking, else 0.
-//   - Consensus: Chebyshev with noise, without Robust.
+//   - Consensus: Chebyshev with noise and without Robust, else ADMM.
 //   - Robust: 0 with pairwise noise, with Chebyshev, or below five Neighbors. Otherwise 1.5 with client-level noise and
 //     at least eight members, else 2 if each member has at least eight neighbors or is linked to all members, else 0.
 //   - Mu, Eta and Clip follow from Dim, Adapter and the queries of a step, to three digits. In a schedule of T steps tau
@@ -154,7 +154,7 @@ func Suggest(k Known) (sdk.Method, sdk.Privacy, error) {
 	return m, p, err
 }
 
-// moved returns the number of parameters that a query moves, by Mu each.
+// moved returns the number of parameters that one query changes, each by Mu.
 func (k Known) moved() float64 {
 	if k.Adapter == nil {
 		return float64(k.Dim)
@@ -162,8 +162,8 @@ func (k Known) moved() float64 {
 	return float64(k.Adapter.Moved())
 }
 
-// lopsided reports whether a run with uneven features moves far in directions of little variance. It does so if it has
-// no noise, or noise that cancels.
+// lopsided reports whether a run with uneven features moves far in directions of little variance, because it has no
+// noise or only noise that cancels.
 func (k Known) lopsided(p sdk.Privacy) bool {
 	return k.Uneven && (p.NonPrivate || k.Graph != nil && !k.Hidden)
 }
@@ -176,8 +176,8 @@ func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 		def(&p.EpsilonLimit, 8)
 	}
 	if p.Clip == 0 && p.Sigma == 0 && k.Graph != nil && !k.Hidden {
-		// Noise in the final model moves a score by far/signal. A linear model works equally well at any distance from
-		// its start.
+		// Noise in the final model changes a score by far/signal, so the signal limits far. A small far does no harm: a
+		// linear model works equally well at any distance from its start.
 		one := *p
 		one.Clip = 1
 		if err = spend(&one, m.Rounds, k.noise); err != nil {
@@ -212,8 +212,8 @@ func spend(p *sdk.Privacy, rounds int, g *graph.Graph) (err error) {
 }
 
 // share splits p.Sigma into local noise and pairwise noise. The pairwise noise is the local noise times a power of two.
-// share doubles it as long as this saves at least a tenth of the local noise. It is at most 2*p.Sigma, because it
-// disturbs the queries until it cancels.
+// share doubles this factor as long as each doubling saves at least a tenth of the local noise and the pairwise noise
+// stays within 2*p.Sigma, because pairwise noise disturbs the queries until it cancels.
 func share(p *sdk.Privacy, g *graph.Graph) error {
 	need := p.Sigma
 	for n := 0; n <= 10; n++ {
@@ -234,8 +234,8 @@ func share(p *sdk.Privacy, g *graph.Graph) error {
 
 // settle chooses Mixing and Cooldown, the numbers of rounds in which pairwise noise cancels. With ADMM consensus,
 // Mixing is the number of steps in which disagreement falls to a tenth, but at most nine. With Chebyshev consensus,
-// Mixing is 1 to 4, or up to 6 if long is set. Cooldown is at least 30, and large enough for disagreement to fall to a
-// tenth of the noise in the members' mean.
+// Mixing is 1, 3 or 4, depending on the graph; if the argument long is true, 6 takes the place of 3 and 4. Cooldown is
+// at least 30, and large enough for disagreement to fall to a tenth of the noise in the members' mean.
 func (k Known) settle(m *sdk.Method, p sdk.Privacy, long bool) {
 	g := k.Graph
 	if g.N() == 1 {

@@ -73,8 +73,8 @@ func TestSuggest(t *testing.T) {
 }
 
 // TestMostColluders checks that, with the number of colluders that MostColluders returns, the mean has at most a tenth
-// more noise than with one colluder. With one more colluder the noise is above this limit, or all members that share
-// noise with some member could collude.
+// more noise than with one colluder, and that one more colluder is too many: either the noise is above this limit, or
+// all members that share noise with some member could collude.
 func TestMostColluders(t *testing.T) {
 	for kind, want := range map[string]int{"complete": 6, "ring": 6, "er:0.3": 6} {
 		g, err := graph.Parse(kind, 31, 1)
@@ -212,8 +212,8 @@ func TestSuggestShared(t *testing.T) {
 }
 
 // TestSuggestPartners checks that Suggest chooses partners if they save at least a tenth of the noise, or if no
-// pairwise noise would remain without them: on a ring, on a star, or with as many colluders as neighbors. A dense
-// random graph needs no partners.
+// pairwise noise would remain without them, as on a ring, on a star, or with as many colluders as neighbors. On a dense
+// random graph Suggest chooses no partners.
 func TestSuggestPartners(t *testing.T) {
 	for _, c := range []struct {
 		kind                                string

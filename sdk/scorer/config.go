@@ -38,9 +38,9 @@ type Program struct {
 	Timeout time.Duration
 	// Backoff is the longest pause before the restart of a program that fails repeatedly; 0 means 30 s.
 	Backoff time.Duration
-	// Apart is for runs that protect each record. If it is set, only processes that fail before their hello count as
-	// failures of the program, and a query has no loss only if a process fails while that query is its only open query.
-	// A program that fails on every query then costs up to one Timeout per query.
+	// Apart is for runs that protect each record. If Apart is set, only a process that fails before its hello counts as
+	// a failure of the program, and a process that fails costs a query its loss only if the process had no other open
+	// query. A program that fails on every query then costs up to one Timeout per query.
 	Apart bool
 }
 

@@ -66,7 +66,7 @@ func children() string {
 	return string(all)
 }
 
-// The number of parameters and samples of the program, and the value of x[0] that triggers misbehavior.
+// The numbers of parameters and samples of the program, and the value of x[0] that triggers misbehavior.
 const (
 	dim     = 3
 	samples = 5

@@ -172,16 +172,16 @@ func (o *Oracle) share(n int) int {
 	return max(1, min(n, maxDepth, maxGroup/o.dim))
 }
 
-// LastFailure returns why the latest failed query has no loss or why the latest failed process ended, or nil if there
-// was no failure. The error may name a sample and quote the program, so it must stay on the device.
+// LastFailure returns the reason for the latest failure, of a query or of a process, or nil if there was no failure.
+// The error may name a sample and quote the program, so it must stay on the device.
 func (o *Oracle) LastFailure() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.newest
 }
 
-// Close stops the program's processes, see [OpenStream], and waits for their end. Pending calls of other methods fail.
-// Further calls of Close do nothing.
+// Close stops the program's processes as described at [OpenStream], and returns when they have ended. Pending calls of
+// other methods fail. Further calls of Close do nothing.
 func (o *Oracle) Close() error {
 	o.close()
 	return nil
@@ -208,8 +208,8 @@ func (o *Oracle) answered(err error) {
 // the program causes fewer failures.
 const patience = 8
 
-// broken returns the error of new queries while the program is considered broken. It returns nil if the program is not
-// broken or if it is time to retry.
+// broken returns the error for new queries while the program is considered broken, and nil if it is not or if it is
+// time to retry.
 func (o *Oracle) broken() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -51,7 +51,7 @@ func TestPrivateRunGoesOn(t *testing.T) {
 	}
 }
 
-// TestOtherRunEnds checks that the run of a node without privacy ends with the error of the program.
+// TestOtherRunEnds checks that a node without privacy ends its run with the error of the program.
 func TestOtherRunEnds(t *testing.T) {
 	t.Parallel()
 	err := node(t, sdk.Privacy{NonPrivate: true}).Run(t.Context())

@@ -95,8 +95,8 @@ func mixed(n int) []zoest.Query {
 	return queries
 }
 
-// TestChildrenLeft checks that, if a program exits but leaves a child that holds the pipes open, the query fails and
-// the next query starts the program again.
+// TestChildrenLeft checks that the query fails if the program exits but leaves a child that holds the pipes open, and
+// that the next query starts the program again.
 func TestChildrenLeft(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("looks into /proc")

@@ -70,9 +70,9 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 	return e, err
 }
 
-// Spent returns the cost of all runs on the data and the limit of the ledger, both as stated in the checkpoint. The
-// parameter but excludes one run: if it is the scope of the checkpoint, the cost does not include the checkpoint's own
-// run. For a release the cost is zero.
+// Spent returns the cost of all runs on the data and the limit of the ledger, both as stated in the checkpoint. If the
+// argument but is the scope of the checkpoint, the cost excludes the checkpoint's own run. For a release the cost is
+// zero.
 func (e *Earlier) Spent(but Scope) (cost dpmech.Amount, limit *dpmech.Limit) {
 	c, err := dpmech.ParseCheckpoint(e.Text)
 	switch {

@@ -59,7 +59,7 @@ func SealCertificate(c *dpmech.Certificate, key ed25519.PrivateKey, head *Statem
 	return c.Verify()
 }
 
-// VerifyCertificate checks that one of keys signed a certificate. The error wraps [ErrSignature].
+// VerifyCertificate checks that one of the given keys signed a certificate. The error wraps [ErrSignature].
 func VerifyCertificate(c *dpmech.Certificate, keys []ed25519.PublicKey) error {
 	signature, errHex := hex.DecodeString(c.Signature)
 	message, err := c.SignedBytes()

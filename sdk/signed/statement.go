@@ -37,7 +37,8 @@ type Kind uint8
 
 const (
 	// Release: Value is its [Digest], and Prev is the [Statement.ID] of the previous release, or zero if there is no
-	// earlier signed release. A replacement device signs, in its own epoch, the release after which it takes over.
+	// earlier signed release. A replacement device signs again, in its own epoch, the release after which it takes
+	// over.
 	Release    Kind = 1 + iota
 	Offer           // Value is a public key of X25519 (RFC 7748), Round the first release whose noise uses it
 	Stop            // early-stop request: Round is the last round that uses data
@@ -177,12 +178,12 @@ func (r *Statement) Sign(key ed25519.PrivateKey, s Scope) {
 // ErrSignature is wrapped by errors about signatures that match none of a member's keys.
 var ErrSignature = errors.New("the signature matches none of the member's keys")
 
-// Verify checks that one of keys signed the statement in scope s. The error wraps [ErrSignature].
+// Verify checks that one of the given keys signed the statement in scope s. The error wraps [ErrSignature].
 func (r *Statement) Verify(s Scope, keys []ed25519.PublicKey) error {
 	return verify(keys, r.message(s), r.Signature[:], "%v %d", r.Kind, r.Round)
 }
 
-// verify checks that one of keys signed a message. format and args name the message in the error.
+// verify checks that one of the given keys signed a message. format and args name the message in the error.
 func verify(keys []ed25519.PublicKey, message, signature []byte, format string, args ...any) error {
 	for _, key := range keys {
 		if len(key) == ed25519.PublicKeySize && ed25519.Verify(key, message, signature) {
@@ -210,8 +211,8 @@ func (r *Statement) Countersign(key ed25519.PrivateKey, s Scope) []byte {
 	return ed25519.Sign(key, r.held(s))
 }
 
-// VerifyHeld checks that one of keys, the public keys of a neighbor, made a countersignature. s is the scope of the
-// member that made the release. The error wraps [ErrSignature].
+// VerifyHeld checks that one of the given keys, which are the public keys of a neighbor, made a countersignature. s is
+// the scope of the member that made the release. The error wraps [ErrSignature].
 func (r *Statement) VerifyHeld(s Scope, keys []ed25519.PublicKey, signature []byte) error {
 	return verify(keys, r.held(s), signature, "countersignature of release %d", r.Round)
 }

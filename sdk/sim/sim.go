@@ -29,15 +29,15 @@ type FaultSchedule func(from, to, seq int) []int
 // arrived and makes its next release if it can; otherwise its machine gets a Tick. A message arrives one tick after it
 // is sent, so a round without faults takes one tick.
 //
-// GOMAXPROCS goroutines share the clients of a tick. The results do not depend on their number: OnSend, Faults and the
-// transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its fields before
-// Run.
+// GOMAXPROCS goroutines share the clients of a tick. The results do not depend on the number of goroutines: OnSend,
+// Faults and the transcript see clients in the order of their numbers. A Sim is not safe for concurrent use. Set its
+// fields before Run.
 //
-// If Faults, Asleep, Seed and Forge are not set, receivers read a release from its sender's memory, one tick later. The
-// allocations of a tick then do not depend on the number of clients and messages.
+// If none of Faults, Asleep, Seed and Forge is set, receivers read each release from its sender's memory in the next
+// tick. The allocations of a tick then do not depend on the number of clients and messages.
 type Sim struct {
-	// OnSend, if not nil, is called with every sent message, including lost messages. The vectors are valid during the
-	// call.
+	// OnSend, if not nil, is called with every sent message, including lost messages. The message's vectors are valid
+	// only during the call.
 	OnSend func(admm.Message)
 	// OnRelease, if not nil, is called with a client's machine right after each of its releases. Several goroutines
 	// call OnRelease, each for different clients.
@@ -119,8 +119,8 @@ func New(clients []Client) (*Sim, error) {
 	return s, nil
 }
 
-// Run runs all remaining rounds. each, if not nil, is called after every round; its error ends the run. Run also fails
-// if no client makes a release for 10,000 ticks. Do not call Run again after an error.
+// Run runs all remaining rounds. The function each, if not nil, is called after every round; its error ends the run.
+// Run also fails if no client makes a release for 10,000 ticks. Do not call Run again after an error.
 func (s *Sim) Run(ctx context.Context, each func(round int) error) error {
 	for s.over < s.last {
 		before := s.over

@@ -12,7 +12,7 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// pair returns two clients that prefer different points; change may alter the second one's configuration.
+// pair returns two clients that prefer different points; change may alter the configuration of the second client.
 func pair(change func(c *admm.Config)) []sim.Client {
 	var clients []sim.Client
 	for i := range 2 {

@@ -28,8 +28,8 @@ type round struct {
 	models [][]float32
 }
 
-// NewTranscript returns an empty transcript. complete, if not nil, is called with every complete round, in order, while
-// no other release can be added. The function complete may keep the models.
+// NewTranscript returns an empty transcript. The function complete, if not nil, is called with every complete round, in
+// order. It may keep the models, but must not call methods of the transcript.
 func NewTranscript(clients int, complete func(round int, models [][]float32)) *Transcript {
 	return &Transcript{clients: clients, complete: complete, hash: sha256.New()}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/dpmech"
 )
 
-// certify returns the certificate of a run that made the given number of releases, and its ledger. The ledger has three
-// reservations of another run, followed by the given number of reservations of this run.
+// certify returns the certificate of a run that made the given number of releases, and the ledger of the data set. The
+// ledger has three reservations of another run, followed by the given number of reservations of this run.
 func certify(t testing.TB, made, reserved int) (*dpmech.Certificate, *Ledger) {
 	t.Helper()
 	l, _ := newLedger(t, limitOf(40, 1e-6, dpmech.ZCDP))
@@ -104,8 +104,8 @@ func TestCertificateAgainstLedger(t *testing.T) {
 	}
 }
 
-// TestCertificateOlderThanRun checks that the error states how many later releases of the certificate's run the ledger
-// has. Later releases of other runs cause no error.
+// TestCertificateOlderThanRun checks that the error states how many later releases of the certificate's run are in the
+// ledger. Later releases of other runs cause no error.
 func TestCertificateOlderThanRun(t *testing.T) {
 	c, l := certify(t, 4, 4)
 	reserve(t, l, "another", 1, 2)

@@ -251,7 +251,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		d.files = newSimDisk(files).files
 
-		// Some file systems allocate space only on a sync.
+		// Some file systems allocate space only on a sync, so a full disk may be reported only then.
 		d.fault = func(s step) error {
 			if s.kind == "sync" && len(d.files[s.name]) > room/2 {
 				return syscall.ENOSPC

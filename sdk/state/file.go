@@ -35,8 +35,8 @@ type file interface {
 	sync() error
 }
 
-// Size limits in bytes: mostKept for a file that is read as a whole, and mostState for the file of a state or of the
-// log, whose length is checked elsewhere, too.
+// Size limits in bytes: mostKept applies to files that are read as a whole; mostState applies to files of states, to
+// the log and to ledgers, whose lengths are also checked elsewhere.
 const (
 	mostKept  = 1 << 30
 	mostState = 1 << 40
@@ -144,8 +144,8 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 }
 
 // WriteCertificate durably writes a certificate to a file. If the file already has a certificate of the same release
-// with more countersignatures, WriteCertificate keeps it: a node that serves a finished run again may collect fewer
-// countersignatures, because neighbors do not sign twice.
+// with more countersignatures, WriteCertificate does not replace that certificate: a node that serves a finished run
+// again may collect fewer countersignatures, because neighbors do not sign twice.
 func WriteCertificate(path string, c *dpmech.Certificate) error {
 	if text, err := regular.Read(path, mostKept); err == nil && c.Head != "" {
 		old, err := dpmech.ParseCertificate(text)

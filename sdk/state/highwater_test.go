@@ -21,9 +21,9 @@ func marks(t *testing.T, path string) string {
 	return fmt.Sprint(m.Seq, m.Unsent)
 }
 
-// TestLedgerMarks simulates several runs on one ledger that crash after writing a line and before writing its mark. The
-// ledger tells each run which of its releases may have been sent. Opening the ledger again does not change the answer.
-// A release that is marked later is removed from the list of unsent releases.
+// TestLedgerMarks simulates several runs on one ledger, each of which crashes after writing a line and before writing
+// its mark. The ledger tells each run which of its releases may have been sent. Opening the ledger again does not
+// change the answer. A release that is marked later is removed from the list of unsent releases.
 func TestLedgerMarks(t *testing.T) {
 	l, path := newLedger(t, nil)
 	check := func(when, file string, runs map[string][2]int) {

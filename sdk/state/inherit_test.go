@@ -78,8 +78,8 @@ func TestInheritedAboveTheLimit(t *testing.T) {
 	}
 }
 
-// TestTornInheritance checks that a crash that tears the line of an inherited cost at any byte, with either the old or
-// the new mark on the disk, leaves the cost inherited exactly once.
+// TestTornInheritance checks that a cost is inherited exactly once even if a crash tears its line at any byte, whether
+// the disk has the old or the new mark.
 func TestTornInheritance(t *testing.T) {
 	l, path := newLedger(t, nil)
 	before, _ := os.ReadFile(markPath(path))

@@ -139,7 +139,7 @@ func runAndKill(t *testing.T, dir string, chance *rng.Stream) int {
 			t.Errorf("the process said %q %s", in.Text(), &stderr)
 		}
 		if lines++; lines == last {
-			// The real clock affects only the moment of the kill, and the test must pass at every moment.
+			// The real clock affects only the moment of the kill, and the test must pass for every such moment.
 			wait := time.Duration(chance.Float64() * float64(time.Since(then)))
 			time.AfterFunc(wait, func() { cmd.Process.Kill() })
 		}

@@ -20,8 +20,8 @@ import (
 // mark, a small separate file (".mark"), records which releases may have been sent (see [Ledger.Mark]) and holds the
 // [dpmech.Head] of the line that was newest when the mark was written. A ledger that was cut off, or restored from an
 // old copy, does not contain that head and is rejected. A crash can only leave one reservation too many. If ledger and
-// mark are restored together, only a later head reveals the rollback, such as the head in the node's state: see
-// [Ledger.CheckHead].
+// mark are restored together, only a later head stored elsewhere, such as in the node's state, reveals the rollback:
+// see [Ledger.CheckHead].
 //
 // One process at a time can open a ledger. A Ledger is safe for concurrent use. After a failed write or sync every
 // further reservation and mark fails until the ledger is opened again.
@@ -79,10 +79,11 @@ func (l *Ledger) Covers(run string, fleet [32]byte, member string, rounds int, g
 
 // Reserve counts the release of a round before its noise is drawn, for a member's run in a fleet given by the SHA-256
 // of the fleet file. The reservation is on disk when Reserve returns. The rules of [dpmech.Filter.Reserve] apply to
-// each run; for example, a repeated reservation costs nothing. A node calls [dpmech.Filter.Check], Reserve and
-// [dpmech.Filter.Reserve] in this order, so that a refused release is counted neither in the filter nor in the ledger,
-// and a crash can only make the ledger count too much. An error that wraps [dpmech.ErrBudget] means that the lifetime
-// limit does not cover the release. After any error nothing may be released.
+// each run; for example, a repeated reservation costs nothing. An error that wraps [dpmech.ErrBudget] means that the
+// lifetime limit does not cover the release. After any error nothing may be released.
+//
+// A node calls [dpmech.Filter.Check], Reserve and [dpmech.Filter.Reserve] in this order, so that a refused release is
+// counted neither in the filter nor in the ledger, and a crash can only make the ledger count too much.
 func (l *Ledger) Reserve(run string, fleet [32]byte, member string, round int, g dpmech.Gaussian) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -220,9 +221,9 @@ func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g d
 	return l.log.spent.Plan(runID(run, fleet, member), rounds, g)
 }
 
-// Inherits reports whether the ledger takes over the cost of a lost ledger of the same member, given by its id. It does
-// so if it has not been declared [NeverUsed], and if it has counted no release yet or has already inherited from the
-// lost ledger. Otherwise the ledger is for other data and inherits nothing.
+// Inherits reports whether this ledger takes over the cost of the lost ledger with the given id, which belonged to the
+// same member. A ledger that was declared [NeverUsed] inherits nothing. Any other ledger inherits the cost if it has
+// not counted a release yet or has already inherited from the lost ledger; otherwise it is for other data.
 func (l *Ledger) Inherits(lost string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,9 +234,9 @@ func (l *Ledger) Inherits(lost string) bool {
 	return l.log.inheritsFrom(lost) || !slices.ContainsFunc(l.log.lines[1:], released)
 }
 
-// Inherit durably counts the part of a lost ledger's cost on the same data that is not yet counted here, even above the
-// limit, because those releases were made. The limit then refuses further releases. member is the neighbor that proved
-// the cost.
+// Inherit durably counts the cost of a lost ledger on the same data, except for the part that this ledger already
+// counts. The total may exceed the limit, because those releases were made; the limit then refuses further releases.
+// member is the neighbor that proved the cost.
 func (l *Ledger) Inherit(lost, member string, cost dpmech.Amount, limit *dpmech.Limit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -91,8 +91,8 @@ func runNode(t *testing.T, files map[string][]byte, last int) history {
 }
 
 // resumes opens the files after a crash and checks that all rounds up to seen, whose releases neighbors may have seen,
-// are saved, reserved and marked, and that two more rounds succeed. It returns the last rounds that it found saved,
-// reserved and marked.
+// are saved, reserved and marked, and that two more rounds succeed. resumes returns the last saved, reserved and marked
+// rounds that it found.
 func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	t.Helper()
 	d := newSimDisk(files)
@@ -119,8 +119,8 @@ func resumes(t *testing.T, files map[string][]byte, seen int) facts {
 	return f
 }
 
-// TestLedgerSyncsOfRound checks that a round syncs its line, its state and its mark, each once and in this order. It
-// creates no file, and it extends the ledger only when the ledger's last block is full.
+// TestLedgerSyncsOfRound checks that a round syncs its line, its state and its mark, each once and in this order. A
+// round creates no file, and extends the ledger only when the ledger's last block is full.
 func TestLedgerSyncsOfRound(t *testing.T) {
 	const rounds = 60
 	h := runNode(t, ledgerFiles(t, 0), rounds)
@@ -277,8 +277,8 @@ func TestLedgerOneFileSetBack(t *testing.T) {
 	}
 }
 
-// TestLedgerMarkRots changes each single byte of a mark's file. readMark then returns the newest mark or the previous
-// mark. If the same byte of both marks changes, readMark fails, except for the bytes after the end of a mark.
+// TestLedgerMarkRots changes each single byte of a mark's file. readMark must then return the newest or the previous
+// mark. If the same byte of both marks is changed, readMark must fail, unless the byte is after the end of a mark.
 func TestLedgerMarkRots(t *testing.T) {
 	h := runNode(t, ledgerFiles(t, 2), 3)
 	files := h.after(len(h.steps))

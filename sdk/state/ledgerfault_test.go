@@ -44,8 +44,7 @@ func (f *faulty) WriteAt(p []byte, at int64) (int, error) {
 func (f *faulty) sync() error { return errors.Join(f.syncErr, f.file.sync()) }
 
 // TestLedgerFaults checks that a reservation that fails in any way has no effect, and that all later reservations fail.
-// After the crash the ledger opens with every acknowledged reservation and perhaps the failed reservation, but no
-// others.
+// The next process finds every acknowledged reservation and perhaps the failed reservation, but no others.
 func TestLedgerFaults(t *testing.T) {
 	type fault struct {
 		name string
@@ -203,9 +202,9 @@ func TestLedgerFileErrors(t *testing.T) {
 	}
 }
 
-// TestLedgerWritesUnmarkedLinesAgain checks that OpenLedger writes and syncs lines after the mark again, because such a
-// line may be in the page cache but not on the disk if its sync failed. OpenLedger fails if this is not possible. The
-// line stays unmarked.
+// TestLedgerWritesUnmarkedLinesAgain checks that OpenLedger writes and syncs the lines after the mark again, because a
+// line whose sync failed may be in the page cache but not on the disk. OpenLedger fails if it cannot do this. The lines
+// stay unmarked.
 func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)

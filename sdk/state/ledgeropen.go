@@ -103,7 +103,7 @@ func OpenLedger(path string) (*Ledger, error) {
 }
 
 // ReadLedger opens a ledger for reading and checks all of it. It changes nothing and works while another process has
-// the ledger open. Reserve and Mark fail.
+// the ledger open. Reserve and Mark fail on the returned ledger.
 func ReadLedger(path string) (*Ledger, error) {
 	m, markErr := readMark(path) // read before the lines: a line written meanwhile is then after the mark
 	text, err := regular.Read(path, mostLedger)

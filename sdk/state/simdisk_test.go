@@ -13,8 +13,8 @@ import (
 )
 
 // simDisk is an in-memory disk that records every step, so that a test can reconstruct the files after a failure of the
-// process or the power at any step. The field files holds what programs see. Only when it simulates a crash does the
-// test decide which data the physical disk still has.
+// process or the power at any step. The field files holds what programs see. What the physical disk holds is decided
+// only when a test simulates a crash.
 type simDisk struct {
 	files map[string][]byte
 	steps []step

@@ -60,8 +60,8 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestLossesThatCannotBe checks that a query without a loss does not affect other queries, and that the error states
-// why if a model has no losses at all.
+// TestLossesThatCannotBe checks that a query without a loss does not affect other queries, and that, if a model has no
+// losses at all, the error gives the reason.
 func TestLossesThatCannotBe(t *testing.T) {
 	ctx, d := context.Background(), random(5, 3, 2, 1)
 	for _, m := range []*Model{NewSoftmax(d), ModelSpec{PerceptronModel, 2}.New(d)} {

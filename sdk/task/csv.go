@@ -34,8 +34,8 @@ type column struct {
 	some  []string // up to three different cells among those that are not numbers
 }
 
-// labels makes c a column of categories that starts with the known ones. Further categories that differ only in case
-// are the same category. labels returns c.
+// labels makes c a column of categories, the first of which are the given known categories. Texts that differ only in
+// case are one category unless both are known. labels returns c.
 func (c *column) labels(known []string) *column {
 	c.number, c.fold, c.Categories = numbered(known), true, slices.Clone(known)
 	for i, v := range known {
@@ -44,7 +44,7 @@ func (c *column) labels(known []string) *column {
 	return c
 }
 
-// folded makes the lower-case form of a category an alias of it, unless that form is already a category or an alias.
+// folded makes the lower-case form of a category an alias of the category, unless it already is a category or an alias.
 func (c *column) folded(category string, number int) {
 	if _, ok := c.number[strings.ToLower(category)]; c.fold && !ok {
 		c.number[strings.ToLower(category)] = number
@@ -381,8 +381,8 @@ func (r *csvFile) end() {
 	}
 }
 
-// table returns the content of the file. Each category becomes a column, in the recipe's order if there is one, and
-// otherwise sorted.
+// table returns the content of the file. Each category becomes a column. Categories are in the order of the recipe or,
+// without a recipe, sorted.
 func (r *csvFile) table() *table {
 	t := &table{name: r.name, names: r.names, person: r.people, ids: r.ids, lost: r.lost, unread: r.unread}
 	label, cells, width := r.label(), r.cells, len(r.columns)

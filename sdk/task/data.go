@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Data is a labeled data set: Len samples of Dim numbers, each in one of Classes classes. A data set with targets also
-// has a number, its target, for each sample. Its two classes, "low" and "high", then indicate whether the target is
-// below the middle of the range of targets.
+// Data is a labeled data set: Len samples of Dim numbers, each in one of Classes classes. If the data has targets, each
+// sample also has a number, its target. The two classes, "low" and "high", then indicate whether the target is below
+// the middle of the range of targets.
 type Data struct {
 	X       []float32 // the samples one after the other, Len x Dim
 	Y       []int     // the class of each sample, in [0, Classes)

@@ -13,7 +13,7 @@
 //  6. Append a column of ones.
 //
 // The privacy guarantee of a run on the result does not cover what these steps take from the data: means, components,
-// and the categories of a column. [Set].Fitted describes it for a certificate. A [Recipe] avoids the problem: [Fit]
+// and the categories of a column. [Set].Fitted lists them for a certificate. A [Recipe] avoids the problem: [Fit]
 // takes everything from public data, and [Recipe.Apply] prepares the data of every device with the recipe.
 //
 // A [Partition] divides samples among clients: iid, or with the label skew common in studies of federated learning. A

@@ -12,8 +12,8 @@ import (
 )
 
 // ClientFiles returns the files that a source names, one for each client. Such a source is "csv:" followed by names
-// separated by commas, by one name with stars as in [filepath.Match], or by a mix of both. It returns nil if the source
-// has neither a comma nor a star, or is the name of an existing file.
+// separated by commas, by one name with stars as in [filepath.Match], or by a mix of both. ClientFiles returns nil if
+// the source has neither a comma nor a star, or is the name of an existing file.
 func ClientFiles(source string) (files []string, err error) {
 	list, isCSV := strings.CutPrefix(source, "csv:")
 	if _, err := os.Lstat(list); !isCSV || err == nil || !strings.ContainsAny(list, ",*?[") {

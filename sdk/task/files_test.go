@@ -22,7 +22,7 @@ func hospitals(t *testing.T, texts ...string) (files []string) {
 	return files
 }
 
-// lines returns n rows. Each row is format with two values: a number, and one of the labels in turn.
+// lines returns n rows, each formatted with its number and a label; the labels take turns.
 func lines(n int, format string, label ...string) string {
 	var b strings.Builder
 	for i := range n {

@@ -88,7 +88,7 @@ type PCA struct {
 
 // FitPCA finds the first n components of a training set. n must be between 1 and the number of columns.
 //
-// Scale gives the projected training rows a mean squared norm of n and keeps the relative size of the components.
+// The field Scale gives the projected training rows a mean squared norm of n and keeps the relative size of components.
 // FitPCA fails if all rows are equal. Components beyond the directions in which the rows vary are arbitrary.
 func FitPCA(train *Data, n int) (*PCA, error) {
 	if err := train.check(); err != nil {

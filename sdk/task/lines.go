@@ -17,7 +17,7 @@ const (
 	everyLine                // a row is one line below the header; an unreadable line is lost but keeps its place
 )
 
-// rows returns the rule by which text becomes rows in the data that a recipe is fitted on.
+// rows returns the rule by which the text that a recipe is fitted on becomes rows.
 func (s Spec) rows() rowRule {
 	if s.Records {
 		return oneLine

@@ -56,7 +56,7 @@ type Spec struct {
 	// come from public knowledge, not from the data.
 	Scale map[string]float64 `json:"scale"`
 
-	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones. In both
+	// Standardize brings each column to mean 0 and variance 1, before PCA; Bias appends a column of ones. For both
 	// fields, nil means true for CSV and synthetic data, and false for IDX.
 	Standardize *bool `json:"standardize"`
 	Bias        *bool `json:"bias"`

@@ -51,8 +51,7 @@ func TestLoadCSV(t *testing.T) {
 	if !slices.Equal(set.Spec.Labels, []string{"maybe", "no", "yes"}) || set.Train.Dim != 3 || set.Train.Classes != 3 {
 		t.Errorf("loaded %d columns, %+v", set.Train.Dim, set.Spec)
 	}
-	// Columns are projected without standardization, then the bias is appended: its different scale shows that it was
-	// appended after the projection.
+	// Columns are projected without standardization. The bias column is 1, because it is appended after the projection.
 	square := 0.0
 	for i := range set.Train.Y {
 		r := set.Train.Row(i)

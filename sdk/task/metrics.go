@@ -19,7 +19,7 @@ type Estimate struct {
 	High  float64 `json:"high"`
 }
 
-// ClassMetrics measures predicted classes. Shares are in [0, 1], and nil if the denominator is zero.
+// ClassMetrics measures predicted classes. A share is in [0, 1], or nil if its denominator is zero.
 type ClassMetrics struct {
 	Samples   int            `json:"samples"`
 	Accuracy  Estimate       `json:"accuracy"`
@@ -43,9 +43,9 @@ type BinaryMetrics struct {
 	Specificity *Estimate `json:"specificity"` // the recall of class 0
 	PPV         *Estimate `json:"ppv"`         // the precision of class 1
 	NPV         *Estimate `json:"npv"`         // the precision of class 0
-	// AUC is the share of pairs, one sample of each class, in which the sample of class 1 has the higher probability;
-	// ties count half. The interval follows DeLong et al. (1988) on the logit scale. If their variance estimate is 0,
-	// it is Wilson's interval, with the number of samples of the rarer class as the number of trials.
+	// AUC is the share of pairs of a sample of class 1 and a sample of class 0 in which the former has the higher
+	// probability; ties count half. The interval follows DeLong et al. (1988) on the logit scale or, if their variance
+	// estimate is 0, is Wilson's, with the number of samples of the rarer class as the number of trials.
 	AUC         *Estimate `json:"auc"`
 	Brier       Estimate  `json:"brier"` // the mean of (p - y)²; its interval is that of a mean on the log scale
 	Calibration []Tenth   `json:"calibration"`

@@ -10,7 +10,7 @@ import (
 )
 
 // judged has samples for all special cases: ties, a single class, classes that are empty or never predicted, samples
-// without a prediction, probabilities at the bounds of a Tenth.
+// without a prediction, and probabilities at the bounds of a Tenth.
 var judged = []struct {
 	name        string
 	classes     int

@@ -14,8 +14,9 @@ const (
 	dropRows   = "drop"
 )
 
-// Missing specifies how to handle missing cells of a CSV file. A cell is missing if it is empty or, in upper or lower
-// case, NA, N/A, #N/A, NaN, null or ?; in columns of numbers also none, "-" or ".".
+// Missing specifies how to handle missing cells of a CSV file. A cell is missing if it is empty or has one of these
+// texts, in upper or lower case: "NA", "N/A", "#N/A", "NaN", "null" or "?", and in columns of numbers also "none", "-"
+// or ".".
 type Missing struct {
 	// Rule is "mean" or "median", which fill missing cells; "indicator", which fills them with the mean and marks them
 	// in additional columns of zeros and ones; or "drop", which drops rows with a missing cell. Every rule drops rows
@@ -94,8 +95,7 @@ func (s Spec) fitMissing(train *Data, columns []Column) (*Missing, error) {
 	return m, nil
 }
 
-// firstOf returns, for each column of a file, the index of its number or of its first category among the data's
-// columns.
+// firstOf returns, for each column of a file, the index of the first data column made from that column.
 func firstOf(columns []Column) []int {
 	var first []int
 	n := 0

@@ -175,7 +175,7 @@ func (m *Model) Loss(_ context.Context, x []float32, sample int) (float64, error
 	return m.loss(x, sample), nil
 }
 
-// at returns the sample at a place, or -1 if the place has none.
+// at returns the sample at a place (see [Model.InPlaces]), or -1 if the place has no sample.
 func (m *Model) at(place int) int {
 	if m.place != nil {
 		return m.place[place]
@@ -286,8 +286,8 @@ func (m *Model) last(u *units, x []float32, sample int) (w, a []float32) {
 	return x[m.inner():], u[:m.spec.Hidden+1]
 }
 
-// linear is the last layer of every built-in model, a classifier: one row of dim weights for each class, or, for two
-// classes, only the weights of class 1 against class 0.
+// linear is the last layer of every built-in model, a classifier. It has one row of dim weights for each class or, for
+// two classes, a single row: the weights of class 1 minus the weights of class 0.
 type linear struct{ classes, dim int }
 
 func (l linear) parameters() int {

@@ -203,8 +203,8 @@ func TestDirichletMoments(t *testing.T) {
 			square += shares[0] * shares[0] / draws
 		}
 		variance := float64(n-1) / (n * n * (n*alpha + 1))
-		// Five standard errors of the mean; for the mean of the squares, the bound is the standard error of any
-		// variable in [0, 1] with the same mean.
+		// The bounds are five standard errors. For the mean of the squares, the standard error is replaced by its upper
+		// bound for variables in [0, 1] with the same mean.
 		meanError := 5 * math.Sqrt(variance/draws)
 		squareError := 5 * math.Sqrt((variance+1.0/n/n)/draws)
 		if math.Abs(mean-1.0/n) > meanError || math.Abs(square-variance-1.0/n/n) > squareError {

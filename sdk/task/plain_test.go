@@ -75,8 +75,8 @@ func plainApply(p *PCA, d *Data) (x []float32) {
 	return x
 }
 
-// plainProduct returns the products of the covariance matrix of a data set with vectors; mean holds the column means.
-// It never forms the matrix, and pixels that are zero take no time.
+// plainProduct returns the products of the covariance matrix of a data set with vectors, without forming the matrix.
+// mean holds the column means. Pixels that are zero take no time.
 func plainProduct(d *Data, mean []float64, vectors [][]float64) [][]float64 {
 	n, k := d.Dim, len(vectors)
 	p := newPlainProjector(mean, vectors)

@@ -90,7 +90,7 @@ func TestPredictorIsTheModel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// This data has all samples, without a test split, read in the same way as on a device.
+			// This data has all samples, without a test split, as a device reads them.
 			d := table.data(p.recipe.Classes)
 			is := d.Y
 			set.Train, set.Test = d, d

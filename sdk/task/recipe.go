@@ -15,8 +15,9 @@ const (
 	maxParameters = 1 << 28 // maximum number of parameters of a fleet's model
 )
 
-// Recipe is preprocessing that [Fit] fitted once, on public data. It turns a device's file of the same form into the
-// columns of a fleet's model. It is public: all members have it in their fleet file.
+// Recipe is the preprocessing that [Fit] fitted once, on public data. It turns a device's data, which must have the
+// form of the public data, into the columns of a fleet's model. The recipe is public: all members have it in their
+// fleet file.
 type Recipe struct {
 	FittedOn string `json:"fitted_on"` // name of the public data, for a certificate: 1 to 200 printable bytes
 
@@ -245,7 +246,7 @@ func (r *Recipe) checkTable(t *table) error {
 	return nil
 }
 
-// layout finds the columns of the recipe anywhere in the file. Its method value is of type layout.
+// layout finds the columns of the recipe anywhere in the file. The method value r.layout is a layout.
 func (r *Recipe) layout(h *csvFile) (columns []*column) {
 	find := func(name, as string) *column {
 		return h.column(name, fmt.Errorf("task: %s has no column %q, which the recipe needs as %s", h.name, name, as))
@@ -370,8 +371,8 @@ func trimmed(texts ...string) bool {
 // recipe are at least this.
 const leastDivisor = 0x1p-126
 
-// held checks that all numbers in v fit a float32: a larger number would be infinite in training. It calls want with ok
-// true or, for the first number that is too large, with ok false and an error. field is the name of v.
+// held checks that all numbers in v fit a float32: a larger number would be infinite in training. It calls the
+// function want: with false and an error for the first number that is too large, otherwise with true. v is named field.
 func held(field string, v []float64, want func(ok bool, format string, args ...any)) {
 	i := slices.IndexFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) })
 	want(i < 0, "%s[%d] is %v, want a float32, of magnitude at most %.2g", field, i, at(v, i), math.MaxFloat32)

@@ -103,8 +103,8 @@ type Stops struct {
 }
 
 // Take adds a request if it is effective, and reports whether it is. A request is effective if its member has not
-// already asked for the same round or an earlier one, and if the request is among the first st.Enough requests, sorted
-// by round, then by member.
+// already asked for the same or an earlier round, and if the request is among the first st.Enough requests, sorted by
+// round, then by member.
 func (st *Stops) Take(s signed.Relayed) bool {
 	next := slices.Clone(st.Known)
 	if i := slices.IndexFunc(next, func(k signed.Relayed) bool { return k.Member == s.Member }); i >= 0 {

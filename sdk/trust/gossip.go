@@ -24,7 +24,7 @@ import (
 //
 // What a member compares, sends and answers depends only on questions and on the releases that it held when it began
 // the work on its release in progress. Releases that arrive during this work wait until the work on the next release
-// begins, because what has arrived at a given point of the work depends on data.
+// begins, because the time that the work takes depends on data, and so does what arrives meanwhile.
 type Gossip struct {
 	log     *Log
 	members []string
@@ -117,8 +117,8 @@ type Question struct {
 }
 
 // duties returns what must still be sent to all neighbors about a slot in question: first the question without a
-// statement, then the statement, each only once. Whether this member receives the statement or the question first
-// affects only when it passes them on.
+// statement, then the question with the statement, each only once. Whether this member receives the statement or the
+// question first affects only when it passes them on.
 func (c *claim) duties(s Slot) (list []Question) {
 	if !c.asked {
 		return nil

@@ -143,7 +143,7 @@ func TestFewDigestsOfManyMembers(t *testing.T) {
 	}
 }
 
-// Question relays each question once, and the statement that answers it once. Question rejects an invalid question,
+// Question relays each question, and the statement that answers it, only once. Question rejects an invalid question,
 // which then has no effect.
 func TestWrongQuestions(t *testing.T) {
 	g, _ := graphOf(t, 0)

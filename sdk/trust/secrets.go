@@ -27,7 +27,8 @@ func (s *Secrets) Set(l *Log, k *pair.Kept) {
 	s.Kept, s.Offer = k, o.Append(nil)
 }
 
-// New creates a key pair for the releases from the given one on. Store it before sending it to a neighbor.
+// New creates a key pair for all releases from the given release on. Store the Secrets before sending the offer to a
+// neighbor.
 func (s *Secrets) New(l *Log, fleet [32]byte, from int) error {
 	private, err := pair.NewPrivate()
 	if err != nil {

@@ -199,8 +199,8 @@ func NewCodec(dim int) (*Codec, error) {
 }
 
 // Append appends the encoding of m, without its From and To, to dst and returns the extended slice. The encoding takes
-// at most [MaxFrame] bytes. It allocates only if dst is too small, and keeps no reference to m. On error it returns dst
-// unchanged.
+// at most [MaxFrame] bytes. Append allocates only if dst is too small, and keeps no reference to m. On error it returns
+// dst unchanged.
 func (c *Codec) Append(dst []byte, m *admm.Message) ([]byte, error) {
 	f, err := c.frame(m)
 	if err == nil {

@@ -124,7 +124,7 @@ func (u *unpacker) readBlock(b []byte, n int) (block, rest []byte, err error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("compressed block: %w", err)
 		}
-		// huff0 fills the capacity of its destination exactly, or fails.
+		// huff0 fails unless the block exactly fills the capacity of the destination, so the capacity must be n.
 		u.block = sized(u.block, n)
 		block, err = u.huff.Decoder().Decompress4X(u.block[:0:n], data)
 		if err != nil {

@@ -26,9 +26,9 @@ type Snapshot struct {
 	Member string   // owner of the state: 1 to 64 bytes of UTF-8
 	Build  string   // version of the arithmetic that computed the state: 1 to 64 bytes of UTF-8
 
-	// State is the machine's state. Peers stores names in place of the numbers of its neighbors, and DecodeSnapshot
-	// sets these numbers to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered is 0 in
-	// epoch 0.
+	// State is the machine's state. Its edges store no neighbor numbers: Peers has the names instead, and
+	// DecodeSnapshot sets the numbers to 0. State.X has 1..MaxDim coordinates, State.Last up to MaxDim; State.Recovered
+	// is 0 in epoch 0.
 	State admm.State
 	Peers []Peer // peers of the edges of State, in the same order; nil if there are none
 
@@ -44,8 +44,8 @@ type Peer struct {
 	Signed []byte // its latest signed releases that this node received, up to 2*maxField bytes, opaque; nil for none
 }
 
-// snapshot is the encoded form of a [Snapshot]. Every field is always present, so its length depends only on the
-// lengths of its vectors and strings.
+// snapshot is the encoded form of a [Snapshot]. Every field is always present, so the length of the encoding depends
+// only on the lengths of the vectors and strings.
 type snapshot struct {
 	Version   wide       `cbor:"1,keyasint"`
 	Fleet     []byte     `cbor:"2,keyasint"`

@@ -126,8 +126,8 @@ func Among(all []*Report) {
 	}
 }
 
-// column describes the column c of the file. The index at is the position in d of its numbers or, for a column of
-// categories, of the zeros and ones of its first category.
+// column describes the column c of the file. The argument at is the index in d of the column's numbers or, for a column
+// of categories, of the zeros and ones of its first category.
 func column(c task.Column, d *task.Data, at int) Column {
 	out, counts := Column{Name: c.Name}, make([]int, len(c.Categories))
 	for i := range d.Len() {
@@ -268,9 +268,9 @@ func (p *Report) partner(c *Column, m float64) (best *Column) {
 	return best
 }
 
-// Strange reports columns in which at least one value in a thousand is far from the data that the recipe was fitted on.
-// For rows with such values the model's predictions are guesses. Strange returns one suspicion for each such column.
-// The example is the first such value, with the number of its row, counted from 1.
+// Strange returns one suspicion for each column in which at least one value in a thousand is far from the data that the
+// recipe was fitted on. For rows with such values the model's predictions are guesses. The example in a suspicion is
+// the first such value, with the number of its row, counted from 1.
 func Strange(r *task.Recipe, d *task.Data) (found []Suspicion) {
 	p, at := Report{}, 0
 	for _, c := range r.Columns {
