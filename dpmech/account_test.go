@@ -128,7 +128,8 @@ func sumRho(gs ...Gaussian) float64 {
 	return up
 }
 
-// TestRho checks that the computed cost of releases is their exact cost, rounded up, in any order.
+// TestRho checks that the computed cost of releases is their exact cost, rounded up, and does not depend on their
+// order.
 func TestRho(t *testing.T) {
 	s := stream(23)
 	var gs []Gaussian

@@ -303,9 +303,9 @@ func TestAuditOfSharedNoise(t *testing.T) {
 			if lower < narrow*mu && !quick {
 				t.Errorf("mu is only known to be %v or more, want %v of the claim", lower, narrow)
 			}
-			// Two rounds with the same update, but opposite signs, have sqrt(2) times the mu of one round. If the
-			// second round reuses the noise of the first, the noise cancels in the difference between the client's two
-			// releases.
+			// Two rounds in which the client's updates have opposite signs have sqrt(2) times the mu of one round, so
+			// the clip is divided by sqrt(2). The projection uses the difference between the client's two releases: if
+			// the second round reused the noise of the first, this noise would cancel.
 			double := *w
 			double.rounds, double.scale, double.claim.Clip = 2, w.scale/math.Sqrt2, w.claim.Clip/math.Sqrt2
 			faults, _ = double.refute(t, mu, c.count/4, flaw{}, seed+10)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// recost recomputes the costs in a certificate after a change to its releases, like a forger.
+// recost recomputes the costs in a certificate after a change to its releases, as a forger would.
 func recost(t testing.TB, c *Certificate) {
 	t.Helper()
 	c.Rounds = countRounds(c.Spends)

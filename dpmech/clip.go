@@ -21,8 +21,8 @@ func newBall(r, gamma float64) ball {
 	a, b, shift := uint64(fa*(1<<53)), uint64(fb*(1<<53)), uint(ea-eb)
 	// r/gamma = n + m/b, 0 <= m < b.
 	n, m := bits.Div64(a>>(64-shift), a<<shift, b)
-	// The square of r/gamma is n^2 + 2nm/b + (m/b)^2 = n^2 + q + k/b + (m/b)^2, and the sum of the last two terms is
-	// below 2.
+	// With 2nm = q*b + k, the square of r/gamma is n^2 + q + k/b + (m/b)^2. The sum of the last two terms is below 2,
+	// so the square, rounded down, is n^2 + q or n^2 + q + 1.
 	hi, lo := bits.Mul64(2*n, m)
 	q, k := bits.Div64(hi, lo, b)
 	fracHi, fracLo := bits.Mul64(m, m)

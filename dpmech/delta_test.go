@@ -2,8 +2,8 @@ package dpmech
 
 import "math"
 
-// smallestDelta returns the smallest delta at which a total cost rho >= 0 (in zCDP) is (epsilon, delta)-private, for
-// epsilon >= 0. The result is rounded up: it is never less than the true value, and it exceeds the true value by a
+// smallestDelta returns the smallest delta for which a total cost rho >= 0 (in zCDP) implies (epsilon, delta)-privacy,
+// for epsilon >= 0. The result is rounded up: it is never less than the true value, and it exceeds the true value by a
 // relative error of less than 1e-9 for rho in 1e-300..1e6. It is 1 (no guarantee) if an argument is out of range, and 0
 // if rho is 0. Otherwise it is at least 2^-1022, and smaller true values are rounded up.
 func (a Accounting) smallestDelta(rho, epsilon float64) float64 {

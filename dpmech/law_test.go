@@ -162,11 +162,11 @@ func (d *draws) faults() (failed []string) {
 	return failed
 }
 
-// sizes returns the number of draws for all tests except the test of signs, the number of draws for the test of signs,
-// and the smallest relative error in the scale that these draws detect (0 if none), see TestNormalLawPower. With
-// SPADE_LONG, the draws detect a scale that is wrong by 0.5 %, and wrong signs in 0.1 % of the draws. Without
-// SPADE_LONG, the numbers are a fifth and a tenth, respectively, and the draws detect errors that are three times as
-// large. With -short, there are even fewer draws.
+// sizes returns the number of draws for all tests except the test of signs (plain), the number of draws for the test of
+// signs (signs), and the smallest relative error in the scale that these draws detect, or 0 if none (fault); see
+// TestNormalLawPower. With SPADE_LONG, the draws detect a scale that is wrong by 0.5 %, and wrong signs in 0.1 % of the
+// draws. Without SPADE_LONG, plain is divided by 5 and signs by 10, and only errors about three times as large are
+// detected. With -short, both numbers are even smaller.
 func sizes() (plain, signs int, fault float64) {
 	switch {
 	case testing.Short():
@@ -214,8 +214,8 @@ func TestNormalLawPower(t *testing.T) {
 	percent := 100 * off
 	n := keyed(t, 99)
 	coin := rand.New(rand.NewPCG(5, 5))
-	// Each fault corrupts draws on the grid of M = 50 while they are rounded to a coarser grid. All faults use the same
-	// draws.
+	// Each fault corrupts draws on the grid with step 2^-50 while they are rounded to a coarser grid. All faults use
+	// the same draws.
 	faults := []struct {
 		name     string
 		shift, n int
@@ -277,10 +277,11 @@ func repeats(dst []int64) int {
 	return n
 }
 
-// TestNoFloatGrid checks that four million numbers on the grid of M = 50 are all different. The probability of a
-// collision is 1/500 (there are n^2/2 pairs, each of which collides with a probability of 2^-50/sqrt(4 pi)). The
-// ziggurat algorithm of math/rand computes a number from 31 random bits and a few floating-point constants, so its
-// numbers collide often: the gaps between its possible values can reveal an update (Mironov, CCS 2012).
+// TestNoFloatGrid checks that at most one of four million numbers on the grid with step 2^-50 repeats another. The
+// probability of any collision is 1/500 (there are n^2/2 pairs, each of which collides with a probability of
+// 2^-50/sqrt(4 pi)). The ziggurat algorithm of math/rand/v2 computes a number from 31 random bits and a few
+// floating-point constants, so its numbers collide often: the gaps between its possible values can reveal an update
+// (Mironov, CCS 2012).
 func TestNoFloatGrid(t *testing.T) {
 	if !long || testing.Short() {
 		t.Skip("needs SPADE_LONG=1: takes millions of draws of each sampler")

@@ -34,9 +34,9 @@ func NewMechanism(dim int, random io.Reader) (*Mechanism, error) {
 }
 
 // Release replaces an update s with clip(s) + nu, as in steps 8 and 9 of Algorithm 1 in the paper. This is the
-// data-dependent part of the only release in the round. s has the mechanism's length and the unit of g. An update with
-// a NaN or an infinity is treated as the zero vector. The noise is drawn before the update is read, so a failure does
-// not depend on the update.
+// data-dependent part of the only release in the round. s has the mechanism's length and is in the same unit as g.Clip.
+// An update with a NaN or an infinity is treated as the zero vector. The noise is drawn before the update is read, so a
+// failure does not depend on the update.
 //
 // pairs is the pairwise noise, with one entry for each partner; it requires g.Shared. Summed over all members of a
 // network, the pairwise noise cancels exactly on the fine grid.

@@ -154,9 +154,9 @@ func TestCertificateOfTwoSharedNoises(t *testing.T) {
 	}
 }
 
-// TestLifetimeOfTwoAdversaries checks that the costs of a lifetime are against the weakest adversary of all its runs,
-// in any order, and against all other members together. The lifetime limit must bound the cost against all other
-// members, and a certificate must state both costs with their adversaries.
+// TestLifetimeOfTwoAdversaries checks that a lifetime has two costs: one against the weakest adversary of all its runs,
+// in whatever order the runs come, and one against all other members together. The lifetime limit must bound the cost
+// against all other members, and a certificate must state both costs with their adversaries.
 func TestLifetimeOfTwoAdversaries(t *testing.T) {
 	outsiders, own := shared, Gaussian{Clip: 1, Sigma: 32}
 	outsiders.Shared.Colluders, outsiders.Shared.Absent = 0, 2
@@ -209,7 +209,7 @@ func TestLifetimeOfTwoAdversaries(t *testing.T) {
 }
 
 // TestLeft checks that Left never returns a larger budget against the named adversary than against all other members.
-// If the adversary of a total is unknown, Figures must name it WeakestNamed.
+// If it is unknown which adversary a total names, Figures must return the name WeakestNamed.
 func TestLeft(t *testing.T) {
 	l := &Limit{Epsilon: 8, Delta: 1e-5}
 	spent := shared.Total(5)

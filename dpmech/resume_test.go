@@ -7,7 +7,7 @@ import (
 
 // TestCheckResume checks that, in every state of a run's first three rounds, CheckResume decides as "The order of
 // duties" in PROOF.md requires. A node must be able to continue after a crash if its disk keeps confirmed writes. After
-// a rollback of one file, it may continue only if it has sent no release that the remaining files do not show.
+// a rollback of one file, it may continue only if the remaining files show every release that it has sent.
 func TestCheckResume(t *testing.T) {
 	type disk struct{ saved, reserved, marked int }
 	history := []disk{{}} // the disk after each duty; a marked release counts as sent

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// row is a line of the page: a measurement of this project, usually a measurement of another program for comparison,
-// and a goal.
+// row is a line of the page. It has a measurement of this project and a goal, and usually a measurement of another
+// program for comparison.
 type row struct {
 	what, other string
 	unit        string
@@ -133,8 +133,8 @@ const (
 	enough   = 7 * time.Minute  // begin no row after this time, so that growth and kernels end within ten minutes
 )
 
-// inTurns alternates between the measurements ours and theirs, up to k times each, and stops early once patience has
-// elapsed. It returns the smallest result of each.
+// inTurns alternates between the measurements ours and theirs, up to k times each. It stops early once the time in the
+// constant patience has elapsed, and returns the smallest result of each measurement.
 func inTurns(k int, ours, theirs func() (float64, error)) (a, b float64, err error) {
 	start := time.Now()
 	for i := 0; i == 0 || i < k && time.Since(start) < patience; i++ {

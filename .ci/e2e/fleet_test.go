@@ -117,7 +117,7 @@ func (p *process) address(t *testing.T) string {
 	return ""
 }
 
-// kill terminates the process abruptly, like a power failure.
+// kill ends the process abruptly, as a power failure would.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.over

@@ -170,7 +170,7 @@ func rare() []scene {
 		return s
 	})
 	add("serving", true, true, monitor.Serving, learning+cooldown, func(_ *sdk.Fleet, s *monitor.Status) any {
-		// This neighbor exited after it had received everything.
+		// This neighbor exited after it had received all messages of the run.
 		s.Neighbors[2].Link = &monitor.Link{Seconds: 12, Lost: 1, LostBy: monitor.InWords("going away")}
 		s.Waiting = []string{}
 		return s

@@ -22,9 +22,9 @@ const linkedHead = `# The packages that embedws links and bare does not, on linu
 // unexplained is the placeholder for a missing reason.
 const unexplained = "?"
 
-// checkLinked compares the packages that an embedder links with the list in linkedFile or, if update is true, writes
-// that list. It also fails if a package looks up a method by a non-constant name, because the linker must then keep all
-// exported methods.
+// checkLinked fails if the packages that a node adds to an embedder differ from the list in linkedFile, or if the
+// embedder looks up a method by a non-constant name, because the linker must then keep all exported methods. If update
+// is true, checkLinked instead writes the list.
 func checkLinked(update bool) error {
 	with, err := deps("./.ci/footprint/embedws")
 	if err != nil {

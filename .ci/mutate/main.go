@@ -1,6 +1,6 @@
 // Command mutate checks that the tests detect mutations. It copies the project to temporary directories, applies one
-// mutation at a time, runs the tests that should detect it, and prints which tests failed. The command fails if no test
-// detects a mutation, or if a mutation no longer fits the source or does not compile.
+// mutation at a time, runs the tests that should detect it, and prints which tests failed. The command fails if any
+// mutation is not detected, no longer fits the source or does not compile.
 //
 //	go run ./.ci/mutate            tests all mutations in a few minutes, with one worker per processor
 //	go run ./.ci/mutate penalty    tests the mutations with this word in their name

@@ -19,8 +19,8 @@ type gate struct {
 	least float64
 }
 
-// tasks returns the runs. It writes the files that these runs need to the lab's folder; data is the folder with the
-// data sets.
+// tasks returns the runs, after writing their input files to the lab's folder. The parameter data is the path of the
+// folder with the data sets.
 func (l *lab) tasks(data string) (open []task, private []gate, err error) {
 	words := strings.Fields
 	agreed, brain := filepath.Join(l.dir, "agreed.json"), filepath.Join(l.dir, "brain.json")

@@ -188,8 +188,8 @@ func tidied(text string) string {
 }
 
 // TestPerceptronLearnsXOR checks that the perceptron learns the XOR of the signs of two columns, which no linear model
-// can learn, in the same network and with the same number of queries. When the test was written, the perceptron's
-// accuracy was 93 to 97 % over seeds 1 to 3, compared with 50 % by chance.
+// can learn. A linear model is trained for comparison, in the same network and with the same number of queries. When
+// the test was written, the perceptron's accuracy was 93 to 97 % over seeds 1 to 3, compared with 50 % by chance.
 func TestPerceptronLearnsXOR(t *testing.T) {
 	t.Parallel()
 	arithmetic(t)

@@ -102,7 +102,7 @@ func TestEvidenceIsShown(t *testing.T) {
 }
 
 // TestEvidenceAgainstOneself checks that evidence against the node itself makes the node exit, and that damaged
-// evidence prevents its start. The command status must report either problem before the node starts.
+// evidence prevents the node from starting. The command status must report either problem before the node starts.
 func TestEvidenceAgainstOneself(t *testing.T) {
 	tr := newTrial(t, "ab", nil)
 	good := tr.double(t, "b", "b", 3)

@@ -98,7 +98,7 @@ func littleIsEnough(deviations float64) falseClaim {
 }
 
 // equivocate returns an attack that makes two different claims in a round: neighbors with even numbers receive the
-// claim of the attack even, and neighbors with odd numbers receive the claim of the attack odd.
+// claim of the first attack, neighbors with odd numbers the claim of the second.
 func equivocate(even, odd falseClaim) falseClaim {
 	return func(v attackView) []float32 {
 		if v.To%2 == 0 {

@@ -35,9 +35,9 @@ func spend(t *testing.T, path, run string, rounds int, g dpmech.Gaussian) {
 	}
 }
 
-// TestLifetimeNamesItsAdversary checks the privacy cost over all runs. Every output must name the weakest adversary of
-// any run. Every output must also have a second cost, against all other members together, even if the current run has
-// no pairwise noise.
+// TestLifetimeNamesItsAdversary checks the privacy cost over all runs. Every output must name the weakest of the
+// adversaries that these runs name. Every output must also have a second cost, against all other members together, even
+// if the current run has no pairwise noise.
 func TestLifetimeNamesItsAdversary(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

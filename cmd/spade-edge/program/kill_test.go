@@ -67,9 +67,9 @@ func killed(t *testing.T, want int, pause time.Duration, env []string, prepare f
 
 var seeded = []string{seededNoise + "=1"}
 
-// TestKilledNodes kills eight processes at random moments, including their first round and the time after their last
-// round, and checks that all releases and final models are bit-identical to those of an undisturbed run. It kills 10
-// times in total, 200 times if SPADE_LONG is set, or as often as SPADE_KILLS specifies.
+// TestKilledNodes kills random processes of a fleet of eight at random moments, including the first round and the time
+// after the last round, and checks that all releases and final models are bit-identical to those of an undisturbed run.
+// It makes 10 kills in total, 200 if SPADE_LONG is set, or as many as SPADE_KILLS specifies.
 func TestKilledNodes(t *testing.T) {
 	t.Parallel()
 	killed(t, 200, 100*time.Millisecond, seeded, nil, func(w *supervisor) { w.checkModels(t) })

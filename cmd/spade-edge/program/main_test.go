@@ -90,8 +90,8 @@ func TestSimulateCounts(t *testing.T) {
 	}
 }
 
-// TestSeededTable checks that a seeded table takes less memory than a dense table and leads to the same bits, for both
-// estimators and both distributions of directions.
+// TestSeededTable checks that simulations with a dense table and with "-table seeded" have the same transcript, for
+// both estimators and both distributions of directions.
 func TestSeededTable(t *testing.T) {
 	t.Parallel()
 	for _, flags := range []string{"paper -directions rademacher", "centered -directions rademacher", "paper -directions walsh", "centered -directions walsh"} {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestNotify checks that a node tells its service manager when it is ready and when it stops, and that it regularly
-// sends its status and a sign of life.
+// sends its status and a watchdog notification.
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	noWindows(t)

@@ -197,7 +197,7 @@ func search(t *testing.T, flags []string, bad int) (worst string) {
 
 // TestBoundProtectsRecords trains five hospitals, one of them malicious, with record-level privacy at epsilon 1. With a
 // bound, the strongest known attacks must cost the honest hospitals at most 1.5 points of accuracy, compared with a run
-// without the malicious hospital. Without a bound, a plain drag must cost them at least 30 points.
+// without the malicious hospital. Without a bound, the attack "drag" must cost them at least 30 points.
 func TestBoundProtectsRecords(t *testing.T) {
 	t.Parallel()
 	seeds := 2

@@ -83,9 +83,11 @@ func away(p *setup.Problem, ctx context.Context) ([]float32, error) {
 }
 
 // attacked simulates the problem with malicious members. The parameter bad is their number; their configurations come
-// last. It returns the honest members' mean accuracy in percent, and how often they clipped a neighbor. With the attack
-// "ignored", the malicious members have no neighbors. With this attack and pairwise noise, the malicious members keep
-// their edges but do not move, so they are excluded in the first round, and their pairwise noise remains in the sum.
+// last. It returns the honest members' mean accuracy in percent, and how often they clipped a neighbor.
+//
+// With the attack "ignored", the malicious members have no neighbors. If the fleet uses pairwise noise, they instead
+// keep their edges but always claim a model of zeros, so they are excluded in the first round. The noise that they
+// share with the honest members then does not cancel.
 func attacked(p *setup.Problem, ctx context.Context, attack string, bad int, away []float32) (accuracy float64, clipped int, err error) {
 	cfgs, err := p.Fleet.Machines(p.Samples, func(i int) io.Reader {
 		s := rng.New(p.Opt.Asked.Method.Seed, rng.Address{Purpose: rng.Noise, Client: uint32(i)})

@@ -66,9 +66,9 @@ var (
 	troubleLine = regexp.MustCompile(`(?m)^(?:\[\w+\] )?trouble '((?:[^']|'')+)' `)
 )
 
-// TestTroubleshooting checks that every entry of the help topic has a cause and a remedy, and that its message can be
-// provoked, either by a line "trouble" in the transcripts, which checks message and exit code, or by a test in this
-// file.
+// TestTroubleshooting checks that every entry of the help topic has a cause and a remedy, and that a command or a test
+// provokes its message: either the command "trouble" in the transcripts, which checks the message and the exit code, or
+// a test in this file.
 func TestTroubleshooting(t *testing.T) {
 	t.Parallel()
 	_, topic, _ := call("help", "troubleshooting")

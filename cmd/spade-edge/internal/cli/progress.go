@@ -51,8 +51,8 @@ func (p *Progress) Runs(share float64, over, all int) {
 		100*share, spent, max(0, spent*(1-share)/share))
 }
 
-// line prints the first line of a run, and later lines only if share has entered a new part of the run or the last line
-// is at least a minute old.
+// line prints the first line of a run. After that, it prints a line only if share has reached the next multiple of
+// 1/ProgressLines, or if the last line is at least a minute old.
 func (p *Progress) line(share float64, format string, args ...any) {
 	if part := int(share*float64(ProgressLines) + 1e-6); part > p.part || p.said.IsZero() || time.Since(p.said) >= time.Minute {
 		p.part, p.said = part, time.Now()

@@ -37,8 +37,8 @@ func OneLine(text string) string {
 	return transport.Printable(withoutPackages(strings.ReplaceAll(text, "\n", "; ")))
 }
 
-// packages matches the package names at the beginning of error messages. Some packages have the same name as a section
-// of a file; the pattern matches these names only at the beginning of the text.
+// packages matches package names at the beginning of an error message or of a part of it. Names that also denote a
+// section of a file match only at the beginning of the text, or after a parenthesis or quotation mark.
 var packages = regexp.MustCompile(`(^|[("]|: |; )((admm|audit|broker|builtin|device|dpmech|fleetfile|losses|mem|monitor|mqtt|nats|pair|` +
 	`plan|regular|rng|scorer|sdk|signed|sim|state|task|trust|vec|ws|zoest): )+|(^|[("])((graph|transport|wire): )+`)
 

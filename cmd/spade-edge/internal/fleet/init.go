@@ -238,7 +238,7 @@ func (o *initOptions) checkPlaces(f *cli.Faults) {
 }
 
 // build creates the fleet. With -deal, it uses the data that init distributes to the nodes; otherwise it uses no data,
-// like the command plan.
+// as in the command plan.
 func (o *initOptions) build() (*setup.Problem, error) {
 	var p *setup.Problem
 	var err error
@@ -331,8 +331,8 @@ func (o *initOptions) checkRecords(f *cli.Faults) {
 }
 
 // weigh rescales the clip and the noise after a change to the mean number of records, because the method divides the
-// contribution of each record by this mean. After rescaling, each record's slope is clipped at the same value as
-// before, and epsilon does not increase; it can only decrease in the last digit.
+// contribution of each record by this mean. After rescaling, each record's gradient estimate is clipped to the same
+// norm as before. Epsilon stays the same, except that its last digit may decrease.
 func (e *fleetEdit) weigh() {
 	p := &e.file.Fleet.Privacy
 	ratio := admm.NewRecords(e.old.Fleet.Records, 1).Mean / admm.NewRecords(e.file.Fleet.Records, 1).Mean

@@ -304,7 +304,8 @@ func (c *Checkup) privacy(f *sdk.Fleet, ledger *state.Ledger, errLedger error, r
 	}
 }
 
-// listen binds the node's port to check that it is free, unless the running node holds it.
+// listen binds the node's port to check that it is free. If used is true, the node is already running, and listen does
+// not check the port.
 func (c *Checkup) listen(node *fleetfile.Node, used bool) {
 	const item = "listen"
 	if node.Listen == "" {

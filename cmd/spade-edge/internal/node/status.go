@@ -237,7 +237,7 @@ func readFiles(path string) (*fleetfile.Node, *fleetfile.File, error) {
 	return node, fleet, cli.AsUsageError(err)
 }
 
-// Stopped has the number of rounds that a node had made when it stopped. It is the result of the command stop and its
+// Stopped has the number of releases that a node had made when it stopped. It is the result of the command stop and its
 // JSON form.
 type Stopped struct {
 	WasRunning bool `json:"was_running"`
@@ -246,8 +246,7 @@ type Stopped struct {
 	Cooldown   int  `json:"cooldown"`
 }
 
-// StopAsked is a node's early-stop request. It is the result of the command stop, and its JSON form, if the user asks
-// for an early stop.
+// StopAsked is a node's early-stop request. It is the result of the command stop with -fleet, and its JSON form.
 type StopAsked struct {
 	Asked int           `json:"asked"` // the last round with data
 	Stop  *monitor.Stop `json:"stop"`

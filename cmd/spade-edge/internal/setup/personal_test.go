@@ -159,8 +159,9 @@ func TestPersonalFigures(t *testing.T) {
 	compare := func(name string, sites func(seed uint64) (train, test []*task.Data)) {
 		for suffix, privacy := range map[string]sdk.Privacy{"no noise": {NonPrivate: true},
 			"epsilon 1 for each patient": {Unit: sdk.UnitRecord, EpsilonLimit: 1, Delta: 1e-5}} {
-			// The elements are for the shared, the local and the personal model: the mean accuracy, the mean loss, and
-			// the sum of squared differences from the personal model's loss.
+			// right, loss and square have the mean accuracy, the mean loss, and the sum of the squared differences
+			// between the personal model's loss and this model's loss. Index 0 is the shared model, 1 the local and 2
+			// the personal model.
 			var right, loss, square [3]float64
 			best, n := map[string]int{}, 0.0
 			for seed := uint64(1); seed <= seeds; seed++ {

@@ -78,7 +78,7 @@ type Report struct {
 
 // KeyBytes returns an upper bound on the bytes sent over an edge in one direction until both ends have the key offers
 // of all members, if no frame is lost. For each offer, at most one frame carries the offer and at most one frame
-// answers it. Every frame lists the offers that its sender has.
+// answers it. Every frame also lists which offers its sender has, in about members/4 bytes.
 func KeyBytes(members int) int64 {
 	const head = 24
 	return int64(members) * int64(signed.RelayedSize+2*(members/4+head))
@@ -233,9 +233,9 @@ func besides(kind admm.Kind, members int) (own, digests []byte) {
 	return blank[:signed.Size], digests
 }
 
-// Meter returns a function that encodes a message of dim coordinates and returns its frame size in bytes. The signed
-// fields are filled with placeholders of the same length as in a fleet of the given number of members whose nodes have
-// keys. The function is not safe for concurrent use.
+// Meter returns a function that encodes a message of dim coordinates and returns its frame size in bytes. It fills the
+// signed fields with placeholders of the same length as in a fleet that has the given number of members and uses keys.
+// The function is not safe for concurrent use.
 func Meter(dim, members int) func(*admm.Message) (int, error) {
 	codec, err := wire.NewCodec(dim)
 	var frame []byte
@@ -282,8 +282,8 @@ func NewFrames(f *sdk.Fleet, cfg admm.Config, calm graph.Decay) (out frames, err
 		kind = admm.Release
 	}
 	if n := len(calm.Mix); n > 0 && cfg.Consensus == nil && cfg.Releases && cfg.GridStep > 0 && calm.Mix[n-1]*f.Privacy.Sigma < cfg.GridStep/2 {
-		// The ADMM steps bring the members within one grid step of each other before the cool-down, and their models
-		// stay on the grid.
+		// Before the cool-down, mixing by ADMM steps brings the members' models within one grid step of each other. In
+		// the cool-down, the models then stay on the grid, so the sampled numbers are rounded to the grid.
 		spread := calm.Step * f.Privacy.Sigma * math.Sqrt(float64(f.Method.Rounds)) / cfg.GridStep
 		for i, v := range numbers {
 			numbers[i] = float32(math.RoundToEven(float64(v)*spread) * cfg.GridStep)
