@@ -112,8 +112,8 @@ func (c *oracleTrial) unchanged() error {
 	return nil
 }
 
-// notKept checks that the oracle does not use the slice of a point after the call. It passes all points in one slice
-// and clears the slice after each call.
+// notKept checks that the oracle does not use the slice of a point after the call. For this, notKept passes all points
+// in one slice and clears the slice after each call.
 func (c *oracleTrial) notKept() error {
 	x := slices.Clone(c.questions[0].x)
 	for _, q := range c.questions {

@@ -7,8 +7,8 @@ import (
 	"github.com/spade-dfl/spade-edge/transport"
 )
 
-// TestParseAddress checks that ParseAddress refuses invalid addresses and never maps two different addresses to the
-// same result.
+// TestParseAddress checks that ParseAddress refuses invalid addresses, and adds the default port to a URL without a
+// port.
 func TestParseAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"wss://wss://host:7443/": "want one scheme",

@@ -53,8 +53,8 @@ var smallOrder = []string{
 	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
 }
 
-// CheckKey returns an error if a public key is unsafe to pin. Anyone can forge signatures under a key that is a point
-// of small order, so a node that pins such a key would admit everyone as that peer.
+// CheckKey returns an error if a public key has the wrong length or is a point of small order. Anyone can forge
+// signatures under a point of small order, and could connect as the peer for which this key is pinned.
 func CheckKey(key ed25519.PublicKey) error {
 	if len(key) != ed25519.PublicKeySize {
 		return fmt.Errorf("it has %d bytes, want %d", len(key), ed25519.PublicKeySize)

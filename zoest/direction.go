@@ -21,7 +21,7 @@ const (
 
 var distributions = setting.Choice{Of: "zoest: directions", Names: []string{"rademacher", "walsh"}}
 
-// String returns the name of d in files: rademacher or walsh.
+// String returns the name that files use for d: rademacher or walsh.
 func (d Distribution) String() string { return distributions.Name(int(d)) }
 
 // MarshalText returns the name of d. It fails if d is not a valid distribution.

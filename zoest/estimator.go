@@ -265,8 +265,9 @@ func (e *Estimator) Answer(losses ...float64) error {
 	return nil
 }
 
-// apply adds the collected answers to the table, abar and v. It processes one piece of the vectors at a time, which
-// fits into the L1 cache. Each number receives the answers in the order in which the stage asked for them.
+// apply adds the collected answers to the table, abar and v. It processes the vectors in pieces that fit into the L1
+// cache. Within a piece, it adds the answers in the order of the queries, so the results do not depend on the length of
+// a piece.
 func (e *Estimator) apply() {
 	byB, byM := 1/float32(e.cfg.Batch), 1/float32(e.cfg.Samples)
 	rows := e.todo[e.count-len(e.held) : e.count]

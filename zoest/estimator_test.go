@@ -44,10 +44,9 @@ const unit = 0x1p-24
 // shadow compares an estimator with the reference over several rounds and steps. The losses are random, because the
 // equations must hold for any answers. shadow returns the first difference that is larger than rounding can explain.
 //
-// Let B be the largest magnitude of a loss. Rounding explains a difference of up to k*unit*B. For abar, k is m for the
-// sum over the table (each of its m partial sums is at most m*B, and the sum is divided by m) plus 8 for each row
-// replaced after the summation (a difference of at most 2B, rounded, times 1/m, rounded twice, added). For v, k is
-// larger by 3b + 6 because of the b terms of the batch. The rows themselves have only one rounding.
+// Let B be the largest magnitude of a loss. Rounding explains a difference of up to k*unit*B. For abar, k is the sum of
+// m for the mean of the table (each of its m partial sums is at most m*B, and the sum is divided by m), 8 for each row
+// that was replaced after that, and a constant. For v, k also includes 3b for the terms of the batch.
 func shadow(t *testing.T, cfg Config, planted fault) error {
 	t.Helper()
 	const rounds, steps = 4, 5

@@ -12,9 +12,9 @@ import (
 // The tests in this file check Lemma 1 of the paper on a problem with known constants.
 
 // problem has the loss f_h(x) = (s(a_h.x) - y_h)^2, where s is the logistic function and 0 <= y_h <= 1. The loss is
-// smooth and lies in [0, 1]. The derivatives s1 and s2 of s satisfy |s1| <= 1/4 and |s2| <= 1/(6*sqrt 3). The second
-// derivative of (s-y)^2 is 2*s1^2 + 2*(s-y)*s2, so the gradients have the Lipschitz constant L_f = (1/8 + 1/(3*sqrt 3))
-// * max |a_h|^2.
+// smooth and lies in [0, 1]. The first and second derivatives of s, s1 and s2, satisfy |s1| <= 1/4 and
+// |s2| <= 1/(6*sqrt 3). The second derivative of (s-y)^2 is 2*s1^2 + 2*(s-y)*s2, so the gradients have the Lipschitz
+// constant L_f = (1/8 + 1/(3*sqrt 3))*max |a_h|^2.
 type problem struct {
 	a [][]float64
 	y []float64
@@ -238,8 +238,8 @@ func bound(m moments, gradient []float64, mu float64) (distance, tolerance, sign
 }
 
 // TestConditionalMeanBound checks that the conditional mean satisfies the paper's bound, at a radius so small that the
-// bound is meaningful: the tolerance must be below half of the estimated value. Dividing by mu, or using the wrong
-// sign, must violate the bound.
+// bound is meaningful: the tolerance must be at most half of the length of mu*grad f. Dividing by mu, or using the
+// wrong sign, must violate the bound.
 func TestConditionalMeanBound(t *testing.T) {
 	const mu, b, n = 0.05, 3, 150000
 	if brief() {
@@ -295,7 +295,7 @@ func TestRemainderBound(t *testing.T) {
 // TestSecondMoment checks E|v|^2 <= 9 Q^2 with Q^2 = R_u^2 M_2 / c_u^2 = d*M_2. If the loss is 1 everywhere, then M_2 =
 // 1, every row has squared length d, and E|v|^2 is known at every step: d/b from the fresh queries plus d*(1/b - 1/m)
 // from the difference between the sampled rows and the mean of the table. The test must detect the use of the sum over
-// the batch instead of its mean: with b = m = 8, it violates the bound of 9 with 8 + 8*(1-1/8)^2 = 14.1.
+// the batch instead of its mean: with b = m = 8, the sum has E|v|^2 = (8 + 8*(1-1/8)^2) Q^2 = 14.1 Q^2.
 func TestSecondMoment(t *testing.T) {
 	n := 10000
 	if brief() {
@@ -341,8 +341,8 @@ func TestSecondMoment(t *testing.T) {
 		}
 	}
 
-	// If the loss varies, M_2 is bounded both by 1 and by the largest mean square of a component's loss near the
-	// points.
+	// If the loss varies, M_2 is at most the largest mean square of a component's loss near the points, a tighter bound
+	// than 1.
 	p := logistic
 	first, last := measure(p.estimator(t, Rademacher, 2, mu), 3, n)
 	var m2 float64
@@ -369,8 +369,8 @@ func TestSecondMoment(t *testing.T) {
 // TestNoisyQueries checks that Lemma 1 holds if the oracle adds measurement noise with mean 0 and variance 1/4, drawn
 // independently for each query. The conditional mean must be that of the noiseless loss, the rows of the table must
 // satisfy (1/m) sum E|a_h|^2 <= Q^2, and the estimate must satisfy E|v|^2 <= 9 Q^2, with M_2 increased by the variance
-// of the noise. Noise with mean 4 also leaves the mean unchanged (because E u = 0), but increases the second moments,
-// which the test must detect.
+// of the noise. Noise with mean 4 also leaves the conditional mean of v unchanged (because E u = 0), but increases the
+// second moments, which the test must detect.
 func TestNoisyQueries(t *testing.T) {
 	const mu, b, variance = 0.5, 2, 0.25
 	n := 40000

@@ -27,7 +27,7 @@ const (
 
 var kinds = setting.Choice{Of: "zoest: estimator", Names: []string{"paper", "centered", "tracking"}}
 
-// String returns the name of k in files: paper, centered or tracking.
+// String returns the name that files use for k: paper, centered or tracking.
 func (k Kind) String() string { return kinds.Name(int(k)) }
 
 // MarshalText returns the name of k. It fails if k is not a valid kind.
@@ -55,7 +55,7 @@ func (c Config) Memory() int {
 
 // model is the memory of the kind Tracking. For each component h it has a level c_h and a slope g_h, which is a row of
 // the table, such that f_h is about c_h + <g_h, .> near the current point. Let G_h = mu*g_h, let b be the level clipped
-// to the range of 0 and the losses of earlier stages, and let t in [0, 1] be a trust. For a query at phi + mu*u:
+// to the range of 0 and all losses of earlier stages, and let t in [0, 1] be the trust. For a query at phi + mu*u:
 //
 //	residuals  r   = f_h(phi + mu*u) - b - t*<G_h, u>, and e with 1 in place of t
 //	fresh row  q_h = t*G_h + r*u
@@ -89,8 +89,9 @@ type model struct {
 	d, keep float64 // keep is the fraction of the earlier sums that a stage keeps
 }
 
-// These constants are the indices of model.tail. No level and no coordinate of a slope exceeds tail[grown], the sum of
-// all changes, which stays below mostGrown. So the memory stays finite for any losses and can be stored.
+// The constants from lowest to sumSelf are the indices of model.tail. No level and no coordinate of a slope exceeds
+// tail[grown], the sum of all changes; if this sum has reached mostGrown, the next round clears the memory. So the
+// memory stays finite for any losses and can be stored.
 const (
 	lowest = iota // the range of the losses and 0
 	highest
@@ -144,8 +145,8 @@ func (m *model) end() {
 	m.tail[sumBoth], m.tail[sumSelf] = float32(both), float32(self)
 }
 
-// take processes the loss of component h at phi + mu*u. It updates the level and returns the residual and the multiple
-// of u to add to the slope, which is the row.
+// take processes the loss of component h at phi + mu*u, where row is the component's slope. It updates the level and
+// returns the residual and the multiple of u to add to row.
 func (m *model) take(h int, row []float32, u direction, mu, loss float32) (residual, slope float32) {
 	m.tail[lowest], m.tail[highest] = min(m.tail[lowest], loss), max(m.tail[highest], loss)
 	off := float64(loss) - max(m.low, min(m.high, float64(m.levels[h])))

@@ -301,8 +301,8 @@ func (n *conn) result(ctx context.Context, answer chan reply, limit time.Duratio
 	}
 }
 
-// publish sends a message and waits until the broker confirms it. The broker may discard the message after expiry
-// seconds. payload must not be empty.
+// publish sends a message and waits until the broker confirms it. expiry is the number of seconds after which the
+// broker may discard the message. payload must not be empty.
 func (n *conn) publish(ctx context.Context, topic string, expiry uint32, payload []byte) error {
 	if longest := n.maxPacket - maxHeader; len(payload) > longest {
 		return fmt.Errorf("a message of %d bytes, but the broker accepts at most %d: %w", len(payload), longest, &refusal{code: reasonTooLarge})

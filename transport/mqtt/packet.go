@@ -55,7 +55,7 @@ type packet struct {
 	body        []byte
 }
 
-// readPacket reads a packet. It fails if the length of the packet's body exceeds most.
+// readPacket reads a packet. It fails if the packet's body is longer than the parameter most, in bytes.
 func readPacket(r *bufio.Reader, most int) (p packet, err error) {
 	first, err := r.ReadByte()
 	if err != nil {
@@ -161,7 +161,8 @@ type properties struct {
 	reason string
 }
 
-// get returns the property with the given identifier. If the packet does not have that property, get returns absent.
+// get returns the property with the given identifier. If the packet does not have that property, get returns the
+// parameter absent.
 func (p *properties) get(id byte, absent uint32) uint32 {
 	if p.has>>id&1 == 0 {
 		return absent

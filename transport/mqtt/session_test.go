@@ -13,8 +13,8 @@ import (
 )
 
 // TestMosquittoWakes simulates a device that wakes 24 times, executes a round each time, and sleeps. In one subtest the
-// device is suspended; in the other a new process starts each time it wakes. The device must receive few frames when it
-// wakes, although its neighbors repeat their frames while it sleeps.
+// device is suspended; in the other a new process starts each time it wakes. The neighbors repeat their frames while
+// the device sleeps, so the test logs the maximum number of bytes that the device received in one waking period.
 func TestMosquittoWakes(t *testing.T) {
 	for name, restart := range map[string]bool{"suspended": false, "restarted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestMosquittoRepeats(t *testing.T) {
 }
 
 // TestMosquittoSessionEnds checks that if the broker ends a member's session, the member creates a new session, and
-// Opened notifies the member and its peers.
+// Opened notifies the member's peer.
 func TestMosquittoSessionEnds(t *testing.T) {
 	b := newMosquitto(t, "log_type all")
 	b.before = func(cfg *Config) { cfg.MaxAge = time.Second }

@@ -22,7 +22,7 @@ var quick = timing{
 	repeatMin:  100 * time.Millisecond, repeatMax: time.Second, heartbeat: time.Second,
 }
 
-// broker is a NATS server. It runs in the test process or, if it has an estate, in a separate process.
+// broker is a NATS server. It runs in the test process or, if the field estate is not nil, in a separate process.
 type broker struct {
 	t       testing.TB
 	options server.Options

@@ -25,8 +25,8 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// asServer is an environment variable that makes the test binary act as a server. Its value is the folder of an estate
-// and a port.
+// asServer is an environment variable that makes the test binary act as a server. Its value consists of the folder that
+// contains the server's files, a colon, and a port.
 const asServer = "SPADE_EDGE_NATS_TEST_SERVER"
 
 func TestMain(m *testing.M) {
@@ -51,7 +51,7 @@ type estate struct {
 
 func (e *estate) path(name string) string { return filepath.Join(e.dir, name) }
 
-// newEstate creates an estate with all its files and returns it as a broker.
+// newEstate creates an estate with all its files, starts its server, and returns the broker.
 func newEstate(t *testing.T) *broker {
 	t.Helper()
 	e := &estate{dir: t.TempDir()}
@@ -186,9 +186,9 @@ func serve(dir string, port int) {
 	os.Exit(0)
 }
 
-// TestKilledServer checks that an estate does not admit a client that presents no credentials or trusts another
-// certificate authority. It then kills nodes and the server process, which has unwritten data; the models must equal
-// those of a fault-free run.
+// TestKilledServer checks that a broker that is set up as in production does not admit a client that presents no
+// credentials or trusts another certificate authority. It then kills nodes and the server process, which has unwritten
+// data; the models must equal those of a fault-free run.
 func TestKilledServer(t *testing.T) {
 	b := newEstate(t)
 	for what, options := range map[string][]client.Option{

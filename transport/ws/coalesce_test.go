@@ -31,7 +31,7 @@ func (s *sink) Write(p []byte) (int, error) {
 }
 
 // TestCoalescerKeepsEverything checks that a coalescer, held or not, passes on all data in order, whatever the sizes of
-// the writes. A held coalescer must pass data on in full blocks.
+// the writes. A held coalescer must pass data on in blocks that are full, except for the last block.
 func TestCoalescerKeepsEverything(t *testing.T) {
 	draw := rand.New(rand.NewPCG(1, 2))
 	var below sink

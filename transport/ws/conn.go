@@ -211,8 +211,8 @@ type closedError struct{ reason string }
 
 func (e closedError) Error() string { return "the other end closed: " + e.reason }
 
-// Is reports whether target is errHello or errCrossed and the reason from the other end has the text of target. Only
-// the text of an error is sent, so Is compares texts.
+// Is reports whether the other end closed the connection because of target. It recognizes errHello and errCrossed by
+// their texts, because only the text of an error is sent.
 func (e closedError) Is(target error) bool {
 	return target == errHello && strings.HasPrefix(e.reason, errHello.Error()+": ") ||
 		target == errCrossed && e.reason == errCrossed.Error()

@@ -20,9 +20,10 @@ import (
 )
 
 // keepDialing dials p whenever there is no connection to p, until the transport is closed. The wait between attempts
-// doubles each time all addresses have failed, and is reset once a connection has lasted longer than the wait. For some
-// time after a connection is lost, the wait stays short, so that a peer that starts late is reached soon. The wait does
-// not stay short if the peer or a proxy refuses, because a proxy may lock an account after several failed attempts.
+// doubles, up to a limit, each time all addresses have failed, and is reset once a connection has lasted longer than
+// the wait. For some time after the start or the loss of a connection, the limit is lower, so that a peer that starts
+// late is reached soon. The lower limit does not apply if the peer or a proxy refuses, because a proxy may lock an
+// account after several failed attempts.
 func (t *Transport) keepDialing(p *peer) {
 	wait, lost := t.cfg.timing.backoffMin, time.Now()
 	reset := func() { wait, lost = t.cfg.timing.backoffMin, time.Now() }
@@ -75,7 +76,8 @@ func (t *Transport) keepDialing(p *peer) {
 	}
 }
 
-// answered reports whether an attempt failed because the peer, or something between the two, refused the connection.
+// answered reports whether an attempt failed because the peer, or a proxy on the way to the peer, refused the
+// connection.
 func answered(err error) bool {
 	return errors.As(err, new(pinError)) || errors.Is(err, errHello) || errors.Is(err, errStatus) ||
 		errors.Is(err, proxy.ErrRefused)

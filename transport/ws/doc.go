@@ -12,12 +12,12 @@
 //
 // Anyone who controls the network can see which members communicate, when and how much, and can cut or delay
 // connections, which the nodes then restore. At most 64 strangers can be in an unfinished handshake at the same time,
-// and a node reads at most 16 KiB from each stranger, so strangers cost at most 8 MiB of memory. If there are too many
-// strangers, the node closes a connection from the source with the most strangers. The first message of a peer's
-// handshake carries a pre-authentication token (token.go), which reserves one of the peer's own four places. The holder
-// of a pinned key can send frames only in the name of that member, can make a node hold four frames of the maximum
-// length, and cannot delay frames of other members. A node disconnects a peer that sends too much data other than
-// frames, such as endless pings.
+// and a node reads at most 16 KiB from each stranger. Including the memory for TLS, strangers cost at most 8 MiB. If
+// there are too many strangers, the node closes a connection from the source with the most strangers. The first message
+// of a peer's handshake carries a pre-authentication token (token.go), which reserves one of the peer's own four
+// places. The holder of a pinned key can send frames only in the name of that member, can make a node hold four frames
+// of the maximum length, and cannot delay frames of other members. A node disconnects a peer that sends too much data
+// other than frames, such as endless pings.
 //
 // A proxy between two members must pass TLS through. It can choose the destination by its own port, by the server name
 // in TLS, or by the host in a CONNECT request ([Config.Proxy]). A proxy that terminates TLS presents its own key, which

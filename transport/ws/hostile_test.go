@@ -407,8 +407,8 @@ func wrongKeys(to node, strangers int) (stop func() (tried int)) {
 	var tried atomic.Int64
 	var wg sync.WaitGroup
 	for i := range callers {
-		// One caller uses the node's own key, another uses a stranger's key. The node has not pinned either key for a
-		// peer.
+		// Half of the callers use the node's own key, and half use a stranger's key. The node has not pinned either key
+		// for a peer.
 		cert := certificateOf(keyOf([]string{"b", "c"}[i%2]))
 		cfg := &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{cert}}
 		wg.Go(func() {

@@ -13,8 +13,9 @@ const (
 	handshakeLimit = 64
 	// peerLimit is the maximum number of connections from one peer whose hellos have not been accepted yet.
 	peerLimit = 4
-	// keptPlaces applies to a source from which a peer has connected before or in which a peer has an address. While at
-	// most this many callers from that source are pending, the limiter closes callers from other sources first.
+	// keptPlaces is the number of places that the limiter keeps for a source from which a peer has connected before, or
+	// in which a peer has an address. While at most this many callers from that source are pending, the limiter closes
+	// callers from other sources first.
 	keptPlaces = 8
 )
 

@@ -82,8 +82,8 @@ func (c *tcpConn) Write(p []byte) (int, error) {
 	}
 }
 
-// These constants limit the data that a peer may send in addition to frames. The keepalives of a correct peer take two
-// bytes per second.
+// These constants limit the data that a peer may send in addition to frames. For comparison, the keepalives of a
+// correct peer take two bytes per second.
 const (
 	uselessRate  = 1000      // bytes a second
 	uselessLimit = 256 << 10 // burst in bytes: more than arrives of a frame before its bytes are taken back

@@ -71,8 +71,6 @@ func wsTrip(b *testing.B, size int) func() {
 			if err != nil || far.Send(ctx, "a", frame) != nil {
 				return
 			}
-			// The transport uses the sent frame until the near end has received it. The near end does not send the next
-			// frame before that.
 		}
 	}()
 	out := make([]byte, size)

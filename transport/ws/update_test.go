@@ -105,8 +105,8 @@ func TestUpdateFollowsAPeerThatMoved(t *testing.T) {
 	moved.expect(t, "a", []byte("new place"))
 }
 
-// TestRotation changes the key and address of b: a first pins both keys, and then only the new key. Frames from a must
-// reach b before and after the change.
+// TestRotation changes the key and address of member b: member a first pins both keys, and then only the new key.
+// Frames from member a must reach member b before and after the change.
 func TestRotation(t *testing.T) {
 	a, b := pair(t, nil, nil)
 	a.send(t, "b", []byte("old"))

@@ -84,7 +84,8 @@ func TestPhiloxEveryPath(t *testing.T) {
 }
 
 // TestPhiloxRunsWhatItSays checks that streams and families run the assembly if it is available, and otherwise the Go
-// code. To find out which function writes, it makes the function write to unmapped memory.
+// code. To find out which function writes, it makes the function write to unmapped memory and examines the stack at the
+// fault.
 func TestPhiloxRunsWhatItSays(t *testing.T) {
 	defer func(v, w bool) { vector, wide = v, w }(vector, wide)
 	nowhere := *(*[]uint64)(unsafe.Pointer(&struct {

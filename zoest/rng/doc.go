@@ -3,6 +3,6 @@
 // a program that use different addresses never share a draw.
 //
 // The generator is Philox4x32-10, described by Salmon, Moraes, Dror and Shaw in "Parallel random numbers: as easy as 1,
-// 2, 3" (SC 2011) and checked against the authors' known-answer vectors. It is not a cipher: do not use it for noise
-// that protects data, except in a simulation that is declared as such.
+// 2, 3" (SC 2011) and checked against the authors' known-answer vectors. It is not a cipher: except in simulations, do
+// not use it for noise that protects data.
 package rng

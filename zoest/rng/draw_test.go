@@ -247,9 +247,9 @@ func lgamma(x float64) float64 {
 	return y
 }
 
-// TestGamma checks that the mean and the variance both equal the shape. It also compares the frequencies of 30
-// intervals of equal probability, the last of which is the tail, and the frequency of the far tail. Draws with a shape
-// that is 5% too large must fail.
+// TestGamma checks that the mean and the variance both equal the shape. It also compares the number of draws in each of
+// 30 intervals of equal probability, and the number of draws in the far tail, with the expected numbers. Draws with a
+// shape that is 5% too large must fail.
 func TestGamma(t *testing.T) {
 	n := 200000
 	if testing.Short() {

@@ -252,8 +252,8 @@ func TestStreamGolden(t *testing.T) {
 	}
 }
 
-// TestDrawsGoldenHash checks that many draws that use floating-point arithmetic are the same on every processor. It
-// compares a hash: a missing rounding changes some of the draws.
+// TestDrawsGoldenHash checks that draws that use floating-point arithmetic are the same on every processor. It compares
+// a hash of many draws, because a missing rounding changes only some of them.
 func TestDrawsGoldenHash(t *testing.T) {
 	s := New(8, Address{Purpose: Generate})
 	hash := sha256.New()

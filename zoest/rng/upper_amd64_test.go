@@ -8,7 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/internal/cpu"
 )
 
-// TestUpperHalvesAreClean checks that the assembly leaves the upper halves of the vector registers clean.
+// TestUpperHalvesAreClean checks that the assembly does not leave the upper halves of the vector registers in use,
+// which would slow down scalar code.
 func TestUpperHalvesAreClean(t *testing.T) {
 	if _, ok := cpu.DirtyUpper(); !ok || !vector {
 		t.Skip("the processor cannot report this")

@@ -10,8 +10,9 @@
 //   - No function calls math.Exp, math.Log or a fused operation. [Exp] and [Log] use only +, -, * and /.
 //
 // The kernels exist in Go, which is their definition, and in assembly: for arm64 with NEON, and for amd64 with AVX-512F
-// or AVX2. On amd64 the choice is made when the program starts, but [Axpy] and [Dot] always use AVX2 for 2^23 or more
-// elements. Every variant returns the same bits, except in a NaN. The build tag purego excludes the assembly.
+// or AVX2. On amd64 the choice is made when the program starts, except that [Axpy] and [Dot] use AVX2 instead of
+// AVX-512F for 2^23 or more elements. Every variant returns the same bits, except in a NaN. The build tag purego
+// excludes the assembly.
 //
 // The destination is the first argument. If a source is longer than the destination, only its first elements are used;
 // if a source is shorter, the kernel panics before it writes anything. Unless stated otherwise, the destination may be

@@ -77,8 +77,8 @@ const (
 	expMost  = 709.78
 )
 
-// expPoints returns arguments for Exp: over the whole range, near zero at every magnitude, where the multiple of ln 2
-// in the reduction changes, and at the ends of the range.
+// expPoints returns arguments for Exp. Some are spread over the whole range, some are near zero (at every magnitude),
+// some are near the points where the multiple of ln 2 in the reduction changes, and some are the ends of the range.
 func expPoints(n int) []float64 {
 	r := rand.New(rand.NewPCG(10, 11))
 	var xs []float64
@@ -95,8 +95,9 @@ func expPoints(n int) []float64 {
 	return xs
 }
 
-// logPoints returns arguments for Log: positive numbers of all magnitudes, including subnormal numbers, numbers close
-// to 1, numbers where the reduction to [sqrt(1/2), sqrt 2) changes, and the ends of the range.
+// logPoints returns arguments for Log. Some are positive numbers of any magnitude, some are subnormal, some are close
+// to 1, some are near the points where the reduction to [sqrt(1/2), sqrt 2) changes, and some are the ends of the
+// range.
 func logPoints(n int) []float64 {
 	r := rand.New(rand.NewPCG(12, 13))
 	var xs []float64
@@ -111,8 +112,8 @@ func logPoints(n int) []float64 {
 		math.Nextafter(1, 0), math.Nextafter(1, 2), 0.5, 2, math.E, math.Sqrt2, math.Sqrt2/2)
 }
 
-// points returns the number of arguments at which a test compares a function with the reference. The number is larger
-// with SPADE_LONG, because the reference takes about ten microseconds per argument.
+// points returns the number of arguments at which a test compares a function with the reference. The number is smaller
+// without SPADE_LONG, because the reference takes about ten microseconds per argument.
 func points() int {
 	switch {
 	case testing.Short():

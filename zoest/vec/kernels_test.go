@@ -118,8 +118,8 @@ const guard = 9
 
 var canary = math.Float32frombits(0x7fc0ca9a)
 
-// guarded returns a slice v of n numbers in a buffer buf with guards on both sides. v is not aligned to any vector
-// register. Its capacity extends to the end of the buffer.
+// guarded returns a slice v of n numbers in a buffer buf with guards on both sides. v is not aligned to the size of any
+// vector register. The capacity of v extends to the end of the buffer.
 func guarded(n int, next func() float32) (buf, v []float32) {
 	buf = make([]float32, n+2*guard)
 	for i := range buf {

@@ -9,8 +9,8 @@ import (
 )
 
 // dot follows the description in the package comment. In each block of 4096 elements, it adds element i to lane i mod
-// 64 of 64 float32 lanes that start at +0, and then folds the lanes by halves, from lane l+32 down to lane 0. It adds
-// the block sums in float64.
+// 64 of 64 float32 lanes that start at +0. It then folds the lanes by halves until only lane 0 is left, and adds the
+// sums of the blocks in float64.
 func dot(x, y []float32) float64 {
 	var sum float64
 	for first := 0; first < len(x); first += 4096 {

@@ -116,7 +116,7 @@ func SignPerturbRows(y, x []float32, mu float32, signs []uint64) {
 }
 
 // SignReplaceRows applies [SignReplace] to rows of a table. The rows of the table are adjacent and have the length of
-// v. For each i in order, it replaces the row with the index rows[i], using the factor c[i].
+// v. For each i in order, it replaces the row with the index rows[i], using the factor c[i] and part i of signs.
 func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []uint64, byB, byM float32) {
 	d, words := len(v), SignWords(len(v))
 	abar, c = abar[:d:d], c[:len(rows)]
@@ -140,8 +140,8 @@ func SignReplaceRows(table []float32, rows []int, v, abar, c []float32, signs []
 }
 
 // SignFillRows sets rows of a table and adds each of them to sum. The rows of the table are adjacent and have the
-// length of sum. For each i, the row with the index rows[i] is set to c[i]*s, as in [SignScale], and c[i]*s is added to
-// sum, as in [SignAxpy].
+// length of sum. For each i in order, it sets the row with the index rows[i] to c[i]*s, where s is part i of signs, as
+// in [SignScale], and adds c[i]*s to sum, as in [SignAxpy].
 func SignFillRows(table []float32, rows []int, sum, c []float32, signs []uint64) {
 	d, words := len(sum), SignWords(len(sum))
 	c = c[:len(rows)]

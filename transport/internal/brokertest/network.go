@@ -79,8 +79,8 @@ func (n *Network) Node(i int, cfg sdk.Config) (*sdk.Node, error) {
 	return node, err
 }
 
-// Run runs one node over each of the given transports until every node has made its last release. It returns the
-// transcript and every node's model. If released is not nil, Run calls it after each release.
+// Run runs one node over each of the given transports until every node has made its last release. It returns a hash of
+// all releases (see [sim.Transcript]) and every node's model. If released is not nil, Run calls it after each release.
 func (n *Network) Run(ctx context.Context, transports []transport.Transport, released func(member, round int)) (string,
 	[][]float32, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -119,8 +119,8 @@ func (n *Network) Run(ctx context.Context, transports []transport.Transport, rel
 	return transcript.Sum(), models, errors.Join(errs...)
 }
 
-// Quiet runs the network in memory without faults. It returns the transcript and the final models, with which tests
-// compare the results of other runs.
+// Quiet runs the network in memory without faults and returns the results of [Network.Run]. Tests compare other runs
+// with these results.
 func (n *Network) Quiet(t testing.TB) (string, [][]float32) {
 	t.Helper()
 	net := mem.New(n.Fleet.Members...)
@@ -139,7 +139,7 @@ func (n *Network) Quiet(t testing.TB) (string, [][]float32) {
 	return transcript, models
 }
 
-// Setup returns the setup of a member's end.
+// Setup returns the configuration of the named member's end. The peers are the member's neighbors in the fleet.
 func (n *Network) Setup(name string) Setup {
 	f := n.Fleet
 	s := Setup{Run: f.Run, Name: name, Fleet: f.Hash(), Hello: f.Hello(name), CheckHello: f.CheckHello(name),

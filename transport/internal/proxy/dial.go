@@ -56,8 +56,8 @@ func New(proxy *url.URL, direct func(ctx context.Context, network, addr string) 
 	return &Dialer{Proxy: proxy, Environment: http.ProxyFromEnvironment, Direct: direct, Patience: patience}
 }
 
-// choose returns the proxy for addr, which has the form "host:port", or nil for none. This is the dialer's own proxy
-// or, if the dialer has none, the proxy in HTTPS_PROXY unless NO_PROXY excludes the host.
+// choose returns the proxy for addr, which has the form "host:port". A nil result means a direct connection. The
+// dialer's own proxy takes precedence over the proxy in HTTPS_PROXY, which is not used if NO_PROXY excludes the host.
 func (d *Dialer) choose(addr string) (*url.URL, error) {
 	if d.Proxy != nil {
 		return d.Proxy, nil

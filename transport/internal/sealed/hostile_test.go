@@ -111,8 +111,9 @@ const (
 	offNumber  = 74
 )
 
-// TestHostileBroker checks that whatever a broker does to a message, the receiver reports an error and accepts only
-// what was sent. Once the broker is honest again, everything must work again.
+// TestHostileBroker checks that a receiver refuses each message that the broker altered, misdirected or took from
+// another run, and reports the reason. Late, reordered and repeated messages must deliver each frame exactly once. Once
+// the broker is honest again, everything must work again.
 func TestHostileBroker(t *testing.T) {
 	h, other := newToy("run"), newToy("other run")
 	other.set(other.deliver)

@@ -38,8 +38,8 @@ func (r *ring) find(sum [sha256.Size]byte, now time.Time) (n int, due bool) {
 	return n, true
 }
 
-// again returns how long to wait after the next repeat of the frame in place n before repeating the frame once more. It
-// returns 0 if place n does not hold the frame with the given hash.
+// again returns the time to wait between the next repeat of the frame in place n and the repeat after that. It returns
+// 0 if place n does not hold the frame with the given hash.
 func (r *ring) again(n int, sum [sha256.Size]byte) time.Duration {
 	if p := &r.places[n]; p.used > 0 && p.sum == sum {
 		return min(max(2*p.gap, r.repeatMin), r.repeatMax)

@@ -124,8 +124,8 @@ func (e *End) takeHello(p *peer, process uint64, hello []byte, live bool) {
 	}
 }
 
-// setRefused records why the hello or fleet of a peer was refused. A nil err means that it was accepted. setRefused
-// does nothing unless the message is live, because an old message may be outdated.
+// setRefused records why the hello or fleet in a message from a peer was refused, or, if err is nil, that the message
+// was accepted. It does nothing unless the message is live, because an old message may be outdated.
 func (e *End) setRefused(p *peer, err error, live bool) {
 	if live {
 		p.mu.Lock()
