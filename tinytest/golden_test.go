@@ -23,9 +23,9 @@ import (
 var update = flag.Bool("update", false, "write testdata/*.trace from what the code computes now")
 
 // TestGoldenNetwork checks that a whole network computes the same bits on every processor, with assembly and without.
-// Each estimator, each distribution of directions, each table and each payload occurs in at least one of these runs of
-// six clients. The dimension, 70, needs more than one word of signs and more than one round of the 64 lanes. After an
-// intended change of results, rewrite the files with -update.
+// Each estimator, each distribution of directions and each payload occurs in at least one of these runs of six clients.
+// A vector of dimension 70 needs more than one word of signs and more than one pass over the 64 lanes of package vec.
+// After an intended change of results, rewrite the files with -update.
 func TestGoldenNetwork(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(i int, c *admm.Config)

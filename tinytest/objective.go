@@ -18,7 +18,7 @@ type Objective struct {
 	at    func(x []float32, sample int) float64
 }
 
-// everybody replaces the client number in the random address of draws that all clients share.
+// everybody is the client or component in the [rng.Address] of a draw that belongs to no single client or sample.
 const everybody = math.MaxUint32
 
 // eighths returns n random multiples of 1/8 in [-1, 1].
@@ -43,7 +43,7 @@ func newObjective(seed uint64, client, dim, samples int) *Objective {
 // SquaredProbability returns an objective for one client with the loss (s(a·x) - y)² for each sample, where s is the
 // sigmoid, a in [-1, 1]^d is the sample's features, and y = s(a·x*). The loss lies in [0, 1]. Its minimum is 0, at a
 // point x* in [-1, 1]^d that all clients with the same seed share. The minimizer is unique if the features span all
-// directions. The loss in the paper is the same, but with y equal to 0 or 1.
+// directions. The loss in the paper has this form with y equal to 0 or 1.
 func SquaredProbability(seed uint64, client, dim, samples int) *Objective {
 	l := newObjective(seed, client, dim, samples)
 	var target []float64 // one target for each sample

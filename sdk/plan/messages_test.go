@@ -10,8 +10,8 @@ import (
 )
 
 // TestRoundsOfMessages checks that a private run with default settings needs few message rounds for 50 learning rounds.
-// With -v it prints two numbers of message rounds for the table in sdk/DEFAULTS.md: with default settings, and with
-// ADMM consensus but no partners.
+// With -v it prints the number of message rounds twice, for the table in sdk/DEFAULTS.md: with default settings, and
+// with ADMM consensus but no partners.
 func TestRoundsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		graph         string

@@ -53,8 +53,8 @@ func (k *Known) mayPair() bool {
 		k.Graph.N() > 3 && k.Graph.N() <= settings.MaxPartnered
 }
 
-// unit returns the local sigma that yields an effective sigma of 1 if share chooses the ratio of pairwise to local
-// noise.
+// unit returns the local sigma that yields an effective sigma of 1 if the function share chooses the ratio of pairwise
+// to local noise.
 func (k *Known) unit(p sdk.Privacy) (float64, error) {
 	noise, err := p.NoiseGraph(k.Graph, k.Method.Seed)
 	if err == nil {

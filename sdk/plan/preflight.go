@@ -19,17 +19,17 @@ type PreflightReport struct {
 	Forecast *Outlook      // nil if the run is not private, or the settings are wrong
 	Answered time.Duration // duration of the query
 	// Saddle is the size of a set of parameters that changes a loss if all of them move away from zero, although moving
-	// either half of them alone does not; 0 if Preflight found no such set. At zero, the gradient with respect to these
-	// parameters is zero, for example in a network with hidden layers, so the run needs an X0. Saddle depends on the
-	// data: keep it on the device.
+	// either half of them alone does not; 0 if Preflight found no such set. Networks with hidden layers have such sets:
+	// at zero, the gradient with respect to these parameters is zero, so the run needs a nonzero X0. Saddle depends on
+	// the data: keep it on the device.
 	Saddle int
 }
 
 // Preflight runs the checks of [sdk.Config.Check], forecasts the run, and queries the oracle once. It stops waiting for
 // the oracle when ctx ends. With record-level privacy it queries up to 16 records, because the first records may have
 // no loss. If the query succeeds and the run starts at zero, Preflight searches for a saddle for at most 5 seconds.
-// Preflight writes nothing: the node may be running. Only Fleet and Name are required. The function read replaces the
-// Store: it returns the stored snapshot, or fs.ErrNotExist.
+// Preflight writes nothing: the node may be running. In cfg only Fleet and Name are required. Preflight calls the
+// function read in place of cfg.Store.Load: read returns the stored snapshot, or fs.ErrNotExist.
 func Preflight(ctx context.Context, cfg sdk.Config, read func() (*state.Snapshot, error)) *PreflightReport {
 	r := &PreflightReport{Check: *cfg.Check(read)}
 	f := cfg.Fleet

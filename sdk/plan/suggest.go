@@ -25,8 +25,8 @@ type Known struct {
 	Columns bool          // each parameter is the weight of a table column, and many columns may be irrelevant
 	Uneven  bool          // features are pixels or principal components: few directions have most of the variance
 
-	// If Steps or Queries is set, it determines Rounds; if Tau is zero as well, the run uses the paper's non-private
-	// schedule (eq. (nonprivate-schedule)).
+	// If Steps or Queries is set, it determines Rounds. If in addition Tau is zero, the run uses the paper's
+	// non-private schedule (eq. (nonprivate-schedule)).
 	Steps   int   // T, the local steps of a member in the whole run
 	Queries int64 // maximum number of oracle queries of a member
 
@@ -45,8 +45,8 @@ type Known struct {
 }
 
 // robust returns the default of Method.Robust, or 0 for none. The default costs an honest run at most 0.3 percentage
-// points (sdk/ROBUST.md). Without client-level noise, the default requires more neighbors per member: otherwise
-// honest members whose samples have few classes would exclude each other.
+// points of accuracy (sdk/ROBUST.md). Without client-level noise, the default requires more neighbors per member:
+// otherwise honest members whose samples have few classes would exclude each other.
 func (k Known) robust() float64 {
 	n, p := len(k.Samples), k.Privacy
 	switch {
@@ -176,8 +176,8 @@ func (k Known) protect(m *sdk.Method, p *sdk.Privacy, far float64) (err error) {
 		def(&p.EpsilonLimit, 8)
 	}
 	if p.Clip == 0 && p.Sigma == 0 && k.Graph != nil && !k.Hidden {
-		// Noise in the final model changes a score by far/signal, so the signal limits far. A small far does no harm: a
-		// linear model works equally well at any distance from its start.
+		// Noise in the final model changes a score by far/signal, so the limit of far is proportional to the signal. A
+		// smaller far does no harm: a linear model works equally well at any distance from its start.
 		one := *p
 		one.Clip = 1
 		if err = spend(&one, m.Rounds, k.noise); err != nil {
@@ -332,7 +332,8 @@ func batchOf(m sdk.Method, samples int) int {
 	return samples
 }
 
-// choose sets a zero setting to value unless the setting is fixed. It is for settings whose zero is a valid choice.
+// choose sets a setting that is zero to value, unless the setting is fixed. Call it for settings for which zero is a
+// valid choice.
 func choose[T comparable](k Known, name string, setting *T, value T) {
 	if !slices.Contains(k.Fixed, name) {
 		def(setting, value)

@@ -105,8 +105,8 @@ func TestMostColluders(t *testing.T) {
 	}
 }
 
-// TestSuggestRobust checks that Suggest enables Robust only where honest runs lost at most 0.3 percentage points in
-// measurements, and only with ConsensusADMM.
+// TestSuggestRobust checks that Suggest enables Robust only where honest runs lost at most 0.3 percentage points of
+// accuracy in measurements, and only with ConsensusADMM.
 func TestSuggestRobust(t *testing.T) {
 	g, err := graph.Parse("complete", 12, 1)
 	if err != nil {

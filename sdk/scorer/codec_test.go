@@ -294,7 +294,7 @@ func FuzzCBORAnswer(f *testing.F) {
 	})
 }
 
-// FuzzNext checks that the next function of each codec splits a byte stream into messages of at most the maximum length
+// FuzzNext checks that the function next of each codec splits a byte stream into messages of at most the maximum length
 // and loses no byte.
 func FuzzNext(f *testing.F) {
 	f.Add([]byte("{}\n\n{\n"))

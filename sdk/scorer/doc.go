@@ -39,8 +39,8 @@
 // and then by one time limit after each pause. A private run continues with public constants in place of losses; any
 // other run ends with the error.
 //
-// In a run that protects each record, one record's effect on the program must not cost another record its loss; see
-// [Program].Apart. Then only processes that fail before their hello count as failures.
+// In a run that protects each record, a record that makes the program fail must not leave another record without a
+// loss. Such a run sets [Program].Apart: only processes that fail before their hello then count as failures.
 //
 // Errors, and a program's output to standard error, may reveal samples and points: neither may leave the device. The
 // program has all permissions of its user: this package does not prevent it from sending data elsewhere.

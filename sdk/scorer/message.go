@@ -13,7 +13,7 @@ import (
 const version = 1
 
 type codec struct {
-	// appendQuery appends an encoded query. Its parameters are finite.
+	// appendQuery appends an encoded query, whose parameters must be finite.
 	appendQuery func(dst []byte, id uint64, sample int, x []float32) []byte
 	// next reads the next message from a reader with a buffer of maxMessage bytes. The message is valid until the next
 	// call. If err is io.EOF, rest is the length of an incomplete last message.

@@ -205,7 +205,7 @@ func (o *Oracle) answered(err error) {
 }
 
 // patience is the number of consecutive failures after which a program is considered broken. A single query that kills
-// the program causes fewer failures.
+// the program causes fewer failures, so it cannot make the program count as broken.
 const patience = 8
 
 // broken returns the error for new queries while the program is considered broken, and nil if it is not or if it is

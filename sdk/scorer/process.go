@@ -41,8 +41,8 @@ type process struct {
 	gone bool       // the process has been waited for, so its ID may now belong to another process
 }
 
-// start starts a program with the configuration that ready returned. A dedicated thread starts the process and waits
-// for its end, because Linux kills the process when that thread ends (see ownGroup).
+// start starts the program p, which must be a result of [Program].ready. A dedicated thread starts the process and
+// waits for its end, because Linux kills the process when that thread ends (see ownGroup).
 func start(p Program, mark string) (*process, error) {
 	cmd := exec.Command(p.Command[0], p.Command[1:]...)
 	cmd.Dir = p.Dir
@@ -139,8 +139,8 @@ func (p *process) exits(within time.Duration) bool {
 	}
 }
 
-// left waits until the process has ended or was killed, and then until its goroutines have ended. It returns false if
-// the system cannot kill the process, for example while the process waits for a disk.
+// left waits until the process has ended or has been killed, and then until its goroutines have ended. It returns false
+// if the system cannot kill the process, for example while the process waits for a disk.
 func (p *process) left() bool {
 	select {
 	case <-p.exited:

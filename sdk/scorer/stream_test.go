@@ -95,7 +95,7 @@ func mixed(n int) []zoest.Query {
 	return queries
 }
 
-// TestChildrenLeft checks that the query fails if the program exits but leaves a child that holds the pipes open, and
+// TestChildrenLeft checks that a query fails if the program exits but leaves a child that holds the pipes open, and
 // that the next query starts the program again.
 func TestChildrenLeft(t *testing.T) {
 	if runtime.GOOS != "linux" {

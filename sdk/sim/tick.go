@@ -158,8 +158,8 @@ func (s *Sim) awake(ctx context.Context, number int, c *member, w *worker) {
 
 func (s *Sim) live(ctx context.Context, c *member, w *worker) error {
 	if s.direct {
-		// A neighbor that runs concurrently does not change the post that is read here: the neighbor makes at most one
-		// release in a tick, and this release replaces an older post.
+		// A neighbor that runs concurrently does not change the release that is read here: the neighbor makes at most
+		// one release in a tick, which overwrites an older release.
 		for i, j := range c.neighbors {
 			from := s.members[j]
 			if err := c.machine.Receive(from.machine.Posted(int(c.place[i]), from.posted)); err != nil {

@@ -163,7 +163,7 @@ func later(s, old *signed.Earlier) bool {
 	return s.Ledger.Seq > old.Ledger.Seq || s.Scope == old.Scope && s.Epoch > old.Epoch
 }
 
-// Save writes the file if something changed: after a crash the file has the old or the new content.
+// Save replaces the file if something changed. After a crash the file has either the old or the new content.
 func (h *Heads) Save() error {
 	if h == nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 // so that any change is detected. Until the ledger is closed, zeros follow as room for further lines. The high-water
 // mark, a small separate file (".mark"), records which releases may have been sent (see [Ledger.Mark]) and holds the
 // [dpmech.Head] of the line that was newest when the mark was written. A ledger that was cut off, or restored from an
-// old copy, does not contain that head and is rejected. A crash can only leave one reservation too many. If ledger and
+// old copy, does not contain that head and is rejected. A crash leaves at most one reservation too many. If ledger and
 // mark are restored together, only a later head stored elsewhere, such as in the node's state, reveals the rollback:
 // see [Ledger.CheckHead].
 //
@@ -223,7 +223,8 @@ func (l *Ledger) Plan(run string, fleet [32]byte, member string, rounds int, g d
 
 // Inherits reports whether this ledger takes over the cost of the lost ledger with the given id, which belonged to the
 // same member. A ledger that was declared [NeverUsed] inherits nothing. Any other ledger inherits the cost if it has
-// not counted a release yet or has already inherited from the lost ledger; otherwise it is for other data.
+// not counted a release yet or has already inherited from the lost ledger. Otherwise the ledger is considered to be for
+// other data, and inherits nothing.
 func (l *Ledger) Inherits(lost string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -40,8 +40,8 @@ func (n simNode) facts() facts {
 	return facts{max(n.dir.newest, 0), n.ledger.Last("run", fleetA, "a"), n.ledger.Marked("run", fleetA, "a")}
 }
 
-// round makes release k: it reserves, saves and marks the release in the order of a node, and then calls sent, because
-// from then on neighbors may see the release.
+// round makes release k as a node does: it reserves, saves and marks the release, and then calls sent, because from
+// then on neighbors may see the release.
 func (n simNode) round(t *testing.T, k int, sent func()) {
 	t.Helper()
 	reserve(t, n.ledger, "run", k, k)

@@ -240,7 +240,7 @@ func TestLedgerWritesUnmarkedLinesAgain(t *testing.T) {
 }
 
 // TestLedgerMarkFails checks that, if a mark cannot be written, Mark returns the error and the ledger accepts nothing
-// more. After the crash the old mark is in effect.
+// more. When the ledger is opened again, the old mark is in effect.
 func TestLedgerMarkFails(t *testing.T) {
 	l, path := newLedger(t, nil)
 	reserve(t, l, "run", 1, 2)

@@ -93,7 +93,7 @@ func OpenLedger(path string) (*Ledger, error) {
 	m, err := readMark(path)
 	if err == nil && m != nil {
 		// The previous process may have been killed after it renamed the mark's file and before it synced the
-		// directory.
+		// directory, so the directory is synced now.
 		err = l.fault(errors.Join(l.openMark(), syncDir(filepath.Dir(path))))
 	}
 	if err = l.recover(m, err); err != nil {
@@ -195,7 +195,7 @@ func (l *Ledger) recover(m *highWater, err error) error {
 		err = l.file.truncate(l.room)
 	}
 	// Lines after the mark may be readable although their sync failed. Syncing again would then do nothing unless the
-	// lines are written again. Their releases were never sent, and the mark stays unchanged.
+	// lines are written again. The releases of these lines were never sent, so the mark stays unchanged.
 	from := int64(0)
 	if m != nil {
 		from = l.log.lines[m.Seq].end

@@ -89,8 +89,8 @@ func TestLedgerRollback(t *testing.T) {
 	if err := l.Contains(newest); err == nil || !strings.Contains(err.Error(), "rolled back") {
 		t.Errorf("%v, want a rollback", err)
 	}
-	// The rolled-back ledger continues with other reservations: a later head also reveals a different history of the
-	// same length.
+	// The rolled-back ledger continues with other reservations in place of the lost ones. The newest head then reveals
+	// that a line has changed.
 	for round := 4; round <= 9; round++ {
 		if err := l.Reserve("run", fleetA, "a", round, gauss(1, 16)); err != nil {
 			t.Fatal(err)

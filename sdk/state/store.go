@@ -20,7 +20,7 @@ type Store interface {
 	// Save commits the state of a round: once it returns nil, Load finds the state after a crash or a power cut. Save
 	// replaces the older of the two states. r.Round is the round after the newest state; in a fresh store any r.Round
 	// >= 0 is valid. Save reads r.State only during the call and does not change it. An error is final: the state may
-	// or may not be written, nothing that depends on it may be sent, and all later calls except Close fail.
+	// or may not have been written, nothing that depends on it may be sent, and all later calls except Close fail.
 	Save(r Record) error
 
 	// Kept returns what Keep stored under a name, or nil if nothing is stored.

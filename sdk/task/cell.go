@@ -73,7 +73,7 @@ func (n *numbers) parse(cell string, line int, column string) (_ float32, fault 
 	return float32(f), ""
 }
 
-// fault returns an error if the numbers of the file contradict each other.
+// fault returns an error if the decimal mark of the file's numbers is inconsistent or ambiguous.
 func (n *numbers) fault(file string) error {
 	switch {
 	case n.alone:

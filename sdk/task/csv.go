@@ -51,7 +51,7 @@ func (c *column) folded(category string, number int) {
 	}
 }
 
-// category returns the number of the category in a cell, or a description of what is wrong with the cell.
+// category returns the category number of a cell, or a description of what is wrong with the cell.
 func (c *column) category(cell string) (_ int, fault string) {
 	n, ok := c.number[cell]
 	if !ok && c.fold {
@@ -295,8 +295,8 @@ func (r *csvFile) whose(cell string) {
 	r.people = append(r.people, n)
 }
 
-// cell returns the value of a cell for a column: the number, the number of its category, or NaN for a missing cell if
-// there is a rule for missing cells.
+// cell returns the value of a cell of column c: its number, its category number, or NaN for a missing cell if there is
+// a rule for missing cells.
 func (r *csvFile) cell(c *column, cell string) (v float32) {
 	_, known := c.number[cell]
 	wrong := ""

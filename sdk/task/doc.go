@@ -1,5 +1,5 @@
 // Package task turns files into learning tasks. It reads a data set, prepares it, divides it among clients, and scores
-// a linear model or a perceptron on it, for classes or for a number. A program that embeds the SDK with its own model
+// a linear model or a perceptron that predicts classes or a number. A program that embeds the SDK with its own model
 // does not need this package.
 //
 // [Load] prepares a data set as a [Spec] specifies, in these steps:

@@ -45,8 +45,8 @@ func ClientFiles(source string) (files []string, err error) {
 
 // LoadFiles is [Load] for several clients, each with a CSV file; s.Source is not used. Preprocessing is fitted on the
 // training samples of all files together; classes and categories come from all rows. Every file must have all columns
-// except dropped ones, in any order, and is split into its own training and test part. The first result has the samples
-// of all files in sequence, and each[i] has the samples of files[i]. Errors name the file.
+// that s.Drop does not list, in any order, and is split into its own training and test part. The first result has the
+// samples of all files in sequence, and each[i] has the samples of files[i]. Errors name the file.
 func LoadFiles(s Spec, files []string) (all *Set, each []*Set, err error) {
 	s.files, s.Source = files, "csv:"+strings.Join(files, ",")
 	if all, err = Load(s); err != nil {

@@ -37,8 +37,8 @@ func FitStandardizer(train *Data) (*Standardizer, error) {
 	return &Standardizer{Mean: mean, Std: std}, nil
 }
 
-// tell makes Apply leave constant columns unchanged if their index is first or higher. These columns mark missing
-// cells; such a column is constant if no cell was missing in the training set.
+// tell makes Apply leave a constant column unchanged if its index is at least first. The columns from this index on
+// mark missing cells; they are constant if no cell was missing in the training set.
 func (s *Standardizer) tell(first int) {
 	for j := first; j < len(s.Std); j++ {
 		if s.Std[j] == 0 {

@@ -17,7 +17,7 @@ const (
 	everyLine                // a row is one line below the header; an unreadable line is lost but keeps its place
 )
 
-// rows returns the rule by which the text that a recipe is fitted on becomes rows.
+// rows returns the rule for dividing the text of a file into rows when a recipe is fitted on the file.
 func (s Spec) rows() rowRule {
 	if s.Records {
 		return oneLine

@@ -35,9 +35,9 @@ type Spec struct {
 	// is not a feature. All rows of a person go to the same part of a test split.
 	Person string `json:"person"`
 
-	// Missing is the Rule of [Missing] for missing cells; if it is empty, missing cells are errors. "indicator:a,b"
-	// marks missing cells of a and b in additional columns even if this data has none there (the data of other sites
-	// may have some). "indicator:*" does so for all columns.
+	// Missing is the rule for missing cells, as in the field Rule of type [Missing]; if it is empty, missing cells are
+	// errors. "indicator:a,b" marks missing cells of a and b in additional columns even if this data has none there
+	// (the data of other sites may have some). "indicator:*" marks the missing cells of all columns in this way.
 	Missing string `json:"missing"`
 
 	// NA lists further texts that mark a missing cell, such as -9 or 999; the number -9 also matches -9.0. Unlike

@@ -37,15 +37,15 @@ type ClassMetric struct {
 	F1        *float64  `json:"f1"`        // harmonic mean of Recall and Precision; nil if both are nil
 }
 
-// BinaryMetrics measures predicted probabilities of class 1, against class 0.
+// BinaryMetrics measures predictions for two classes. Class 1 is the positive class.
 type BinaryMetrics struct {
 	Sensitivity *Estimate `json:"sensitivity"` // the recall of class 1
 	Specificity *Estimate `json:"specificity"` // the recall of class 0
 	PPV         *Estimate `json:"ppv"`         // the precision of class 1
 	NPV         *Estimate `json:"npv"`         // the precision of class 0
-	// AUC is the share of pairs of a sample of class 1 and a sample of class 0 in which the former has the higher
-	// probability; ties count half. The interval follows DeLong et al. (1988) on the logit scale or, if their variance
-	// estimate is 0, is Wilson's, with the number of samples of the rarer class as the number of trials.
+	// AUC is the share of pairs of a sample of class 1 and a sample of class 0 in which the sample of class 1 has the
+	// higher probability; ties count half. The interval follows DeLong et al. (1988) on the logit scale or, if their
+	// variance estimate is 0, is the Wilson interval with the size of the rarer class as the number of trials.
 	AUC         *Estimate `json:"auc"`
 	Brier       Estimate  `json:"brier"` // the mean of (p - y)²; its interval is that of a mean on the log scale
 	Calibration []Tenth   `json:"calibration"`
@@ -59,8 +59,8 @@ type Tenth struct {
 	Found   *Estimate `json:"observed"` // the share of these samples that are of class 1
 }
 
-// NumberMetrics measures predicted numbers, relative to always predicting the mean of the true numbers, which has an R2
-// of 0. Each interval is for a mean, or for a ratio of means, on the log scale.
+// NumberMetrics measures predicted numbers. MeanRMSE and MeanMAE are the errors of a prediction that is always the mean
+// of the true numbers; its R2 is 0. Each interval is computed on the log scale, for a mean or a ratio of means.
 type NumberMetrics struct {
 	Samples  int       `json:"samples"`
 	RMSE     Estimate  `json:"rmse"`
@@ -147,8 +147,8 @@ func (b *BinaryMetrics) judge(is []int, probability []float64) error {
 	return nil
 }
 
-// auc returns the area under the curve for the scores of class 0 and of class 1, or nil if a slice is empty. It sorts
-// both slices.
+// auc returns the area under the ROC curve for the scores of class 0 and of class 1, or nil if a slice is empty. It
+// sorts both slices.
 func auc(zeros, ones []float64) *Estimate {
 	if len(zeros) == 0 || len(ones) == 0 {
 		return nil

@@ -202,8 +202,8 @@ func (m *Model) Losses(ctx context.Context, queries []zoest.Query, losses []floa
 	return m.err
 }
 
-// linearLosses does the same as Losses for up to sixteen queries to a linear model for two classes or a target. If Loss
-// would fail for any of the queries, it stores no loss and returns false.
+// linearLosses is a faster form of Losses for up to sixteen queries to a linear model for two classes or a target. If
+// Loss would fail for any of the queries, it stores no loss and returns false.
 func (m *Model) linearLosses(queries []zoest.Query, losses []float64) bool {
 	var points [16][]float32
 	var samples [16]int
@@ -268,8 +268,8 @@ func (m *Model) predict(x []float32, sample int) int {
 // units holds the outputs of the hidden units, followed by the constant 1.
 type units [MaxHidden + 1]float32
 
-// last returns the weights of the last layer and the input of that layer: the sample, or the outputs of the hidden
-// units, which last stores in u.
+// last returns the weights and the input of the last layer. The input is the sample or the outputs of the hidden units,
+// which are then stored in u.
 func (m *Model) last(u *units, x []float32, sample int) (w, a []float32) {
 	a = m.data.Row(sample)
 	if m.spec.Hidden == 0 {
@@ -308,7 +308,7 @@ func (l linear) loss(w, a []float32, class int) float64 {
 		return float64(wrong * wrong)
 	}
 	// With e_k = exp(z_k - m), where m is the largest logit so far, the loss is 1/2 ((sum_others e)² + sum_others e²) /
-	// (e_class + sum_others e)². The formula has no difference of nearly equal numbers.
+	// (e_class + sum_others e)². The formula subtracts no nearly equal numbers, so it keeps its precision.
 	m := l.logit(w, a, class)
 	own, others, squares := 1.0, 0.0, 0.0
 	for k := range l.classes {

@@ -93,7 +93,7 @@ func (p Partition) String() string {
 	return "iid"
 }
 
-// The random streams of a partition. The number of a stream is the Step of its address.
+// The random streams of a partition, as values of the field Step of [rng.Address].
 const (
 	dealStream   = iota // the order in which samples of a class, or all samples, are assigned
 	shareStream         // label shares
@@ -280,8 +280,8 @@ func dirichletShares(s *rng.Stream, alpha float64, n int) []float64 {
 }
 
 // fitMargins alternately scales the rows and columns of a table until its row sums equal sizes and its column sums
-// equal totals (iterative proportional fitting; Deming and Stephan 1940). Both must have the same sum. The table
-// is overwritten. Row sums are exact up to rounding, and so are column sums, unless 2000 iterations are not enough.
+// equal totals (iterative proportional fitting; Deming and Stephan 1940). sizes and totals must have the same sum. The
+// table is overwritten. Row sums are exact up to rounding; so are column sums, unless 2000 iterations are not enough.
 func fitMargins(table [][]float64, sizes, totals []int) [][]float64 {
 	const floor, rounds, enough = 1e-9, 2000, 1e-9 // floor replaces zeros, which scaling would never change
 	for _, row := range table {

@@ -117,7 +117,7 @@ func TestAssign(t *testing.T) {
 }
 
 // skew returns the mean, over all clients, of the distance between a client's label shares and the label shares of all
-// samples. It is in [0, 1].
+// samples. The result is in [0, 1].
 func skew(y []int, classes int, parts [][]int) float64 {
 	shares := func(part []int) []float64 {
 		s := make([]float64, classes)

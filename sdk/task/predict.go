@@ -13,8 +13,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest/vec"
 )
 
-// Predictor applies a trained model to data that its recipe describes. It computes predictions and contributions in
-// float64, so that other programs can reproduce them. It is safe for concurrent use.
+// Predictor applies a trained model to data in the form that the model's recipe describes. It computes predictions and
+// contributions in float64, so that other programs can reproduce them. It is safe for concurrent use.
 type Predictor struct {
 	// Unknown, if not nil, is called for each value that is not a category of its column; the sample then has none of
 	// the column's categories. If Unknown is nil, such a value is an error.

@@ -87,7 +87,7 @@ func (r *Recipe) full() int {
 	return r.raw()
 }
 
-// classes returns the number of classes: 2 for a target, which has two sides.
+// classes returns the number of classes, which is 2 for a target: low and high.
 func (r *Recipe) classes() int {
 	if r.Target != nil {
 		return len(sides)
@@ -367,12 +367,11 @@ func trimmed(texts ...string) bool {
 	return !slices.ContainsFunc(texts, func(s string) bool { return s != strings.TrimSpace(s) })
 }
 
-// leastDivisor is the smallest positive number that float32 represents with full precision. Deviations and scales in a
-// recipe are at least this.
+// leastDivisor is the smallest normal float32, and the lower limit for deviations and scales in a recipe.
 const leastDivisor = 0x1p-126
 
-// held checks that all numbers in v fit a float32: a larger number would be infinite in training. It calls the
-// function want: with false and an error for the first number that is too large, otherwise with true. v is named field.
+// held checks that all numbers in v fit a float32: a larger number would be infinite in training. It calls the function
+// want with true or, for the first number that is too large, with false and an error.
 func held(field string, v []float64, want func(ok bool, format string, args ...any)) {
 	i := slices.IndexFunc(v, func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat32) })
 	want(i < 0, "%s[%d] is %v, want a float32, of magnitude at most %.2g", field, i, at(v, i), math.MaxFloat32)

@@ -117,8 +117,8 @@ type Question struct {
 }
 
 // duties returns what must still be sent to all neighbors about a slot in question: first the question without a
-// statement, then the question with the statement, each only once. Whether this member receives the statement or the
-// question first affects only when it passes them on.
+// statement, then the question with the statement, each only once. The order in which the question and the statement
+// arrive affects only when they are passed on.
 func (c *claim) duties(s Slot) (list []Question) {
 	if !c.asked {
 		return nil

@@ -104,8 +104,8 @@ func TestHonestAskNothing(t *testing.T) {
 	}
 }
 
-// TestFewDigestsOfManyMembers checks that a large fleet compares only some of the releases, so that a frame carries few
-// digests, and equivocation is found some releases later.
+// TestFewDigestsOfManyMembers checks that a large fleet compares only some of the releases: a frame carries few
+// digests, but equivocation may be found some releases later.
 func TestFewDigestsOfManyMembers(t *testing.T) {
 	const n, rounds = 60, 24
 	g, err := graph.Parse("er:0.1", n, 5)
@@ -180,8 +180,8 @@ func TestWrongQuestions(t *testing.T) {
 	if list, double, err := l.Gossip.Question(ask(0, 2, 0, nil)); list != nil || double != nil || err != nil {
 		t.Errorf("about the member itself: %v, %v, %v", list, double, err)
 	}
-	// Member 0 holds the statement of release 2. It starts to use the statement of release 3 only with its next
-	// release.
+	// Member 0 answers at once with the statement of release 2, but answers with the statement of release 3 only after
+	// it begins the work on release 4.
 	for i, want := range []int{2, 0} {
 		if list, _, err := l.Gossip.Question(ask(1, 2, 0, nil)); err != nil || len(list) != want || want > 0 && list[0].Statement != nil ||
 			want > 0 && list[1].Statement.Round != 2 {

@@ -135,7 +135,7 @@ func TestNoWayBackToOneStory(t *testing.T) {
 
 // Without a grid, a neighbor signs the model that it sends to a replacement device. On the grid it signs only the
 // change, so a malicious neighbor can send a wrong model without contradicting its signature. This deceives only the
-// replacement device, and the model must lie within the public bound.
+// replacement device, and only with a model within the public bound.
 func TestPlacesAreSigned(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*admm.Message)

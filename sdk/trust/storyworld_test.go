@@ -107,7 +107,7 @@ func (w *world) hops(a, b int) int {
 	return away[b] - 1
 }
 
-// second reports whether a malicious member sends a neighbor releases of its second chain.
+// second reports whether a neighbor gets the second of a malicious member's two chains of releases.
 func (w *world) second(i, to int) bool { return (i*31+to*17)%3 == 1 }
 
 // say queues questions for all neighbors.

@@ -176,7 +176,7 @@ func (w *bitWriter) bytes() []byte {
 	return w.dst
 }
 
-// bitReader reads bits from b. Beyond the end of b it returns zeros, and rest then returns an error.
+// bitReader reads bits from b. Beyond the end of b it returns zeros, and the method rest then returns an error.
 type bitReader struct {
 	b   []byte
 	at  int // bytes read, including zeros beyond the end of b

@@ -192,9 +192,9 @@ func TestGridSize(t *testing.T) {
 			if dim < 10_000 || sd > 100 && dim < 100_000 {
 				h = source
 			}
-			// From dimension 10,000 on, a grid takes at most 3 % more than its entropy, without the frame's own 12
-			// bytes, which matter only for small numbers. For numbers around 1, which occur only on a grid as coarse as
-			// the noise, no parameter of the Rice code fits well, so the limit is 6 %.
+			// From dimension 10,000 on, a grid takes at most 3 % more than its entropy, not counting the frame's own 12
+			// bytes, which matter only for small numbers. The limit is 6 % for numbers around 1, which occur only on a
+			// grid as coarse as the noise, because no parameter of the Rice code fits them well.
 			most := 1.03
 			if sd == 1 {
 				most = 1.06

@@ -30,8 +30,9 @@ type Hello struct {
 
 	Adapter string // form, numbers and seed of the fleet's adapter for display, up to 64 bytes; "" without an adapter
 
-	// Sections shows in which sections two fleet files differ. It has up to maxSections entries, in the same order for
-	// all members. A section that the file lacks has a Sum of zeros, or is omitted at the end.
+	// Sections lists the sections of the fleet file with their hashes, so that Check can name the sections that differ.
+	// It has up to maxSections entries, in the same order for all members. A section that the file lacks has a Sum of
+	// zeros, or is omitted at the end.
 	Sections []Section
 }
 

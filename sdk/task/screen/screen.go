@@ -193,9 +193,9 @@ func (p *Report) alone(c *Column) {
 	}
 }
 
-// isSentinel reports whether the smallest or largest number of a column, passed as at, is a sentinel. The number occurs
-// count times. The slice rest has the other values of the column, sorted. The gap between the number and the other
-// values must be wider than all gaps within rest, except the gaps next to a few outliers.
+// isSentinel reports whether the parameter at, the smallest or largest number of a column, is a sentinel. The number
+// occurs count times. The slice rest has the other values of the column, sorted. The gap between the number and the
+// other values must be wider than all gaps within rest, except the gaps next to a few outliers.
 func isSentinel(at float64, count int, rest []float64) bool {
 	if count < repeated || len(rest) < fewest || rest[0] == rest[len(rest)-1] {
 		return false
