@@ -190,9 +190,9 @@ func TestCompareIsCertain(t *testing.T) {
 	}
 }
 
-// TestExact compares the method exact with a reference that uses 640 digits of U and Y. In some of the trials, the two
-// sides of the compared inequality agree in their first 64, 128, 192 or more digits, so that exact must draw further
-// digits.
+// TestExact compares exact with a reference that knows 384 bits of each of the random numbers U and Y and computes with
+// 640 bits. In some of the trials, the two sides of the compared inequality agree in their first 64, 128, 192 or more
+// bits, so that exact must draw further bits.
 func TestExact(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	used := map[int]int{}

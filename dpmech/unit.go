@@ -68,8 +68,7 @@ func (u Unit) Conditions() []string {
 // notCoveredRecord is an additional entry in notCovered for releases that protect each record.
 const notCoveredRecord = "a client's whole data set: the guarantee holds for one record"
 
-// unitOf returns the unit that all spends together protect: Record if any of them protects only records, otherwise
-// Client.
+// unitOf returns Record if any of the spends protects only records, otherwise Client.
 func unitOf(spends []Spend) (u Unit) {
 	for _, s := range spends {
 		u = max(u, s.Unit)

@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/state"
 )
 
-// account charges the run's releases with data to the run's filter and to the ledger. It is nil if the run is not
-// private.
+// account charges the run's releases that use data to the run's privacy filter and to the ledger. It is nil if the run
+// is not private.
 type account struct {
 	ledger *state.Ledger // nil: only this run's releases are counted
 	run    string
@@ -128,7 +128,8 @@ func (a *account) mark(round int) error {
 	return nil
 }
 
-// chargeAll charges every release of the run, because the lost device may have made all of them.
+// chargeAll is called on a replacement device. It charges every release of the run, because the lost device may have
+// made all of them.
 func (a *account) chargeAll() error {
 	if a == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/signed"
 )
 
-// Certificate returns an upper bound on what the node's releases leaked or, with Config.Ledger, on what all runs on the
-// node's data leaked. It is signed with Config.Key, if set. Certificate fails if the run is not private.
+// Certificate returns a certificate, signed with Config.Key if set: an upper bound on what the node's releases leaked
+// or, with Config.Ledger, on what all runs on the node's data leaked. It fails if the run is not private.
 func (n *Node) Certificate() (*dpmech.Certificate, error) {
 	if n.account == nil {
 		return nil, errors.New("sdk: no certificate: the fleet is NOT PRIVATE, so its members' messages may reveal their data")
@@ -75,8 +75,8 @@ func (n *Node) certified() error {
 	return nil
 }
 
-// inheritance returns the conditions under which the statement life covers the cost of all runs on the node's data.
-// Each condition is one sentence.
+// inheritance returns the conditions under which the costs stated in life cover all runs on the node's data. Each
+// condition is one sentence.
 func (n *Node) inheritance(life *dpmech.Lifetime) (conditions []string) {
 	seen := map[string]bool{}
 	for _, in := range life.Inherited {

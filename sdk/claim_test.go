@@ -60,10 +60,10 @@ func forge(f *sdk.Fleet, member, by string, round int) []byte {
 	return r.Append(nil)
 }
 
-// TestLiesCostNothing simulates a neighbor with a key that claims, in every possible way, to hold releases that it does
-// not hold. The test makes three consecutive runs on one ledger. The node must refuse each false claim with an error
-// that names what is missing. No false claim may cause a charge, block a later run, or affect a run that also gets the
-// neighbor's honest frames.
+// TestLiesCostNothing simulates a neighbor that has a key and claims, in every possible way, to hold releases that it
+// does not hold. The test makes three consecutive runs on one ledger. The node must refuse each false claim with an
+// error that names what is missing. No false claim may cause a charge, block a later run, or affect a run that also
+// gets the neighbor's honest frames.
 func TestLiesCostNothing(t *testing.T) {
 	t.Parallel()
 	const rounds = 8

@@ -204,7 +204,8 @@ func TestLedgerIsRememberedOverRuns(t *testing.T) {
 }
 
 // TestLedgerThatWentOnIsFoundOut rolls back a ledger, which then grows to at least its old length in a run without
-// neighbors that remember the old ledger. In the next run, a neighbor that remembers it must detect the rollback.
+// neighbors that remember the old ledger. In the next run, a neighbor that remembers the old ledger must detect the
+// rollback.
 func TestLedgerThatWentOnIsFoundOut(t *testing.T) {
 	for _, runs := range []int{1, 2} {
 		dir, old := newLedgers(t, privateRing()), t.TempDir()

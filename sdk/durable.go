@@ -14,8 +14,7 @@ import (
 // run.
 const build = "spade-edge arithmetic 1"
 
-// resume sets the node's machine and filter. If the store holds a state, resume restores them from it; otherwise it
-// creates new ones.
+// resume restores the node's machine and filter from the stored state. If no state is stored, it creates a new machine.
 func (n *Node) resume(mcfg admm.Config) error {
 	snaps, err := n.load()
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// resumed is the noise source of a member whose node restarts. It starts with the noise of the node's next release. The
-// noise of each release takes 32 bytes.
+// resumed is the noise source of a member whose node restarts. It skips the noise of the releases that the node has
+// already made, 32 bytes each, and continues with the noise of the next release.
 type resumed struct {
 	client int
 	node   *sdk.Node

@@ -216,10 +216,10 @@ func (z *fuzzer) chatter(ctx context.Context) {
 }
 
 // TestFuzzedExchanges simulates a member with a valid key that sends messages of every kind and content to a node that
-// works, recovers, and restarts. In half of the worlds (seeds 3 to 5, 9 to 11, and so on) the members use pairwise
-// noise. Nothing may panic, no run may end because of these messages, a node must be able to start from every stored
-// state, only releases may be charged, and the log must not grow with the number of frames. The test runs 6 worlds, or
-// as many as SPADE_EXCHANGES says. If SPADE_EXCHANGE_SEED is set, it runs only the world with this seed.
+// works, recovers, and restarts. In half of the simulated runs (seeds 3 to 5, 9 to 11, and so on) the members use
+// pairwise noise. Nothing may panic, no run may end because of these messages, a node must be able to start from every
+// stored state, only releases may be charged, and the log must not grow with the number of frames. The test simulates 6
+// runs, or as many as SPADE_EXCHANGES says. If SPADE_EXCHANGE_SEED is set, it simulates only the run with this seed.
 func TestFuzzedExchanges(t *testing.T) {
 	t.Parallel()
 	count, first := 6, 0
@@ -249,8 +249,8 @@ func TestFuzzedExchanges(t *testing.T) {
 	}
 }
 
-// exchange runs one world. recovered is 1 if the node was recovered, otherwise 0. made is the number of releases that
-// the node made before its recovery.
+// exchange simulates the run with the given seed. recovered is 1 if the node was recovered, otherwise 0. made is the
+// number of releases that the node made before its recovery.
 func exchange(t *testing.T, seed uint64, ledgers [2]string) (recovered, made int) {
 	f := privateRing()
 	f.Members, f.Edges = f.Members[:3], [][2]string{{"a", "b"}, {"a", "c"}, {"b", "c"}}

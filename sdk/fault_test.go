@@ -48,8 +48,8 @@ func TestLostFrames(t *testing.T) {
 	lostFrames(t, f, func() [][]float32 { return simulated(t, f) })
 }
 
-// TestLostFramesOfAnAgreement checks that the models are also the same, bit for bit, if neighbors agree on secrets over
-// a transport that drops frames.
+// TestLostFramesOfAnAgreement checks that, if neighbors agree on secrets over a transport that drops frames, the models
+// equal, bit for bit, the models of a run without losses.
 func TestLostFramesOfAnAgreement(t *testing.T) {
 	onlyLong(t)
 	f, book := sharedRing(), newKeyBook()
@@ -235,7 +235,8 @@ func TestStopAndGoOn(t *testing.T) {
 	sameModels(t, all, simulated(t, f))
 }
 
-// TestForeignFrames checks that frames from other senders are refused and counted, and do not affect the run.
+// TestForeignFrames checks that frames from a stranger, or from a member that is not a neighbor, are refused and
+// counted, and do not affect the run.
 func TestForeignFrames(t *testing.T) {
 	f := ring()
 	net := mem.New(append(slices.Clone(f.Members), "stranger")...)

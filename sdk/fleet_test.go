@@ -260,8 +260,8 @@ func TestHello(t *testing.T) {
 	}
 }
 
-// TestFleetJSONDefaults checks that an empty setting in the JSON of a fleet means the default, like a missing setting,
-// and that an unknown setting is refused.
+// TestFleetJSONDefaults checks that an empty or missing setting in the JSON of a fleet means the default, and that an
+// unknown setting is refused.
 func TestFleetJSONDefaults(t *testing.T) {
 	const text = `{"method": {"estimator": %[1]q, "directions": %[1]q}, "privacy": {"accounting": %[1]q}, "wire": {"payload": %[1]q}}`
 	var got sdk.Fleet

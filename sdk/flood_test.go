@@ -161,8 +161,8 @@ func TestFloodOfWaitingNode(t *testing.T) {
 		if err := <-over; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		// The node takes the first thousand frames without pausing, and the last few frames may still be waiting for
-		// Recv.
+		// Expect a pause of a millisecond after each frame, except the first thousand, which the node takes without
+		// pausing, and the last few, which may still be waiting for Recv.
 		took := time.Since(begin)
 		if least, most := (junk-1100)*time.Millisecond, junk*time.Millisecond; took < least || took > most {
 			t.Errorf("%d frames taken in %v, want between %v and %v", junk, took, least, most)

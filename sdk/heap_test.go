@@ -23,8 +23,8 @@ func TestRoundsLeaveNothing(t *testing.T) {
 }
 
 // heldAfter returns how many bytes the heap grows while two private nodes run the given number of rounds. After the
-// last round, one node's oracle blocks, and the other node waits. Both runs end before the measurement, so that frames
-// in transit are not included.
+// last round, one node's oracle blocks while the other node waits. heldAfter then ends both runs and measures the heap,
+// so that frames in transit are not included.
 func heldAfter(t *testing.T, rounds int) int64 {
 	t.Helper()
 	before := heapInUse()

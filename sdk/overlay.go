@@ -60,7 +60,7 @@ func (n *Node) paired(release int) bool {
 	return n.secrets.Kept == nil || release != n.secrets.Kept.From || len(n.missing()) == 0
 }
 
-// awaitKeys returns names, extended by the partners whose missing offers delay the device's first release.
+// awaitKeys appends to names the partners whose missing offers delay the device's first release.
 func (n *Node) awaitKeys(names []string) []string {
 	if n.relays == nil || n.secrets.Kept == nil || n.machine.Status().Round+1 != n.secrets.Kept.From {
 		return names

@@ -44,8 +44,8 @@ type Privacy struct {
 	LimitAll float64 `json:"epsilon_limit_all,omitempty"`
 }
 
-// Conductance returns [graph.Graph.Conductance] after Colluders+Absent members are removed. Local noise has variance 1,
-// pairwise ratio^2, at most 4096^2.
+// Conductance returns [graph.Graph.Conductance] after Colluders+Absent members are removed. ratio is PairSigma/Sigma,
+// in (0, 4096].
 func (p Privacy) Conductance(g *graph.Graph, ratio float64) (graph.Conductance, error) {
 	n := g.N()
 	return g.Conductance(ratio, min(p.Colluders, n)+min(p.Absent, n))

@@ -99,8 +99,8 @@ func (r *run) verifyHeld(from int, by string, shown *signed.Statement) error {
 			return r.exposed(signed.NewEvidence(r.cfg.Name, own, shown), by)
 		}
 	}
-	// The takeover has already charged the lost device's releases. If this device's state lacks a release of this
-	// device, the release was nevertheless sent, so charge it now.
+	// The releases of a lost device are already charged. If the shown release was made by this device but is missing
+	// from its state, charge it now.
 	err := r.compareLedger(by, shown.Ledger)
 	if at := r.machine.Status().Round; shown.Epoch == r.claims.Epoch && shown.Round > at {
 		err = errors.Join(r.chargeLost(&admm.RollbackError{Client: r.number[r.cfg.Name], Peer: from, Held: shown.Round, Round: at}), err)

@@ -108,8 +108,8 @@ func (r *run) giveUp() {
 	}
 }
 
-// outside refuses a frame from a neighbor in quarantine and sends a notice. It still checks signatures by this node in
-// the frame.
+// outside refuses a frame from a neighbor in quarantine and sends a notice. It still checks any signature by this node
+// that the frame contains.
 func (r *run) outside(m *admm.Message) error {
 	switch m.Kind {
 	case admm.Conflict, admm.Probe, admm.ProbeReply, admm.Done:

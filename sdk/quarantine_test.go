@@ -119,7 +119,7 @@ func sharing() *sdk.Fleet {
 }
 
 // TestQuarantine simulates a member that makes a release far from its previous release, or makes two releases of one
-// round. It runs in memory and over TLS, with and without keys. The other four members must continue without this
+// round. The test runs in memory and over TLS, with and without keys. The other four members must continue without this
 // member and agree. Without keys, two releases of one round prove nothing, and the first is used.
 func TestQuarantine(t *testing.T) {
 	const far = 1 << 28
@@ -338,8 +338,8 @@ func TestQuarantineIsKept(t *testing.T) {
 	}
 }
 
-// TestQuarantineSurvivesStops checks that nodes that stop at every release and restart from disk also drop the liar,
-// and agree.
+// TestQuarantineSurvivesStops checks that nodes drop the liar and agree even if they stop at every release and restart
+// from disk.
 func TestQuarantineSurvivesStops(t *testing.T) {
 	t.Parallel()
 	f := onGrid()
@@ -406,8 +406,8 @@ func TestAloneEnds(t *testing.T) {
 }
 
 // TestRecoveryWithoutQuarantined checks that a lost device is replaced without the help of a neighbor that was in
-// quarantine. Either the neighbor reports that it stopped working with this member, or the replacement device has the
-// journal and does not ask the neighbor.
+// quarantine. Either this neighbor reports that its edge to the lost device was dropped, or the replacement device has
+// the journal and does not ask the neighbor.
 func TestRecoveryWithoutQuarantined(t *testing.T) {
 	for name, kept := range map[string]bool{"told": false, "known": true} {
 		t.Run(name, func(t *testing.T) {

@@ -88,8 +88,8 @@ func TestForgottenSuccessor(t *testing.T) {
 }
 
 // forgotten runs the fleet until the replacement device has made one or two releases (more are impossible), and then
-// kills all devices. It returns a spare only if the replacement has made a release and no neighbor has stored yet that
-// it knows of the replacement.
+// kills all devices. It returns a spare only if the replacement has made a release and no stored state of a neighbor
+// mentions the replacement.
 func (w *wreck) forgotten() (old, spare *host) {
 	for i := range w.hosts {
 		w.start(i)
@@ -178,8 +178,8 @@ func (p *puppet) send(m *admm.Message) {
 	}
 }
 
-// meet starts the node and answers its first probe. The returned function stops the node. The puppet stops waiting
-// after three minutes.
+// meet starts the node and answers its first probe. The returned function stops the node. If it is not called within
+// three minutes, the puppet's transport is closed, so that the test fails instead of waiting indefinitely.
 func (p *puppet) meet(n *sdk.Node) (end func()) {
 	p.t.Helper()
 	ctx, stop := context.WithCancel(p.t.Context())
@@ -253,7 +253,7 @@ func TestDevicesBesideEachOther(t *testing.T) {
 
 // TestReplacementIsNotEndedByAWord simulates a neighbor that shows a replacement device first one release of the lost
 // device, and then a later release. The replacement must charge nothing and must not stop, because the whole run is
-// already charged, and no release of the replacement has data.
+// already charged, and no release of the replacement uses data.
 func TestReplacementIsNotEndedByAWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, n := newPuppet(t, func(c *sdk.Config) { c.Recover = true })
@@ -301,8 +301,8 @@ func TestReplacementIsNotEndedByAWord(t *testing.T) {
 	})
 }
 
-// TestStartsAreProved checks that a replacement device must prove its starting point. A Start that the device did not
-// sign, or signed for another model, round or device, is refused.
+// TestStartsAreProved checks that a replacement device must prove its starting point. A Start message that the device
+// did not sign, or signed for another model, round or device, is refused.
 func TestStartsAreProved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, n := newPuppet(t, func(*sdk.Config) {})

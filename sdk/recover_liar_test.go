@@ -145,8 +145,9 @@ func spareLedger(t *testing.T) string {
 
 // TestTakeoverFromLiars simulates a neighbor that makes unproven claims about itself or the lost device, or claims an
 // impossible position. The replacement device must report that it waits for this neighbor, and must store and charge
-// nothing. It believes claims that only the neighbor can check. A false claim of this kind affects only the release
-// after which the device enters the run, because the whole run is charged and no release of the device has data.
+// nothing. The device believes claims that only the neighbor can check. A false claim of this kind affects only the
+// release after which the device enters the run, because the whole run is charged and no release of the device uses
+// data.
 func TestTakeoverFromLiars(t *testing.T) {
 	t.Parallel()
 	const works = "it works"
@@ -284,8 +285,8 @@ func TestTakeoverChargesFirst(t *testing.T) {
 	})
 }
 
-// TestTakeoverWaits checks that the replacement device waits for a neighbor that does not answer, and reports its name.
-// Stopping the wait must leave no trace.
+// TestTakeoverWaits checks that the replacement device waits for neighbors that do not answer, and reports their names.
+// If it is stopped while it waits, nothing may be stored or charged.
 func TestTakeoverWaits(t *testing.T) {
 	ledger := spareLedger(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -33,8 +33,8 @@ func main() {
 	}
 }
 
-// Settings of the two adapters, chosen on the first 2000 test digits. The table therefore reports the accuracy on other
-// test digits.
+// The two adapters with their settings, which were chosen on the first 2000 test digits. Accuracy is therefore reported
+// on other test digits.
 var (
 	ofBiases   = way{frozen.Large.Biases(), 1, 0.1, 20, 6}
 	ofSubspace = way{frozen.Large.Subspace(256), 0.006, 0.01, 20, 0.5}

@@ -44,7 +44,7 @@ type cell struct {
 }
 
 // fleet returns the fleet for the runs of a cell. With the paper's estimator or the centered estimator, a round has one
-// local step fewer, because filling the loss table takes one query per digit.
+// fewer local step, because filling the loss table takes one query per digit.
 func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	known := plan.Known{Privacy: sdk.Privacy{NonPrivate: true}, Method: sdk.Method{Rounds: s.total / c.queries, Tau: c.queries,
 		Cooldown: 5, Estimator: c.estimator, Directions: zoest.Walsh, Seed: seed}}
@@ -63,8 +63,8 @@ func (s *study) fleet(c cell, to scale, seed uint64) (*sdk.Fleet, error) {
 	return f, f.Validate()
 }
 
-// byDefault returns a fleet with all settings except the number of rounds chosen by package plan. Its total number of
-// queries is the same as in the runs of the cells.
+// byDefault returns a fleet for which package plan chooses all settings except the number of rounds. The total number
+// of queries is the same as in the runs of the cells.
 func (s *study) byDefault(dim, each int, seed uint64) (*sdk.Fleet, error) {
 	spec := s.network.Subspace(dim)
 	return suggested(spec, each, plan.Known{Adapter: spec, Open: true, Privacy: sdk.Privacy{NonPrivate: true},

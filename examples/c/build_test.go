@@ -34,7 +34,8 @@ type built struct {
 	err  error
 }
 
-// Debian's armhf compiler targets ARMv7; the armel compiler targets ARMv5, whose code runs on ARMv6.
+// For ARMv6, use Debian's armel compiler, which produces ARMv5 code. The armhf compiler produces ARMv7 code, which does
+// not run on ARMv6.
 var (
 	native = &target{name: "here", arch: runtime.GOARCH}
 	arm64  = &target{name: "arm64", arch: "arm64", compiler: "aarch64-linux-gnu-gcc", run: []string{"qemu-aarch64"},

@@ -66,8 +66,8 @@ func (n *node) say(line string) {
 	C.spade_go_line(n.line, text, n.user)
 }
 
-// result returns the number that the function call returns. If call fails, result stores the error text for the calling
-// thread and returns the negated error code.
+// result runs the function given as call and returns the resulting number. If the function fails, result stores the
+// error text for the calling thread and returns the negated error code.
 func result(call func() (int64, error)) C.int64_t {
 	n, err := host.Guard(call)
 	if err == nil {
@@ -78,7 +78,7 @@ func result(call func() (int64, error)) C.int64_t {
 	return C.int64_t(-host.Code(err))
 }
 
-// with is like result, but passes the open node with the given handle to the function call.
+// with is like result, but passes the open node with the given handle to the function.
 func with(handle C.int32_t, call func(n *node) (int64, error)) C.int64_t {
 	return result(func() (int64, error) {
 		n, ok := open.Load(int32(handle))

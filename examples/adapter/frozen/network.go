@@ -137,8 +137,8 @@ func (n Network) pretrain(digits []Digit, passes int) []float32 {
 	return n.Tune(x, digits, passes)
 }
 
-// Tune continues training from a copy of the parameters in from and returns the new parameters. It uses gradients with
-// respect to all parameters and makes the given number of passes over digits.
+// Tune copies the given parameters, continues training the copy, and returns it. It uses gradients with respect to all
+// parameters and makes the given number of passes over digits.
 func (n Network) Tune(from []float32, digits []Digit, passes int) []float32 {
 	x := append([]float32(nil), from...)
 	draw := rng.New(2, rng.Address{Purpose: rng.Batch})

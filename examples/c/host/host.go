@@ -200,8 +200,8 @@ func (n *Node) Certificate() ([]byte, error) {
 	return text, nil
 }
 
-// Guard returns what the function call returns. It turns a panic into an error, because a panic that escaped from Go
-// would end the host program.
+// Guard runs the function given as call and returns its results. It turns a panic into an error, because a panic that
+// escaped from Go would end the host program.
 func Guard[T any](call func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -53,7 +53,7 @@ func (c contender) numbers(t task) int {
 }
 
 // mu is the smoothing radius of two-point differences, and the smallest smoothing radius in the search for SPADE-DFL.
-// The points of a difference are mu away from the model in each of the network's parameters.
+// Each point of a two-point difference differs from the model by mu in every parameter of the network.
 const mu = 0.01
 
 // space lists the parameters that a search varies: the number of rounds, the sum of all step sizes, and the method's

@@ -55,7 +55,7 @@ func (t task) run(ctx context.Context, dir, out string, log io.Writer) error {
 	return sweep.WritePage(filepath.Join(out, "README.md"), page, s.runs, s.tries)
 }
 
-// tuning is the seed for the search for settings. No reported run uses this seed's digits.
+// tuning is the seed for the search for settings. No reported run uses the digits dealt with this seed.
 const tuning = 0
 
 // stage deals digits to the members with the given seed.

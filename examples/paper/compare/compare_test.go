@@ -47,8 +47,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestIsSimulate checks that the row of SPADE-DFL equals the result of "spade-edge simulate" with the same flags: 73.50
-// % from 120,000 losses.
+// TestIsSimulate checks that the row of SPADE-DFL equals the result of "spade-edge simulate" with the same flags: an
+// accuracy of 73.50 % from 120,000 losses.
 func TestIsSimulate(t *testing.T) {
 	o, err := parse(append(patients, "-nodes", "20", "-seeds", "1"), io.Discard)
 	if err != nil {

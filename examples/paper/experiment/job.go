@@ -123,8 +123,7 @@ func (l *Lab) world(j Job) (*method.World, *task.Model, error) {
 	return w, task.NewSoftmax(split.Test), nil
 }
 
-// exact returns the epsilon for which exact accounting requires the same noise as the job's accounting does for the
-// job's epsilon.
+// exact returns the epsilon that exact accounting states for the noise that the job's own accounting requires.
 func (j Job) exact() (float64, error) {
 	if j.Accounting == "" {
 		return j.Epsilon, nil
@@ -137,7 +136,7 @@ func (j Job) exact() (float64, error) {
 	return dpmech.GDP.Epsilon(rho, Delta), err
 }
 
-// Run runs a job with a setting, which holds the method's own parameters and the parameters from [Lab.space].
+// Run runs a job with a setting, which has a value for each parameter that [Lab.space] lists.
 func (l *Lab) Run(ctx context.Context, j Job, setting method.Setting) (Result, error) {
 	m, err := methodOf(j.Method)
 	if err != nil {

@@ -99,7 +99,7 @@ func (s *Store) Keep(table, dataset string, keep func(Result) bool) error {
 	})
 }
 
-// rewrite removes duplicate lines and lines for which keep returns false from a file. It treats a missing file as
+// rewrite removes lines from a file: duplicates, and lines for which keep returns false. It treats a missing file as
 // empty.
 func rewrite(path string, keep func(line []byte) bool) error {
 	text, err := os.ReadFile(path)

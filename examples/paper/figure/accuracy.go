@@ -11,9 +11,9 @@ import (
 	"github.com/spade-dfl/spade-edge/examples/paper/stat"
 )
 
-// Accuracy draws accuracy over rounds, like the paper's figures for its data sets. Each partition has a panel, and each
-// method has a line: the mean over seeds, in a band of one population standard deviation on either side. All curves
-// must belong to the same data set.
+// Accuracy draws accuracy over rounds, as in the paper's figures. Each partition has a panel, and each method has a
+// line: the mean over seeds, in a band of one population standard deviation on either side. All curves must belong to
+// the same data set.
 func Accuracy(curves []Curve, path string) error {
 	g, err := newGroup(curves)
 	if err != nil {

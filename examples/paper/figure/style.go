@@ -70,8 +70,8 @@ var methods = []struct {
 	{"SPADE-DFL", look{red, thick, solid, draw.CircleGlyph{}}},
 }
 
-// methodRank returns the position of a method in the paper's order, which ends with SPADE-DFL, or -1 for a method that
-// is not in the paper. SPADE-DFL therefore stays last when other methods are added.
+// methodRank returns the position of a method in the order of the paper, which ends with SPADE-DFL. It returns -1 for a
+// method that is not in the paper, so that other methods come first and SPADE-DFL stays last.
 func methodRank(name string) int {
 	return slices.IndexFunc(methods, func(m struct {
 		name string
@@ -104,7 +104,8 @@ func partitionParts(name string) (kind string, number float64) {
 	return kind, number
 }
 
-// comparePartitions orders partitions like the paper's panels: iid, Dirichlet from weak to strong skew, pathological.
+// comparePartitions sorts partitions in the order of the paper's panels: iid, Dirichlet from weak to strong skew,
+// pathological.
 func comparePartitions(a, b string) int {
 	order := []string{"iid", "dirichlet", "pathological"}
 	kindA, numberA := partitionParts(a)

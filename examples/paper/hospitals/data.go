@@ -27,7 +27,7 @@ type clinic struct {
 	recipe *task.Recipe
 }
 
-// open cleans the files in dir, like examples/hospital/hospitals.sh, and writes the results to the folder clean. It
+// open cleans the files in dir, as examples/hospital/hospitals.sh does, and writes the results to the folder clean. It
 // fits the preprocessing to agreed.csv, a table of typical values in the folder table.
 func open(dir, table, clean string) (*clinic, error) {
 	c := new(clinic)

@@ -159,7 +159,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestAllowance checks that rounding errors in the product of budget and number of samples do not cost a client a loss.
+// TestAllowance checks that rounding errors in the product of budget and number of samples do not reduce a client's
+// allowance by one loss query.
 func TestAllowance(t *testing.T) {
 	for _, c := range []struct {
 		queries       float64

@@ -46,7 +46,8 @@ func newLTADMM(w *World, tau int, share float64) *ltadmm {
 		a.next[i] = vectors(degree, w.Dim)
 		a.reverse[i] = make([]int, degree)
 		for k, j := range w.Graph.Neighbors(i) {
-			// The outer loop visits the neighbors i of j in ascending order, which is also their order in j's list.
+			// place[j] counts the neighbors of j visited so far. The outer loop visits them in ascending order, as in
+			// j's list, so place[j] is the index of i in that list.
 			a.reverse[i][k] = place[j]
 			place[j]++
 		}

@@ -42,8 +42,8 @@ func (LTADMMVR) Name() string { return "LT-ADMM-VR" }
 
 // Space lists tau, gamma, the gain, the smoothing radius mu, reset, paired, and the clipping norm.
 func (LTADMMVR) Space(w *World) []Param {
-	// Find the largest number of steps that every client can afford. A step that fills the memory costs 2 losses per
-	// sample, and any other step at least 4 losses if paired.
+	// Find the largest number of steps that every client can afford with paired = 1. A step that fills the memory then
+	// costs 2 losses per sample, and any other step at least 4 losses.
 	steps := 20
 	if w.Queries > 0 {
 		for i, c := range w.Clients {
@@ -89,9 +89,9 @@ func (m LTADMMVR) Run(ctx context.Context, w *World, s Setting, each func(int, [
 	})
 }
 
-// memoryBatches returns two batch sizes for a client. The size first is for rounds that fill the memory, in which the
-// first step needs no batch. The size later is for all other rounds. If the memory is kept over rounds, first may be 0:
-// in the only round that fills the memory, all steps after the first step then follow the mean of the memory.
+// memoryBatches returns two batch sizes for a client: first, for rounds that fill the memory, in which the first step
+// needs no batch, and later, for all other rounds. If the memory is kept over rounds, first may be 0: in the only round
+// that fills the memory, all steps after the first step then follow the mean of the memory.
 func (w *World) memoryBatches(client, tau int, reset, paired bool) (first, later int, err error) {
 	m := w.Clients[client].Samples
 	if w.Queries == 0 {

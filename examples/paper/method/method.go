@@ -23,8 +23,8 @@ type World struct {
 	// samples; 0 means no limit. SPADE-DFL with tau local steps on all samples needs 1+tau.
 	Queries float64
 
-	// Privacy is the guarantee that everything a method sends must provide for every client or every record. Nil means
-	// no guarantee and no noise.
+	// Privacy is the required guarantee for every client or every record. It covers everything that a method sends. Nil
+	// means no guarantee and no noise.
 	Privacy *Privacy
 }
 

@@ -48,8 +48,8 @@ func TestNoise(t *testing.T) {
 		_, err := c.m.Run(context.Background(), w, with(c.m, w, c.s), func(_ int, models [][]float32) error {
 			for i, x := range models {
 				// With d coordinates, the measured standard deviation has a relative error of 0.5 %. The tolerance is
-				// six times this error. Wrong noise differs by more, whether by a factor of two, by one more release,
-				// or because it is the noise of another method.
+				// six times this error. Wrong noise exceeds the tolerance, whether it is wrong by a factor of two,
+				// computed for one release too many, or the noise of another method.
 				if got := norm(x) / math.Sqrt(d); math.Abs(got/c.want-1) > 0.03 {
 					t.Errorf("%s: model %d has noise %.5f, want %.5f", c.m.Name(), i, got, c.want)
 				}

@@ -10,8 +10,8 @@ import (
 )
 
 // The references below restate each method's equations in float64, with dense matrices and plain loops. From the
-// package, they use only the addresses of its random streams (purpose, client, round and step), so that both draw the
-// same random numbers.
+// package, they use only the addresses of its random streams (purpose, client, round and step), so that a method and
+// its reference draw the same random numbers.
 
 // referenceADMM computes LT-ADMM as published, with separate beta and rho.
 func referenceADMM(t *testing.T, w tinyWorld, s Setting, gradient func(phi vector, i, k, t int) vector) [][]vector {

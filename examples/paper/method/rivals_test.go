@@ -21,8 +21,8 @@ func everyMethod() []Method {
 	return append(Rivals(), LTADMMDP{PerSample: true}, DPSGD{OneClient: true}, DPFedAvg{Central: true})
 }
 
-// worldOf returns a world whose graph is a ring. Client i has sizes[i] samples, and loss returns the loss of one of
-// them.
+// worldOf returns a world whose graph is a ring. Client i has sizes[i] samples, and the function loss returns the loss
+// of one sample at x.
 func worldOf(t testing.TB, d int, sizes []int, loss func(client, sample int, x []float32) float64) *World {
 	g, err := graph.Parse("ring", len(sizes), 0)
 	if err != nil {

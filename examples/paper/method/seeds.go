@@ -20,7 +20,7 @@ import (
 //
 // The following choices were made for all three methods that send only scalars: u is a Rademacher vector; all clients
 // take part in each round with the same weight; and the mini-batch is as large as the budget allows. The published
-// methods have no noise, so they refuse a world with privacy.
+// methods have no noise, so all three refuse a world with privacy.
 type FedKSeed struct{}
 
 // DeComFL is DeComFL by Li et al., "Achieving dimension-free communication in federated learning via zeroth-order

@@ -71,7 +71,8 @@ func TestSpadeSpends(t *testing.T) {
 	}
 }
 
-// TestSpadeOptions checks that each option changes the result, and that a cool-down brings the clients together.
+// TestSpadeOptions checks that each option changes the result, and that a cool-down reduces the disagreement between
+// the clients.
 func TestSpadeOptions(t *testing.T) {
 	w := clinics(t)
 	plain, _ := spade(t, Spade{}, w, plainSetting)

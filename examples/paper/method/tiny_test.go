@@ -130,8 +130,8 @@ func (w tinyWorld) twoPoint(i, h int, x, u vector, mu float64) vector {
 	return make(vector, w.Dim).plus(slope, u)
 }
 
-// several returns the mean of two-point estimates of a sample's gradient, along dirs directions that the function next
-// returns.
+// several returns the mean of two-point estimates of a sample's gradient. Each call of next returns the direction of an
+// estimate, and dirs is the number of estimates.
 func (w tinyWorld) several(i, h int, x vector, next func() vector, dirs int, mu float64) vector {
 	g := make(vector, w.Dim)
 	for range dirs {

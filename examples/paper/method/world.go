@@ -16,8 +16,8 @@ const (
 	maxWhole   = 1 << 10 // largest value of a whole parameter, such as the local steps of a round
 )
 
-// check reports all errors in the world at once. It refuses record-level privacy, which most methods cannot provide. If
-// network is true, it requires a graph, for methods in which clients communicate directly.
+// check reports all errors in w at once. It refuses record-level privacy, which most methods cannot provide. If network
+// is true, it requires a graph, for methods in which clients communicate directly.
 func (w *World) check(network bool) error {
 	err := w.checkEither(network)
 	if w.records() {
@@ -119,8 +119,8 @@ func (w *World) affordable(limit, price int) float64 {
 	return float64(max(limit, 1))
 }
 
-// samples divides the two-point estimates that a client makes in a step among samples; pairs is the number of
-// estimates. It returns the number of samples and the number of directions per sample, which is at most dirs. At
+// samples divides a client's two-point estimates in one step among samples. The parameter pairs is the number of
+// estimates. The results are the number of samples and the number of directions per sample, which is at most dirs. At
 // record-level privacy, however, every step uses every record once, so that all records cost the same, and the budget
 // alone determines the number of directions.
 func (w *World) samples(client, pairs, dirs int) (n, each int, err error) {

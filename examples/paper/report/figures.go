@@ -38,8 +38,8 @@ func Figures(store *experiment.Store, dir string, sets []string, seeds int) erro
 	return nil
 }
 
-// curvesOf returns the accuracy after every round for a table's runs on a data set, except runs with SPADE-DFL's
-// options. The method that has all data in one place gets the same curve in every partition.
+// curvesOf returns the accuracy after every round for a table's runs on a data set. It omits runs of SPADE-DFL with
+// options that are not in the paper. The method that has all data in one place gets the same curve in every partition.
 func curvesOf(store *experiment.Store, table, set string, seeds int) ([]figure.Curve, error) {
 	results, err := store.Results(table, set)
 	if err != nil {

@@ -167,8 +167,8 @@ func run(ctx context.Context, set *task.Set, partition string, seed uint64, z si
 }
 
 // scorer counts the correct predictions of a linear model with two classes. It computes the same result as
-// task.Model.Accuracy, but many times faster, because hundreds of thousands of models are scored. The two results can
-// differ only if a prediction's score is within a rounding error of 0.
+// task.Model.Accuracy, but many times faster, which matters because hundreds of thousands of models are scored. The two
+// results can differ only if a prediction's score is within a rounding error of 0.
 type scorer struct {
 	x []float32 // the samples, negated if of class 0, so that a correct prediction has a positive score
 	d int

@@ -38,9 +38,8 @@ func TestMoments(t *testing.T) {
 	}
 }
 
-// TestTIntervalAgainstTables checks intervals against tables of Student's t. Two values that differ by 2s have the mean
-// 0 and the sample standard deviation s*sqrt(2), so the half-width of the interval is s times the quantile for one
-// degree of freedom. The other cases are analogous.
+// TestTIntervalAgainstTables checks intervals against tables of Student's t. For n values x, the half-width of the
+// interval times sqrt(n)/SampleSD(x) must be the quantile in the table.
 func TestTIntervalAgainstTables(t *testing.T) {
 	for _, c := range []struct {
 		n           int

@@ -102,8 +102,8 @@ func differences(x, y []float64) ([]float64, error) {
 	return diffs, nil
 }
 
-// rankSum ranks diffs, which must be nonzero and sorted by absolute value, starting with rank before+1. It returns the
-// sum of the ranks of the positive differences, and the sum of t^3-t over all groups of t ties.
+// rankSum ranks diffs, which must be nonzero and sorted by absolute value. The smallest rank is before+1. rankSum
+// returns the sum of the ranks of the positive differences, and the sum of t^3-t over all groups of t ties.
 func rankSum(diffs []float64, before int) (plus, ties float64) {
 	for i := 0; i < len(diffs); {
 		j := i + 1

@@ -13,7 +13,8 @@ func signed(d ...float64) (x, y []float64) {
 	return d, make([]float64, len(d))
 }
 
-// TestWilcoxonOnPublishedData checks two data sets against the results in textbooks and statistics programs.
+// TestWilcoxonOnPublishedData compares the results for two data sets with the results of textbooks and statistics
+// programs.
 func TestWilcoxonOnPublishedData(t *testing.T) {
 	// Darwin's maize: heights of cross-fertilized minus self-fertilized plants, in eighths of an inch. min(W+, W-) =
 	// 24, p = 0.04126.

@@ -109,7 +109,7 @@ func (t *Table) changed() bool {
 	return t.added
 }
 
-// Drop removes a run from memory. Sort then removes it from the file.
+// Drop removes a run from memory. The next call of Sort removes the run from the file.
 func (t *Table) Drop(keys ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

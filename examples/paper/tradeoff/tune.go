@@ -128,8 +128,8 @@ func try(ctx context.Context, table *sweep.Table, trials []trial, log io.Writer)
 	})
 }
 
-// leastOf returns the setting with the smallest score among the trials of a series. In case of a tie, it returns the
-// setting of the first such trial.
+// leastOf returns the setting with the smallest score among the trials of a series. If several trials have this score,
+// it returns the setting of the first.
 func leastOf(table *sweep.Table, l series, trials []trial) (Setting, error) {
 	var best Setting
 	least := math.Inf(1)
