@@ -348,7 +348,8 @@ func TestRecoveries(t *testing.T) {
 }
 
 // TestRecoveriesWithSharedNoise repeats TestRecoveries with pairwise noise and mixing rounds. No key may be used for
-// two releases or by two devices. After the takeover, both ends of every edge must again use the same keys.
+// two releases, or by both the lost device and its replacement. After the takeover, both ends of every edge must again
+// use the same keys.
 func TestRecoveriesWithSharedNoise(t *testing.T) { testRecoveries(t, true) }
 
 // TestRecoveriesWithPartners repeats TestRecoveries with noise shared by every pair of members, whether or not they are

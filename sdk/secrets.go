@@ -122,7 +122,7 @@ func (n *Node) dropSecrets() {
 	}
 }
 
-// attach adds to a message the proofs, the node's offer and all early-stop requests that the node knows.
+// attach adds to a message the proofs, the node's offer and all early-stop requests that the node knows of.
 func (n *Node) attach(m *admm.Message) {
 	n.claims.Attach(m)
 	n.attachStops(m)

@@ -128,8 +128,8 @@ func TestReadSnapshot(t *testing.T) {
 	}
 }
 
-// TestNodeReservesItsState checks that a node reserves enough space for its largest state before it makes a release, so
-// that saving a state never lengthens a slot.
+// TestNodeReservesItsState checks that before a node makes a release, it reserves enough disk space for its largest
+// state, so that saving a state never lengthens a file.
 func TestNodeReservesItsState(t *testing.T) {
 	f := ring()
 	f.Members, f.Edges, f.Dim = f.Members[:1], nil, 4000

@@ -32,15 +32,16 @@ type Wish struct {
 	Last   int    `json:"round"` // the last round with data, counted from 1
 }
 
-// stops holds the early-stop requests ("stops") that a node knows. The node stores a stop before it acts on it or
+// stops holds the early-stop requests ("stops") that a node knows of. The node stores a stop before it acts on it or
 // relays it.
 //
 // All members end with the same round. A member that has made r releases asks for a round whose last release is at
 // least r + 1 + the largest distance, in edges, from this member to another. From release r+1 on, every message of this
 // member carries the stop. To make release s+1, a node needs release s of each neighbor. So a member h edges away knows
-// of the stop before it makes release r+1+h, and thus before any later round begins. If more than [Stop.Members]
-// members ask for a stop, only the [Stop.Members] requests for the earliest rounds count. The run ends with the latest
-// of these rounds.
+// of the stop before it makes release r+1+h, and thus before any later round begins.
+//
+// If more than [Stop.Members] members ask for a stop, only the [Stop.Members] requests for the earliest rounds count.
+// The run ends with the latest of these rounds.
 type stops struct {
 	trust.Stops
 	fresh bool // the machine does not know the new stop yet
@@ -82,8 +83,8 @@ func (n *Node) showStops() {
 	}
 }
 
-// Stop requests that no round after round last use data. 0 stands for the earliest round for which the request can
-// reach every member in time. Stop returns the requested round, perhaps of an earlier call. The request is final, and
+// Stop requests that no round after round last use data; 0 stands for the earliest round for which the request can
+// reach every member in time. It returns the requested round, or that of an earlier call. The request is final, and
 // takes effect once [Stop.Members] members have requested a stop. The privacy guarantee does not cover a request that
 // depends on private data.
 func (n *Node) Stop(last int) (int, error) {

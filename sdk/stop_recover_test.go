@@ -111,7 +111,7 @@ func playLoss(t *testing.T, f *sdk.Fleet, victim, release int, ask func(n *sdk.N
 }
 
 // TestReplacementInAShortRunHasACertificate checks that a replacement device has a certificate even if the run ends
-// early. The certificate counts all planned rounds.
+// early. The certificate counts all planned rounds, because the replacement device is charged for the whole run.
 func TestReplacementInAShortRunHasACertificate(t *testing.T) {
 	f := stoppable(privateRing(), 1)
 	all, _ := playLoss(t, f, 3, 4, func(n *sdk.Node, made int) {

@@ -156,11 +156,11 @@ func TestWrongStopsAreRefused(t *testing.T) {
 	}
 }
 
-// TestStopsThatComeTooLate lets two members collude: one signs a stop for a round that other members have passed, and
-// the other relays it from a later round on. Every member must end with its current round, so that the last releases of
-// neighbors are at most two apart. No node may wait indefinitely, and each node must be charged for exactly its
-// releases. With SPADE_LONG, each kind of run is tested on each graph with all three rounds from which the stop is
-// relayed, otherwise with only one of them.
+// TestStopsThatComeTooLate lets two members collude: the first signs a stop for a round that honest members have
+// already passed, and the second relays this stop from one of three later rounds on. Every member must end with its
+// current round, so that the last releases of neighbors are at most two apart. No node may wait indefinitely, and each
+// node must be charged for exactly its releases. With SPADE_LONG, each kind of run is tested on each graph with all
+// three later rounds, otherwise with only one of them.
 func TestStopsThatComeTooLate(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(f *sdk.Fleet){

@@ -245,8 +245,8 @@ func (w watching) Send(ctx context.Context, to string, frame []byte) error {
 }
 
 // TestDigestsDoNotTellTheTime checks that the digests sent with a release depend only on what went into that release:
-// all members send the same digests, whichever member is slow. On the ring some releases arrive before the work that
-// uses them, some during it, and some after it.
+// all members send the same digests, whichever member is slow. On a ring some releases arrive before a node's local
+// work, some during it, and some after it.
 func TestDigestsDoNotTellTheTime(t *testing.T) {
 	t.Parallel()
 	f := fleetOn(t, "ring", 6)

@@ -15,7 +15,7 @@ import (
 
 // TestSilentForGood silences a member during a run, so that no node gets further than that member's last release
 // allows. The other members are restarted without the silent member. They must finish and agree, even if it returns.
-// After a second restart they must no longer need Without.
+// After a second restart they must no longer need Config.Without.
 func TestSilentForGood(t *testing.T) {
 	sparse := ring() // c is no neighbor of e, which waits for neighbors that wait for c
 	sparse.Privacy = privateRing().Privacy

@@ -53,7 +53,7 @@ type receipt struct {
 	content         string
 }
 
-// host is the device of a member. If the device is lost, its replacement takes its place in the host.
+// host is one device of a member. If the device is lost, the host of its replacement takes its place in wreck.hosts.
 type host struct {
 	incarnation int
 	open        tinytest.OpenStore
@@ -326,8 +326,8 @@ func (w *wreck) neighbors() []int {
 
 func (w *wreck) last() int { return w.fleet.Method.Last() }
 
-// remembered returns the latest release of the lost device that some member has received and still knows. A member that
-// is killed may forget releases.
+// remembered returns the latest release of the lost device that some member has received and still knows of. A member
+// that is killed may forget releases.
 func (w *wreck) remembered() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

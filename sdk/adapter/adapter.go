@@ -71,9 +71,9 @@ func (f *File) read(field, dir string, count int64) ([]float32, error) {
 	return x, err
 }
 
-// New returns an Adapter whose numbers are in memory. base is x0, or nil for zeros. basis holds the rows of A for the
-// form Basis, and is nil for other forms. New keeps both slices, which the caller must not change, and does not check
-// their hashes.
+// New returns an Adapter whose numbers are in memory. base is x0, or nil for zeros. For the form Basis, basis holds the
+// d columns of A, each of length D, one after the other; for other forms it is nil. New keeps both slices, which the
+// caller must not change, and does not check their hashes.
 func New(spec Spec, base, basis []float32) (*Adapter, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err

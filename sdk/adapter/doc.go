@@ -15,9 +15,10 @@
 // parameter that depends on it by 1 (random, coords, lora), so the smoothing radius and the step size keep their
 // meaning.
 //
-// The form random maps a gradient g to A^T g with E|A^T g|^2 = |g|^2. Like every random subspace, this form keeps on
-// average a share of d/D of the gradient's energy (Li et al., "Measuring the Intrinsic Dimension of Objective
-// Landscapes", ICLR 2018). Each column of A has D/d signs and zeros elsewhere, so an expansion costs one pass over x0.
+// In the form random, a gradient g with respect to x yields the gradient A^T g with respect to c, and E|A^T g|^2 =
+// |g|^2. As for every random subspace, the projection of g onto the columns of A has on average a share of d/D of the
+// energy of g (Li et al., "Measuring the Intrinsic Dimension of Objective Landscapes", ICLR 2018). Each column of A has
+// D/d signs and zeros elsewhere, so an expansion costs one pass over x0.
 //
 // A fleet file has the Spec under "adapter". The node expands c before it queries its oracle. A program that answers
 // queries may expand c itself and then receives d numbers with each query: see package scorer.

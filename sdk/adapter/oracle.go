@@ -8,8 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/zoest"
 )
 
-// room bounds the total length of the copies of x in one call of a [zoest.BatchOracle]. A call with a single query may
-// exceed this bound.
+// room bounds the total length, in numbers, of the copies of x in one call of a [zoest.BatchOracle]. A call with a
+// single query may exceed this bound.
 const room = 1 << 20
 
 // Oracle answers queries at points of d numbers: it expands each point, and queries an inner oracle of D parameters. An
@@ -37,8 +37,8 @@ func (o *Oracle) Loss(ctx context.Context, c []float32, sample int) (float64, er
 	return o.of.Loss(ctx, o.queries[0].Point, sample)
 }
 
-// Losses expands the points of as many queries at a time as its memory can hold, and queries the inner oracle; see
-// [zoest.BatchOracle].
+// Losses expands the points of the queries in batches that fit into the Oracle's memory, and passes each batch to the
+// inner oracle; see [zoest.BatchOracle].
 func (o *Oracle) Losses(ctx context.Context, queries []zoest.Query, losses []float64) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

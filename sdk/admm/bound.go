@@ -7,8 +7,9 @@ import "math"
 // outside the box, and a far-off release of a neighbor does not end the run. See dpmech/PROOF.md, "No honest member is
 // accused".
 
-// box is the public bound of one release. The absolute value of each coordinate is at most the constant limit or, on a
-// grid, its index is at most box.last. Each coordinate differs from the same coordinate of X0 by at most box.most.
+// box is the public bound of one release. Each coordinate differs from the same coordinate of X0 by at most box.most.
+// The absolute value of a coordinate is at most the constant limit. On a grid, the absolute value of a coordinate's
+// grid index is also at most box.last.
 type box struct {
 	most, ulps float64 // the largest distance from the start, and the rounding error of float32 as a fraction of the start
 	step       float64 // Config.GridStep; 0 without a grid
@@ -16,8 +17,8 @@ type box struct {
 	last       float64 // index of the outermost grid point
 }
 
-// farthest is an upper bound on how far any coordinate moves from X0 in a run without noise. No useful model is that
-// far away.
+// farthest is the largest distance from X0 that a run without noise allows a coordinate. No useful model is that far
+// away.
 const farthest = 1e24
 
 // boundOf returns the box of the release with the given number. The box does not depend on whether the run ends early.
@@ -168,7 +169,7 @@ func (c *Config) keepIn(b box, x, otherwise []float32) (outside bool) {
 }
 
 // outgrow does nothing if outside is false. Otherwise it records that this client clipped the release in progress to
-// the box. Only the first clipped release is kept.
+// the box. It records only the first clipped release.
 func (m *Machine) outgrow(outside bool) {
 	if outside && m.outgrown == 0 {
 		m.outgrown = m.round + 1

@@ -56,12 +56,12 @@ type Config struct {
 	// models that differ by about one step from approaching each other.
 	GridStep float64
 
-	// Probe makes the client, before its first release, ask every neighbor for the last release of this client that the
-	// neighbor holds. If a neighbor holds a later release than this client knows, the machine ends with a
-	// [RollbackError]. Simulations do not need Probe.
+	// Probe makes the client, before its first release, ask every neighbor for the number of the last release of this
+	// client that the neighbor holds. If a neighbor holds a later release than this client knows of, the machine ends
+	// with a [RollbackError]. Simulations do not need Probe.
 	Probe       bool
 	Incarnation uint64 // with Probe: below 2^48, new in each process; the machine ignores replies to another incarnation
-	// Epoch is the number of devices that this client used before this one, 0..[MaxTakeovers]. If a neighbor knows a
+	// Epoch is the number of devices that this client used before this one, 0..[MaxTakeovers]. If a neighbor knows of a
 	// later epoch, its answer to a probe ends the machine with a [RollbackError]. In a private run only the device of
 	// epoch 0 makes releases with data. A later device does not, because the lost device may already have made the same
 	// releases.
@@ -71,10 +71,11 @@ type Config struct {
 	Shrink    float64   // threshold of the last model, divided by sqrt(rounds with data); see [Machine.Model]
 
 	// Robust, if not 0, bounds each neighbor's total influence over the run; it must be at least 1. For each neighbor,
-	// the machine adds up how far the neighbor moved this client. The machine clips this total to a ball around the
-	// median of all neighbors' totals. The radius of the ball is Robust times the median distance of the totals from
-	// their median. If no neighbor exceeds the radius, no bit changes. If b of n neighbors are malicious and 2b < n+1,
-	// the influence of the honest neighbors bounds the influence of the malicious neighbors. See sdk/ROBUST.md.
+	// the machine adds up the moves of this client that the neighbor caused. It clips this sum to a ball around the
+	// median of all neighbors' sums. The radius of the ball is Robust times the median distance of the sums from their
+	// median. If no sum lies outside the ball, the run has the same bits as without Robust. If b of n neighbors are
+	// malicious and 2b < n+1, the influence of the honest neighbors bounds the influence of the malicious neighbors.
+	// See sdk/ROBUST.md.
 	Robust  float64
 	Members int // N, for the public bound that clips every release, see [Config.Impossible]; 0: unknown
 }

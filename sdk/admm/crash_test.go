@@ -39,10 +39,10 @@ func play(t *testing.T, from uint64, count int, p plant) []*world {
 
 // TestCrashes lets nodes crash at every point, tears writes, and loses, repeats, delays and reorders messages. No
 // release may be made twice, no node may wait indefinitely or send without end, and the final models must have the bits
-// of the run without faults. No node may mistake a crash for a loss of state, ledger or mark. The test simulates
-// 250,000 crashes with SPADE_LONG, 20,000 with -short, and 25,000 otherwise. Even 20,000 crashes take more than 400
-// worlds, and 100 worlds suffice to detect every mutation of TestPlantedFaults. The variable SPADE_CRASHES sets a
-// different number of crashes:
+// of the run without faults. No node may mistake a crash for a loss of its state, its ledger or its high-water
+// mark. The test simulates 250,000 crashes with SPADE_LONG, 20,000 with -short, and 25,000 otherwise. Even 20,000
+// crashes are enough: they take more than 400 worlds, and 100 worlds suffice to detect every mutation of
+// TestPlantedFaults. The variable SPADE_CRASHES sets a different number of crashes:
 //
 //	SPADE_CRASHES=10000000 go test -run 'TestCrashes|TestOneFileLost|TestCenterAtTheEdge' -v -timeout 1h ./sdk/admm
 //
@@ -56,10 +56,10 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// TestOneFileLost lets a node's disk lose confirmed writes of one file (a slot of the state, the ledger or the mark),
-// while the node's neighbors die and forget releases. No node may ever use a round's data twice. A node whose files
-// disagree must stop, or continue with the same bits. If only ledger entries and marks are lost and no node stops, the
-// models must be those of the run without faults.
+// TestOneFileLost lets a node's disk lose confirmed writes of one file (the ledger, the high-water mark or a slot of
+// the state), while the node's neighbors die and forget releases. No node may ever use a round's data twice. A node
+// whose files disagree must stop, or continue with the same bits. If only ledger entries and high-water marks are lost
+// and no node stops, the models must be those of the run without faults.
 func TestOneFileLost(t *testing.T) {
 	sum := crash(t, losing, 0.5, 500_000)
 	t.Logf("%d files were set back, %d nodes found it out at their start, %d from a neighbor", sum.setBack, sum.stopped,
@@ -69,8 +69,9 @@ func TestOneFileLost(t *testing.T) {
 	}
 }
 
-// TestCenterAtTheEdge lets a neighbor move the center of the next release to the edge of the grid, or as far toward it
-// as a message can. No node may end because of this, and no node may use a round's data twice.
+// TestCenterAtTheEdge lets a neighbor move the center of the next release (the release without update and noise) to the
+// edge of the grid, or as far toward the edge as a message can. No node may end because of this, and no node may use a
+// round's data twice.
 func TestCenterAtTheEdge(t *testing.T) {
 	sum := crash(t, hostile, 0.3, 300_000)
 	t.Logf("%d messages were aimed, %d releases are at the edge of their range", sum.aimed, sum.edge)

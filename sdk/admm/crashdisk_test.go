@@ -54,8 +54,8 @@ func (b *logs) crash(w *world) {
 }
 
 // validate decides whether a starting node may continue. It checks the ledger, the ledger's position in the state, and
-// [dpmech.CheckResume]. If grace is true, it models a program that marks a release already when it reserves the
-// release: it skips CheckResume when the ledger has at most one entry more than the state.
+// [dpmech.CheckResume]. If grace is true, validate skips CheckResume when the ledger has at most one entry more than
+// the state. This models a program that already marks a release as possibly sent when it reserves the release.
 func (b *logs) validate(kept, head int, grace bool) error {
 	lines, m := b.lines.durable, b.marks.durable
 	switch {

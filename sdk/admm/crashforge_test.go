@@ -78,7 +78,8 @@ func (w *world) aim(m *Machine, p *packet) Payload {
 	return made
 }
 
-// atEdge counts a release if the adversary moved its center, or may have moved it, to the edge of its range.
+// atEdge counts a release if the adversary moved the release's center, or may have moved it, to the edge of the
+// center's range.
 func (w *world) atEdge(n *node) {
 	m := n.m
 	out := slices.ContainsFunc(m.x, func(x float32) bool { return max(x, -x) == limit })

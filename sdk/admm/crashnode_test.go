@@ -60,8 +60,9 @@ func bits32(x []float32) (b bitsOf) {
 	return b
 }
 
-// Read returns the noise of a node's next release. A release that nobody has seen may be made again, with the bits of
-// the run without faults. A release that has left its node gets fresh noise, as on a device.
+// Read returns the noise of a node's next release. As long as that release has not left its node, the noise is the
+// noise of the run without faults, so that the release has the same bits whenever it is made again. After that the
+// noise is fresh, as on a device.
 func (n *node) Read(p []byte) (int, error) {
 	w, a := n.w, rng.Address{Purpose: rng.Noise, Client: uint32(n.id), Round: uint32(n.m.round)}
 	if w.left[n.id][n.m.round+1].left {

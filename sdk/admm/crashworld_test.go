@@ -17,7 +17,7 @@ import (
 //	two queries, while waiting, while finished and lingering.
 //
 // After a while the faults stop, and the remaining nodes must finish. The world records everything that ever left a
-// node and checks it against a list of failures.
+// node and checks that no failure of type ending happened.
 type world struct {
 	seed   uint64
 	plant  plant
@@ -322,8 +322,9 @@ func (w *world) calmDown() {
 			w.start(n)
 		}
 	}
-	// A round takes one pass, or three if a tick must request its messages. The other passes are for probes, Done
-	// messages and the wait. A tick with its repeats and answers may also take three passes.
+	// A round takes one iteration of this loop, or three if a tick must request the round's messages. The other
+	// iterations are for probes, Done messages and the wait. A tick with its repeats and answers may also take three
+	// iterations.
 	for range 3*(w.cfgs[0].Rounds+w.cfgs[0].Cooldown) + 10 + 3*(linger+1) {
 		w.now++
 		for i := range w.nodes {

@@ -295,8 +295,8 @@ func TestConfigValidate(t *testing.T) {
 	}
 }
 
-// TestRoundDoesNotAllocate checks that after warm-up, a whole round of a private machine allocates nothing, including
-// its messages.
+// TestRoundDoesNotAllocate checks that after warm-up, a private machine allocates nothing during a whole round, not
+// even for its messages.
 func TestRoundDoesNotAllocate(t *testing.T) {
 	for _, robust := range []float64{0, 1} {
 		testRoundAllocates(t, robust)

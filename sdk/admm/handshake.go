@@ -2,10 +2,10 @@ package admm
 
 import "fmt"
 
-// RollbackError ends the machine: a neighbor holds a later release of this client than the machine knows. The machine's
-// state was rolled back: a disk lost confirmed writes, a backup was restored, or a second device uses the same name. If
-// the machine continued, it would make a release of the same round a second time, and use the data of that round again.
-// All releases up to Held count as spent.
+// RollbackError ends the machine: a neighbor holds a later release of this client than the machine knows of. The
+// machine's state was rolled back: a disk lost confirmed writes, a backup was restored, or a second device uses the
+// same name. If the machine continued, it would make a release of the same round a second time, and use the data of
+// that round again. All releases up to Held count as spent.
 type RollbackError struct {
 	Client, Peer int // client numbers of this client and the neighbor
 	Held         int // the release that the neighbor holds
@@ -90,7 +90,7 @@ func (m *Machine) receiveProbe(e *edge, msg Message) error {
 	return nil
 }
 
-// rolledBack ends the machine because a neighbor holds a release of this client that the client does not know.
+// rolledBack ends the machine because a neighbor holds a release of this client that the client does not know of.
 func (m *Machine) rolledBack(e *edge, held int) error {
 	return m.endUnless(e.probed, &RollbackError{Client: m.client(), Peer: e.peer, Held: held, Round: m.round})
 }

@@ -150,7 +150,7 @@ func b2i(b bool) int {
 }
 
 // TestLateClaimIsRefused checks that a neighbor cannot stop a machine at will: once the neighbor has answered a probe,
-// the machine refuses the neighbor's claims to hold a release that the machine does not know.
+// the machine refuses the neighbor's claims to hold a release that the machine does not know of.
 func TestLateClaimIsRefused(t *testing.T) {
 	want := quiet(t, probing)
 	net, _ := afterRounds(t, 4, probing)

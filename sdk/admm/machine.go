@@ -13,9 +13,9 @@ import (
 
 // Machine is one client. It is not safe for concurrent use.
 //
-// Besides the numbers of its estimator (see [zoest.Estimator]), a Machine stores 4d numbers, and 5d per neighbor. With
-// Releases it stores 6d numbers instead, and 4d per neighbor. A grid adds d per neighbor. Robust adds d, and d per
-// neighbor. A private run adds d 64-bit integers.
+// Besides the numbers of its estimator (see [zoest.Estimator]), a Machine for a model of d parameters stores 4d
+// numbers, and 5d per neighbor. With Config.Releases it stores 6d numbers instead, and 4d per neighbor. Config.GridStep
+// adds d numbers per neighbor. Config.Robust adds d numbers, and d per neighbor. A private run adds d 64-bit integers.
 type Machine struct {
 	cfg    Config
 	est    *zoest.Estimator
@@ -77,8 +77,8 @@ type Ready struct {
 	// noise. If the budget does not cover the cost, never call the machine again. From this Ready to the Ready that
 	// reports the release, only the noise source can fail.
 	Reserve int
-	// Released is the number of the release that was just made (Model returns it), or 0. Durably store State, then
-	// durably mark the release as one that may have been sent. Only then send or show it.
+	// Released is the number of the release that was just made, or 0. Model returns this release. Durably store State,
+	// then durably mark the release as one that may have been sent. Only then send or show the release.
 	Released int
 	// Send holds the messages to send. The machine owns the slice and the vectors. They are valid until the next call
 	// of one of the machine's methods.
@@ -184,8 +184,8 @@ func (m *Machine) start() {
 
 // Ready advances as far as the inputs allow, but not past a release, and returns the driver's duties. Call Ready until
 // it returns no duties, then wait for an input. After an error the machine cannot continue. Ready returns an error if
-// the noise source failed, a neighbor holds a release of this client that the client does not know, or the model of a
-// client without neighbors diverges.
+// the noise source failed, a neighbor holds a release of this client that the client does not know of, or the model of
+// a client without neighbors diverges.
 func (m *Machine) Ready() (r Ready, err error) {
 	if err := m.advance(); err != nil {
 		return Ready{}, err
@@ -308,8 +308,8 @@ func (m *Machine) Status() Status {
 	return st
 }
 
-// Outgrown returns the first release of this process that was clipped to the public bound, because the run diverges or
-// a neighbor drives the model away; 0 for none.
+// Outgrown returns the number of the first release of this process that was clipped to the public bound, because the
+// run diverges or a neighbor drives the model away; 0 for none.
 func (m *Machine) Outgrown() int { return m.outgrown }
 
 // Heard returns the highest release of a neighbor that this client has ever held; 0 if it has held none or has no such

@@ -40,8 +40,8 @@ type Message struct {
 	Held   int  // of Probe, ProbeReply and Stand: the highest release of the receiver that the sender ever held, or 0
 	Resent bool // set in an EdgeMessage, Release or Done that is repeated because the receiver lacks it; never answered
 	// Epoch and Incarnation describe the sender in a Probe and a Join, and the receiver in a ProbeReply. A Stand has
-	// the Join's Incarnation and the receiver's latest Epoch that the sender knows. A Start has the sender's Epoch. See
-	// Config.
+	// the Join's Incarnation and the latest Epoch of the receiver that the sender knows of. A Start has the sender's
+	// Epoch. See Config.
 	Epoch       uint16
 	Incarnation uint64
 

@@ -16,8 +16,8 @@ func onAGrid(releases bool) func(i int, c *Config) {
 	}
 }
 
-// TestReleasesGiveTheBitsOfMessages checks that the models and the running means have the same bits whether members
-// send the paper's messages or their releases. With releases, both ends of an edge store z_ij and z_ji.
+// TestReleasesGiveTheBitsOfMessages checks that the models, the running means and z have the same bits whether members
+// send the paper's messages or their releases.
 func TestReleasesGiveTheBitsOfMessages(t *testing.T) {
 	for _, c := range []struct {
 		name   string

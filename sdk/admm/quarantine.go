@@ -27,11 +27,13 @@ var ErrQuarantine = errors.New("admm: the edge to the sender is in quarantine")
 // without the neighbor, or 0 if there is no such neighbor. A second call changes nothing.
 //
 // The client still uses the neighbor's releases that have arrived. If the neighbor's release r is the first that has
-// not arrived, the client's release r+1 is the first made without the neighbor. So this number depends on what the
-// neighbor sent and in which order, and not on local work, which depends on data. After the call the client exchanges
-// no messages with the neighbor. The penalty of eq. (6) omits z_ij, and |N_i| is one less. With Config.Robust the
-// neighbor's total influence is removed. Releases share noise with the remaining neighbors. Once more than
-// [dpmech.Shared].Absent neighbors are dropped, releases have no pairwise noise.
+// not arrived, the client's release r+1 is the first made without the neighbor. So the result depends on what the
+// neighbor sent and in which order, and not on local work, which depends on data.
+//
+// After the call the client exchanges no messages with the neighbor. In releases made without the neighbor, the penalty
+// of eq. (6) omits z_ij, and |N_i| is one less. With Config.Robust the neighbor's total influence is removed. These
+// releases share noise with the remaining neighbors or, once more than [dpmech.Shared].Absent neighbors are dropped,
+// have no pairwise noise.
 //
 // Removing an edge increases no eigenvalue of the graph's Laplacian, so stable step sizes stay stable.
 func (m *Machine) Quarantine(peer int) int {
@@ -53,8 +55,8 @@ func (m *Machine) Quarantine(peer int) int {
 	return m.cut[e.index]
 }
 
-// Quarantined returns the first release that is made without the given neighbor, or 0 if the edge to this neighbor is
-// in use.
+// Quarantined returns the number of the first release that is made without the given neighbor, or 0 if the edge to this
+// neighbor is in use.
 func (m *Machine) Quarantined(peer int) int {
 	if e := m.edge(peer); e != nil && m.dropped(e.index) {
 		return m.cut[e.index]

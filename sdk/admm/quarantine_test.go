@@ -69,9 +69,9 @@ func TestQuarantineLooksAtNoClock(t *testing.T) {
 	}
 }
 
-// TestJudge lets a member send an impossible release to some of its neighbors. Only these neighbors must detect it,
-// before they use it. A client that dropped an edge, and a machine restored from that client's state, must continue
-// with the same bits.
+// TestJudge lets a member send an impossible release to some of its neighbors. These neighbors, and no others, must
+// detect the release before they use it. A client that dropped an edge, and a machine restored from that client's
+// state, must continue with the same bits.
 func TestJudge(t *testing.T) {
 	const bad, at = 2, 3
 	cfgs := configs(4, everyEdge(4), func(i int, c *Config) {

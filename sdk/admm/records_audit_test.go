@@ -13,10 +13,11 @@ import (
 )
 
 // A black-box audit of record-level privacy. An adversary knows all data except one record of member 0, and all public
-// numbers. It sees every release and, with pairwise noise, what a colluder shares. In each of many games it sees a
-// whole run of the real machines with one of two values of that record. It guesses the value by the likelihood ratio,
-// which is its best test and is linear here. Its errors imply a mu of Gaussian differential privacy, which must not
-// exceed the charged mu. With each mutation the implied mu must exceed the charged mu.
+// numbers. It sees every release and, with pairwise noise, the noise that a colluder shares with the other members. In
+// each of many games it sees a whole run of the real machines with one of two values of that record. It guesses the
+// value by the likelihood ratio, which is its best test and is linear here. Its errors imply a mu of Gaussian
+// differential privacy, which must not exceed the charged mu. With each mutation the implied mu must exceed the charged
+// mu.
 
 // recordGame configures one kind of game.
 type recordGame struct {
@@ -47,8 +48,8 @@ func (g recordGame) privacy() dpmech.Gaussian {
 }
 
 // claimed returns the mu charged for all releases. After a takeover it instead returns the mu that the adversary's test
-// should find if the replacement device's releases have no data. This test sums the releases of both devices; one
-// release of the run is made by neither device.
+// should find if the replacement device's releases have no data. This test sums the releases of both devices,
+// auditRounds-1 in total, of which only the g.lost releases of the lost device have data.
 func (g recordGame) claimed() float64 {
 	if g.lost > 0 {
 		return float64(g.lost) / math.Sqrt(float64(auditRounds-1)) * math.Sqrt(2*g.privacy().Total(1).Rho)

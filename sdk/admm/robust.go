@@ -22,13 +22,13 @@ type Influence struct {
 	Aside bool
 
 	Still int // the release that proved that the neighbor's releases have less noise than an honest member's; 0: none
-	// Outside is the neighbor's first release that was clipped to the public bound, or 0. No honest member makes a
-	// release outside the bound. It is detected only if messages carry releases.
+	// Outside is the number of the neighbor's first release that was clipped to the public bound, or 0. No honest
+	// member makes a release outside the bound. Such a release is detected only if messages carry releases.
 	Outside int
 }
 
-// Suspicion returns a description of the neighbor's suspicious behavior, or "" if there is none. An honest neighbor may
-// be clipped occasionally.
+// Suspicion returns a description of the neighbor's suspicious behavior, or "" if there is none. Occasional clipping is
+// not suspicious, because it also happens to honest neighbors.
 func (in *Influence) Suspicion() string {
 	switch {
 	case in.Outside > 0:
@@ -52,14 +52,17 @@ func (m *Machine) Influence(i int) Influence {
 
 // robust is the state of Config.Robust. sdk/ROBUST.md has the proofs.
 //
-// Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j. moved is the sum of these moves so far. If the
-// neighbor follows the method, moved grows like the square root of the number of rounds. An attacker makes moved grow
-// in proportion to the number of rounds, with releases that each look normal. So the bound is on moved, not on a
-// message: moved must stay in a ball. The center is the coordinate-wise median of the moves of all neighbors and the
-// client itself (0). The radius is Config.Robust times the upper median of the distances from the center. The part of
-// moved beyond the ball is clipped, in the penalty only. If the total distance clipped from a neighbor's moves, over
-// all rounds, exceeds insistence times the radius, the neighbor is moved to the center instead. If a neighbor's
-// releases have too little noise (see look), the client ignores the neighbor, as if it had never been one.
+// Eq. (8) moves the client by gain*(z_ij - rho*x_i) for each neighbor j. The field moved has each neighbor's total
+// move: the sum of these moves so far. If the neighbor follows the method, the total move grows like the square root of
+// the number of rounds. An attacker makes it grow in proportion to the number of rounds, with releases that each look
+// normal. So the bound is on the total move, not on a message: the total move must stay in a ball. The center of the
+// ball is the coordinate-wise median of the total moves of all neighbors and of the client itself (0). The radius is
+// Config.Robust times the upper median of the distances from the center. The part of a total move beyond the ball is
+// clipped, in the penalty only.
+//
+// If the distance clipped from a neighbor's moves, summed over all rounds, exceeds insistence times the radius, the
+// center replaces the neighbor's total move. If a neighbor's releases have too little noise (see look), the client
+// ignores the neighbor, as if it had never been one.
 //
 // Clipping leaves the updates of z_ij and z_ji by eq. (10) unchanged: z_ij + z_ji = rho*(x_i + x_j) holds, and a lost
 // device can be restored. All of this is a function of earlier received and released data, and costs no privacy:
@@ -136,8 +139,8 @@ func (m *Machine) shown(steps []int32) (y, n float64) {
 
 // still reports whether a release has less noise than a release of an honest member would have, given the results y and
 // n of shown. A chi-square variable with n degrees of freedom is at most n*t, t < 1, with probability at most
-// exp(-(n/2)(t-1-ln t)). still returns true if this is below exp(-17). A bound with the same bits on every processor
-// replaces the logarithm: -ln t >= 32(1-s)/(1+s), where s is the sixteenth root of t.
+// exp(-(n/2)(t-1-ln t)). still returns true if this bound, for t = y/n, is below exp(-17). A bound with the same bits
+// on every processor replaces the logarithm: -ln t >= 32(1-s)/(1+s), where s is the sixteenth root of t.
 func still(y, n float64) bool {
 	t := y / n
 	root := math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt(t))))

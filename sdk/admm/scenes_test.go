@@ -82,8 +82,8 @@ func (s *scene) say(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
-// list prints the line "what member", which says what a member does or has. If the previous line has the same what,
-// list adds the member to that line instead.
+// list prints the line "what member", such as "a receives release 2 from b". If the previous line begins with the same
+// text (what), list adds the member to that line instead.
 func (s *scene) list(what string, member int) {
 	if last := &s.lines[len(s.lines)-1]; strings.HasPrefix(*last, what) {
 		*last += ", " + name(member)
@@ -207,8 +207,8 @@ func (s *scene) deliver(messages []Message) {
 	}
 }
 
-// fleet sets up the scene that words describe: edges such as a-b, rounds=6, cooldown=1, and "handshake" if devices send
-// probes when they start.
+// fleet sets up the scene that the argument words describes: edges such as a-b, rounds=6, cooldown=1, and "handshake"
+// if devices send probes when they start.
 func (s *scene) fleet(words []string) {
 	s.opening = words
 	number, n, edges := map[string]int{}, 0, [][2]int(nil)
@@ -340,7 +340,7 @@ func (s *scene) do(words []string) {
 	}
 }
 
-// disturb loses messages, repeats them, or moves the last of them by the given number of grid steps.
+// disturb loses messages, repeats them, or adds the given number of grid steps to the content of the last message.
 func (s *scene) disturb(verb string, messages []Message, steps string) {
 	for n, msg := range messages {
 		text := fmt.Sprintf("%s from %s to %s", s.members[msg.From].what(msg), name(msg.From), name(msg.To))

@@ -124,7 +124,7 @@ func (w *siege) deliver(d *device, m Message) {
 	}
 }
 
-// replace gives the member another device, with its own ledger or the ledger of another device.
+// replace gives the member another device, with an empty ledger or the ledger of the replaced device.
 func (w *siege) replace(old *device) {
 	d := &device{w: w, ledger: &lines{}, spare: w.fault != "start anew on another device"}
 	if w.chance.IntN(4) == 0 {

@@ -63,10 +63,10 @@ func (m *Machine) State() State {
 	return s
 }
 
-// Restore returns a machine that continues after the release of a stored state. Its later bits are those of a machine
-// that was never interrupted. before is the state of the previous release, whose message a neighbor may still need.
-// before may be nil if a crash damaged that state while newest was being stored, because then every neighbor has the
-// previous release. Restore copies both states.
+// Restore returns a machine that continues after the release of a stored state (newest). Its later bits are those of a
+// machine that was never interrupted. The argument before is the state of the previous release, whose message a
+// neighbor may still need. It may be nil if a crash damaged that state while the newest state was being stored, because
+// then every neighbor has the previous release. Restore copies both states.
 func Restore(cfg Config, newest State, before *State) (*Machine, error) {
 	if newest.End > 0 {
 		cfg.End = newest.End

@@ -32,9 +32,9 @@ func answerTo(t *testing.T, m *Machine, msg Message) []Message {
 }
 
 // TestReplacedDeviceIsStopped restarts a lost device after a neighbor has learned of the replacement device. The
-// neighbor must tell the lost device of a release that the lost device does not know. The lost device must then stop,
-// and must not have sent anything but probes. The neighbor must store its knowledge of the replacement with its next
-// release.
+// neighbor must tell the lost device of a release that the lost device does not know of. The lost device must then
+// stop, and must not have sent anything but probes. The neighbor must store its knowledge of the replacement with its
+// next release.
 func TestReplacedDeviceIsStopped(t *testing.T) {
 	net, kept := afterRounds(t, 4, replaceable)
 	old := configs(4, kite, replaceable)[2]
@@ -113,7 +113,7 @@ func TestWrongStarts(t *testing.T) {
 }
 
 // TestStandingHolds checks that a client accepts no release of the lost device after it has answered the replacement
-// device, until a device of that name starts, a connection opens, or some time passes.
+// device, until a device of the same member starts, a connection opens, or some time passes.
 func TestStandingHolds(t *testing.T) {
 	for name, again := range map[string]func(m *Machine) error{
 		"a connection opens": func(m *Machine) error { m.Reached(2); return nil },

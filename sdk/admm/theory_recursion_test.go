@@ -8,7 +8,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/graph"
 )
 
-// before returns x_k, all models before a round. After the round, the matching p_k can still be read from the machines.
+// before returns x_k, the models of all machines before a round. It does not return p_k, because the machines still
+// hold p_k after the round.
 func before(net *network) [][]float64 {
 	var x [][]float64
 	for _, m := range net.machines {

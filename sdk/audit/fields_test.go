@@ -51,7 +51,7 @@ var known = []string{"averaged_model", "conditional_on", "sampler", "simulated",
 
 // TestEveryFieldIsChecked checks that an auditor with the fleet file and the ledger notices every change to a field of
 // a certificate. If the member signs the changed certificate, the auditor must still notice the change to every field
-// that is not in known.
+// that is not in the list known.
 func TestEveryFieldIsChecked(t *testing.T) {
 	for name, unit := range map[string]func(f *sdk.Fleet){"client": nil, "record": func(f *sdk.Fleet) {
 		f.Privacy.Unit, f.Records = sdk.UnitRecord, []int{10, 20, 30, 40}

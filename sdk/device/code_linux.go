@@ -18,7 +18,7 @@ func releaseCode() {
 	}
 	defer maps.Close()
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
-		// 00010000-00438000 r-xp 00000000 fd:01 1234 /usr/bin/spade-edge
+		// Each line has the form "00010000-00438000 r-xp 00000000 fd:01 1234 /usr/bin/spade-edge".
 		fields := strings.Fields(lines.Text())
 		if len(fields) < 6 || fields[1] != "r-xp" || fields[5][0] != '/' {
 			continue

@@ -19,8 +19,8 @@ import (
 	"github.com/spade-dfl/spade-edge/sdk/monitor"
 )
 
-// controlPath returns the path of the socket. It fails if the path is too long: with the terminating zero, at most 108
-// bytes on Linux and Windows, and 104 bytes elsewhere.
+// controlPath returns the path of the socket. It fails if the path, with the terminating zero, is longer than 108 bytes
+// on Linux and Windows, or 104 bytes elsewhere.
 func controlPath(state string) (string, error) {
 	const longest = 103
 	path := filepath.Join(state, "control")
@@ -169,7 +169,7 @@ func (d *Device) answerEnd(w http.ResponseWriter, r *http.Request) {
 }
 
 // AskEnd asks the node that is using a state folder to request an early end of its run. last is the last round with
-// data, or 0 for the earliest possible round. AskEnd returns the last round with data that the node requested.
+// data, or 0 for the earliest possible round. AskEnd returns the round that the node requested as the last with data.
 func AskEnd(ctx context.Context, state string, last int) (int, error) {
 	if err := askTwice(ctx, state, http.MethodPost, "/end?"+strconv.Itoa(last), &last); err != nil {
 		return 0, err

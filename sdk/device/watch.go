@@ -14,9 +14,9 @@ import (
 )
 
 // refusals is the number of consecutive hellos, refused by this node or by the neighbor, after which this node assumes
-// that the neighbor has a different fleet. A single refusal is not enough, because it may happen while a fleet file is
-// being changed. Through a broker a single refusal is enough, because it is based on a message that the neighbor
-// signed.
+// that the neighbor has a different fleet. A single refusal is not enough, because one may happen while a fleet file is
+// being changed. An exception is a refusal through a broker, which is based on a message that the neighbor signed:
+// there one is enough.
 const refusals = 3
 
 // watch ends the run when every neighbor has a different fleet: most likely this node's fleet file is wrong.
@@ -26,7 +26,7 @@ func (d *Device) watch(ctx context.Context, link Link, cancel context.CancelCaus
 		times int
 	}
 	seen := make(map[string]count)
-	// Refusals come early in a run. The pauses between two checks grow, to save the battery.
+	// Refusals come early in a run. So the pauses between two checks grow, which saves the battery.
 	for wait := time.Second / 2; ; wait = min(2*wait, 16*time.Second) {
 		select {
 		case <-ctx.Done():

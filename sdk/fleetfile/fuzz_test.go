@@ -8,8 +8,8 @@ import (
 )
 
 // FuzzFleet checks that parsing any bytes yields an error or a valid fleet, whose text parses to the same fleet. If the
-// text names a start file, the fuzz test takes the start vector of sample as the content of that file, whatever its
-// name.
+// text names a start file, the fuzz test supplies the start vector of the fleet that the function sample returns,
+// whatever the name of the file.
 func FuzzFleet(f *testing.F) {
 	for _, file := range []*File{sample(), sharing(), rotated(), plain()} {
 		text, err := file.Marshal()

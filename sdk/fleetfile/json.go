@@ -153,7 +153,8 @@ func layOut(to *bytes.Buffer, compact []byte, indent string) {
 	to.WriteByte(compact[len(compact)-1])
 }
 
-// oneLine writes a compact JSON value with a space after commas and colons. JSON escapes line feeds in strings.
+// oneLine writes a compact JSON value with a space after commas and colons. It does not change strings, because JSON
+// escapes line feeds in strings.
 func oneLine(to *bytes.Buffer, compact []byte) {
 	var text bytes.Buffer
 	_ = json.Indent(&text, compact, "", "") // the text is well formed

@@ -37,7 +37,7 @@ type Node struct {
 	Proxy            string `json:"proxy"`
 	ProxyCredentials string `json:"proxy_credentials"`
 
-	// FleetText, if not nil, is the content of the fleet file; Fleet then only determines the folder of its start
+	// FleetText, if not nil, is the content of the fleet file; Fleet then only determines the folder of the start
 	// vector. A program that already has this text can set FleetText, which is not a field of node files.
 	FleetText []byte `json:"-"`
 

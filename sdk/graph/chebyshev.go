@@ -8,15 +8,15 @@ import "math"
 //	f_ij <- carry*f_ij + weight*(x_j - x_i),    f_ij = -f_ji,
 //
 // so that the mean of all members stays constant. After n steps, disagreement in a mode of the Laplacian with
-// eigenvalue lambda is multiplied by a polynomial of degree n, at most 1 for 0 <= lambda <= High: Chebyshev's
-// semi-iteration (Golub and Varga, Numerische Mathematik 1961; for a network Montijano et al., IEEE Transactions on
-// Automatic Control 2013). The schedule needs O(sqrt(High/Low)) rounds where a recursion without carry needs
-// O(High/Low).
+// eigenvalue lambda has been multiplied by a polynomial of degree n in lambda, whose absolute value is at most 1 for
+// all lambda in 0..High. This is Chebyshev's semi-iteration (Golub and Varga, Numerische Mathematik 1961; for a network
+// Montijano et al., IEEE Transactions on Automatic Control 2013). The schedule needs O(sqrt(High/Low)) rounds where a
+// recursion without carry needs O(High/Low).
 type Chebyshev struct {
 	High float64 // upper bound of the Laplacian's eigenvalues, > 0
 	Low  float64 // least eigenvalue that the polynomial covers, 0 < Low <= High
-	// Floor replaces Low in rounds of mixing. A few steps are most effective if they leave the slowest modes to the
-	// method's own steps and the cool-down.
+	// Floor replaces Low in rounds of mixing, because a few steps are most effective if they leave the slowest modes to
+	// the method's own steps and the cool-down.
 	Floor float64
 }
 
@@ -29,8 +29,8 @@ func (g *Graph) Chebyshev() Chebyshev {
 }
 
 // Mixing returns the coefficients of round t, from 0, of a block of n rounds of mixing. The polynomial of the whole
-// block has values in 0..1: it is a square, times 1 - lambda/High if n is odd. The method is stable for the same step
-// sizes as without mixing.
+// block has values in 0..1, because it is a square, times 1 - lambda/High if n is odd. So the method is stable for the
+// same step sizes as without mixing.
 func (c Chebyshev) Mixing(t, n int) (carry, weight float64) {
 	if n%2 == 1 {
 		if t == 0 {

@@ -28,17 +28,19 @@ type weakestOf struct {
 }
 
 // Conductance returns the least conductance from any node to ground after any choice of colluders is removed. Each node
-// is wired to ground with a conductance of 1, and each edge has ratio^2, with ratio in (0, 4096]. The least conductance
-// is the variance of the noise that hides a node from an adversary who sees all messages and knows what the colluders
-// know, if each node has local noise of variance 1 and shares pairwise noise of variance ratio^2 with each neighbor.
-// The graph caches the result.
+// is wired to ground with a conductance of 1, and each edge has conductance ratio^2, with ratio in (0, 4096]. The least
+// conductance is the variance of the noise that hides a node from an adversary who sees all messages and knows what the
+// colluders know, if each node has local noise of variance 1 and shares pairwise noise of variance ratio^2 with each
+// neighbor. The graph caches the result.
 //
 // The result is a lower bound with the same bits on every processor. By Rayleigh's law (Doyle and Snell, "Random walks
 // and electric networks", 1984) removing a part of the network never raises a conductance, so the maximum number of
-// colluders is the worst case. If trying all choices takes at most about a second, the result is Exact: for 1 colluder
-// in sparse graphs of up to 1024 nodes and in dense graphs of up to 300, for 2 in graphs of up to 150, for 3 in graphs
-// of up to 50. Otherwise it is the larger of two lower bounds: one follows from the spectrum and is tight if every node
-// has many neighbors, the other is the conductance of a tree. sdk/DEFAULTS.md has the cost of a bound.
+// colluders is the worst case.
+//
+// If trying all choices takes at most about a second, the result is Exact: for 1 colluder in sparse graphs of up to
+// 1024 nodes and in dense graphs of up to 300, for 2 in graphs of up to 150, for 3 in graphs of up to 50. Otherwise the
+// result is the larger of two lower bounds: one follows from the spectrum and is tight if every node has many
+// neighbors, the other is the conductance of a tree. sdk/DEFAULTS.md states how much privacy such a bound costs.
 func (g *Graph) Conductance(ratio float64, colluders int) (Conductance, error) {
 	if !(ratio > 0 && ratio <= maxRatio) || colluders < 0 {
 		return Conductance{}, fmt.Errorf("graph: conductance: found ratio %v and %d colluders, wanted a ratio in (0, %d] "+
@@ -89,19 +91,19 @@ func (g *Graph) weakest(w float64, colluders int) Conductance {
 	return Conductance{Least: bound}
 }
 
-// spectral returns a lower bound on every node's conductance in a graph of m nodes and edges of weight w, whose second
-// eigenvalue is at least lambda2; 0 unless lambda2 is positive. The resistance of node i is entry (i, i) of the inverse
-// of I + w*L. In an orthonormal basis of eigenvectors q_k of L this entry is the sum of q_k(i)^2/(1 + w*lambda_k). The
-// squares add up to 1, the square for eigenvalue 0 is 1/m at every node, and all other eigenvalues are at least
-// lambda2:
+// spectral returns a lower bound on every node's conductance in a graph of m nodes and edges of weight w, whose
+// second-smallest eigenvalue is at least lambda2; 0 unless lambda2 is positive. The resistance of node i is the i-th
+// diagonal entry of the inverse of I + w*L. In an orthonormal basis of eigenvectors q_k of L this entry is the sum of
+// q_k(i)^2/(1 + w*lambda_k). The squares add up to 1, the square for eigenvalue 0 is 1/m at every node, and all other
+// eigenvalues are at least lambda2:
 //
 //	resistance <= 1/m + (1 - 1/m)/(1 + w*lambda2)
 //
 // A complete graph, whose other eigenvalues are m, attains this bound.
 //
-// If c members leave a graph with second eigenvalue lambda, the remaining graph has a second eigenvalue of at least
-// lambda - c: for a vector x on the remaining nodes with sum zero, x'*L*x, the sum of (x_u-x_v)^2 over all edges, is at
-// least lambda*|x|^2, and the removed edges contribute at most c*x_u^2 for each node u.
+// If c members leave a graph with second-smallest eigenvalue lambda, the second-smallest eigenvalue of the remaining
+// graph is at least lambda - c: for a vector x on the remaining nodes with sum zero, x'*L*x, the sum of (x_u-x_v)^2
+// over all edges, is at least lambda*|x|^2, and the removed edges contribute at most c*x_u^2 for each node u.
 func spectral(m int, w, lambda2 float64) float64 {
 	if !(lambda2 > 0) {
 		return 0

@@ -91,7 +91,7 @@ func conductance(t testing.TB, g *Graph, ratio float64, colluders int) Conductan
 	return c
 }
 
-// random returns a connected graph: a random tree and some edges.
+// random returns a connected graph: a random tree, to which each other pair of nodes is added with probability p.
 func random(t testing.TB, r *rand.Rand, n int, p float64) *Graph {
 	t.Helper()
 	var edges [][2]int

@@ -39,8 +39,8 @@ func (s Schedule) rate(t int, cooldown bool) (carry, weight float64) {
 // Decay describes how far noise moves the models of a network, and how much disagreement remains after a cool-down.
 type Decay struct {
 	// Step is the standard deviation of the change of a coordinate from one release to the next, divided by the
-	// standard deviation of the local noise. It is the geometric mean over the rounds of learning, because code lengths
-	// depend on the logarithm.
+	// standard deviation of the local noise. It is the geometric mean over the rounds of learning, because the encoded
+	// size of a release depends on the logarithm of the change.
 	Step float64
 	// Mix[j] is the same ratio as Step, for the release of mixing round j, from 0, after each round of learning.
 	Mix []float64
@@ -50,8 +50,8 @@ type Decay struct {
 	Needed int // cool-down rounds until Left stays below the share passed to Decay; -1 if Decay tried too few rounds
 }
 
-// decayWork bounds how many numbers Decay reads. Reading this many takes a fraction of a second, except on huge
-// networks.
+// decayWork bounds how many numbers Decay reads, except on networks so large that 100 rounds need more. Reading this
+// many numbers takes a fraction of a second.
 const decayWork = 3e7
 
 // noisyNetwork is a network of models that learn nothing: only noise and their neighbors move them.

@@ -59,8 +59,8 @@ func (g *Graph) exactly(w float64, colluders int) Conductance {
 //
 // Entry (x, y) is off by at most error*sqrt(a_xx*a_yy). All numbers are positive, and nothing is subtracted. Rounding
 // in a step of the elimination acts as a change of conductors by a few units in the last place, and by Rayleigh's law
-// the whole form changes by no larger share. For a row, the sums of products add a relative error of two units in the
-// last place, and of one more for each link of the row.
+// no value of the inverse's quadratic form changes by a larger share. For a row, the sums of products add a relative
+// error of two units in the last place, and of one more for each link of the row.
 func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 	n := g.N()
 	a = square(n)
@@ -118,11 +118,12 @@ func (g *Graph) inverse(w float64, gone []bool) (a [][]float64, error float64) {
 // (Sherman and Morrison, 1950), which is an elimination of S = I - w*b on the neighbors: the result is b_ii +
 // w*b_i'*inverse(S)*b_i.
 //
-// Error. With m the largest number of a, a number of b is off by at most e = 4*error*m. Row x of S is diagonally
-// dominant, with an excess of the sum of all b_xz, the share of a current at x that reaches ground other than through
-// v. With h the least of these sums less n*e, S is at least h*I. The d rows of S are off by w*d*e, and by 8*d units in
-// the last place from the elimination; the form is off by that share of h. The numbers of b_i count as 2*w*d*e, since
-// no potential exceeds that of i. Four times the first sum covers all.
+// The error: let m be the largest number of a. Then each number of b is off by at most e = 4*error*m. Row x of S is
+// diagonally dominant, with an excess equal to the sum of all b_xz, which is the share of a current at x that reaches
+// ground other than through v. Let h be the least of these sums, minus n*e. Then S is at least h*I. The d rows of S are
+// off by w*d*e, plus 8*d units in the last place from the elimination, and the relative error of the form is at most
+// this sum divided by h. The errors of b_i add at most 2*w*d*e to the sum, because no potential exceeds that of node i.
+// Four times the first sum covers both.
 func (g *Graph) release(a [][]float64, error, w float64, v int, gone []bool) (resistances []float64, share float64) {
 	var near []int
 	for _, u := range g.neighbors[v] {

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// known returns the largest and the second eigenvalue of a single node, a path, a ring, a star, a complete graph or a
-// grid numbered by rows (Brouwer and Haemers, "Spectra of Graphs", 2012, 1.4). ok reports whether the graph is of one
-// of these kinds. Degrees and the number of edges identify the first five kinds up to the order of the nodes.
+// known returns the largest and the second-smallest eigenvalue of the Laplacian of a single node, a path, a ring, a
+// star, a complete graph or a grid numbered by rows (Brouwer and Haemers, "Spectra of Graphs", 2012, 1.4). ok reports
+// whether the graph is of one of these kinds. Degrees and the number of edges identify the first five kinds up to the
+// order of the nodes.
 func (g *Graph) known() (top, second float64, ok bool) {
 	n, edges := g.N(), len(g.edges)
 	least, most := n, 0
@@ -39,8 +40,8 @@ func (g *Graph) known() (top, second float64, ok bool) {
 	return 0, 0, false
 }
 
-// wave returns 4*sin(pi/2n)^2 for n > 1, the second eigenvalue of a path of n nodes. The series has the same bits on
-// every processor.
+// wave returns 4*sin(pi/2n)^2 for n > 1, the second-smallest eigenvalue of a path of n nodes. The series has the same
+// bits on every processor.
 func wave(n int) float64 {
 	x := math.Pi / float64(2*n)
 	sin, term := x, x

@@ -26,10 +26,11 @@ func (g *Graph) times(y, x []float64) {
 	}
 }
 
-// extreme returns theta, the largest eigenvalue (if top is true) or the smallest, and the residual: the norm of L*y -
-// theta*y for the approximate unit eigenvector y. Some eigenvalue differs from theta by at most the residual. By
-// Rayleigh's principle theta is never above the largest or below the smallest eigenvalue. Both results are 0 for a
-// single node. extreme runs Lanczos's method to its end, with full reorthogonalization and a random start.
+// extreme returns theta, the largest eigenvalue (if top is true) or the second-smallest, and the residual: the norm of
+// L*y - theta*y for the approximate unit eigenvector y. Some eigenvalue differs from theta by at most the residual. By
+// Rayleigh's principle theta is never above the largest or below the second-smallest eigenvalue. Both results are 0 for
+// a single node. extreme runs Lanczos's method to its end, with full reorthogonalization and a random start that is
+// orthogonal to the constant vector.
 func (g *Graph) extreme(top bool) (theta, residual float64) {
 	if g.N() == 1 {
 		return 0, 0

@@ -90,8 +90,8 @@ func TestErdosRenyiSeeds(t *testing.T) {
 }
 
 // TestRegular checks that a regular graph has the same degree everywhere and is a function of its seed, and that its
-// second eigenvalue is far from 0, the eigenvalue of the constant vector. By Friedman's theorem the second eigenvalue
-// is at least k - 2*sqrt(k-1), minus a little, for nearly all regular graphs.
+// second-smallest eigenvalue is far from 0, the smallest. By Friedman's theorem the second-smallest eigenvalue is at
+// least k - 2*sqrt(k-1), minus a little, for nearly all regular graphs.
 func TestRegular(t *testing.T) {
 	for _, c := range [][2]int{{4, 2}, {5, 2}, {4, 3}, {12, 4}, {12, 7}, {12, 10}, {31, 8}, {100, 3}, {101, 16}, {100, 78}, {500, 6}} {
 		n, k := c[0], c[1]

@@ -187,8 +187,9 @@ func hostile(t *testing.T, n int) map[string]*Graph {
 	return all
 }
 
-// TestSpectrumRoutes checks that every way to compute the two eigenvalues agrees with a complete iteration: the largest
-// eigenvalue is never too low, the second is never too high, and both are close to the true eigenvalues.
+// TestSpectrumRoutes checks that every way to compute the largest and the second-smallest eigenvalue agrees with a
+// complete iteration: the largest is never too low, the second-smallest is never too high, and both are close to the
+// true eigenvalues.
 func TestSpectrumRoutes(t *testing.T) {
 	for _, n := range []int{48, 150, 330}[:min(3, graphs(8))] {
 		for name, g := range hostile(t, n) {
@@ -216,7 +217,7 @@ func TestSpectrumRoutes(t *testing.T) {
 	}
 }
 
-// TestSpectrumLarge checks that the second eigenvalue of a large graph lies between two independent bounds.
+// TestSpectrumLarge checks that the second-smallest eigenvalue of a large graph lies between two independent bounds.
 func TestSpectrumLarge(t *testing.T) {
 	if os.Getenv("SPADE_LONG") == "" {
 		t.Skip("needs SPADE_LONG=1")

@@ -43,9 +43,9 @@ func (g *Graph) Contraction(a, rho float64) float64 {
 
 // LambdaMax returns the largest eigenvalue of the Laplacian; 0 for a single node. Up to rounding, the result is never
 // too low, so that an error favors stability. For N <= 301 the relative error is below 1e-9. On larger graphs the
-// result is exact for the five kinds that [Graph.Lambda2] names. On all other graphs the relative error is at most
-// 1e-5, or larger if eigenvalues are crowded, and the result is never above the largest sum of the degrees of the two
-// ends of an edge. The graph caches the result.
+// result is exact for the five kinds that [Graph.Lambda2] names. On all other graphs the relative error is at most 1e-5
+// unless eigenvalues are crowded, and the result is never above the largest sum of the degrees of the two ends of an
+// edge. The graph caches the result.
 //
 // Up to N = 301 the bits of the result and of [Graph.Gain] are the same in every version, so that one version can
 // continue the run of another version. On larger graphs the last digits may change.

@@ -36,7 +36,7 @@ func closedForms() map[string][3]float64 { // "kind/n" to {n, max, second}
 		add(fmt.Sprintf("grid:%dx%d", s[0], s[1]), s[0]*s[1],
 			path(s[0], s[0]-1)+path(s[1], s[1]-1), path(max(s[0], s[1]), 1))
 	}
-	// This graph is too large for a complete run.
+	// These graphs are too large for a complete Lanczos iteration, so their spectrum comes from closed forms.
 	add("star", 500, 500, 1)
 	add("complete", 320, 320, 320)
 	return forms
@@ -111,8 +111,8 @@ func TestSpectrumCorners(t *testing.T) {
 	want := jacobi(small)
 	checkSpectrum(t, small, want[small.N()-1], want[1])
 
-	// This graph has the same corner at the end of a path that is too long for a complete run. The mode vanishes far
-	// from the corner, so both graphs have the same eigenvalue to more digits than the test compares.
+	// This graph has the same corner at the end of a path that is too long for a complete Lanczos iteration. The mode
+	// vanishes far from the corner, so both graphs have the same eigenvalue to more digits than the test compares.
 	long := barbell(12, 11, 400)
 	if got, want := long.LambdaMax(), want[small.N()-1]; got < want*(1-1e-12) || got > want*(1+1e-4) {
 		t.Errorf("LambdaMax of the long graph = %.17g, want %.17g", got, want)
@@ -263,7 +263,7 @@ func TestContractionOfMatrix(t *testing.T) {
 	for _, c := range []struct{ a, rho float64 }{{1, 1}, {0.3, 2}, {1e-3, 50}} {
 		for _, g := range []float64{-0.5, 0.01, 0.5, 1, 1.9, 2.1, 2.6, 8.0 / 3, 2.7, 4} {
 			lambda := g / (c.a * c.rho)
-			// M is scaled so that its entries do not depend on a alone: diag(1, a) M diag(1, 1/a).
+			// M is scaled to diag(1, a) M diag(1, 1/a), whose entries depend only on g.
 			m := [2][2]float64{{1 - g, -1}, {g / 2, 1}}
 			var logs float64 // sum of the logarithms of the factors taken out
 			for range 12 {   // M to the power 4096, by squaring

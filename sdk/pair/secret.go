@@ -43,8 +43,8 @@ func Simulated(seed uint64, i, j int) Secret {
 func NewPrivate() (*ecdh.PrivateKey, error) { return ecdh.X25519().GenerateKey(rand.Reader) }
 
 // Agree returns the secret of two members, the same at both ends. own is the private key of the member called name, and
-// public is the public key of the other member, called neighbor. The secret is bound to the fleet's hash, which covers
-// the run, to both names and to both public keys. A public key of low order is an error.
+// public is the public key of the other member, called neighbor. The secret is bound to both names, to both public keys
+// and to the fleet's hash, which covers the run. A public key of low order is an error.
 func Agree(own *ecdh.PrivateKey, name string, public [32]byte, neighbor string, fleet [32]byte) (s Secret, err error) {
 	theirs, err := ecdh.X25519().NewPublicKey(public[:])
 	if err != nil {

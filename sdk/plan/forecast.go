@@ -14,8 +14,8 @@ import (
 type Outlook struct {
 	Signal float64 `json:"signal"` // how far the updates move the members' mean model, as a multiple of the noise in it
 	Gain   float64 `json:"gain"`   // median gain of runs with this signal
-	// Nine of ten runs with this signal had a gain between Low and High. A gain below 0 is worse than the most frequent
-	// answer.
+	// Nine of ten measured runs with the same Signal had a gain between Low and High. A model with a gain below 0 is
+	// worse than always giving the most frequent answer.
 	Low  float64 `json:"gain_low"`
 	High float64 `json:"gain_high"`
 
