@@ -125,7 +125,7 @@ func (f *Fleet) checkPrivacy(errs *faults) {
 	errs.refuse(pr.LimitAll != 0 && !(pr.EpsilonLimit > 0 && pr.LimitAll >= pr.EpsilonLimit), "privacy.epsilon_limit_all",
 		pr.LimitAll, "0 (no limit), or at least epsilon_limit (%v), which must be set too", pr.EpsilonLimit)
 	if pr.PairSigma == 0 {
-		const want = "0, as pair_sigma is 0 and members share no noise"
+		const want = "0, because pair_sigma is 0 and members share no noise"
 		errs.refuse(pr.EffectiveSigma != 0, "privacy.effective_sigma", pr.EffectiveSigma, want)
 		errs.refuse(pr.Colluders != 0, "privacy.colluders", pr.Colluders, want)
 		errs.refuse(pr.Absent != 0, "privacy.absent", pr.Absent, want)

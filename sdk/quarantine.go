@@ -209,7 +209,7 @@ func (f *Fleet) Proves(member string, frame []byte, keys []ed25519.PublicKey) er
 	}
 	i, known := p.number[member]
 	if !known {
-		return fmt.Errorf("sdk: evidence against %q, which is not a member of the fleet", member)
+		return fmt.Errorf("sdk: the evidence is against %q, which is not a member of the fleet", member)
 	}
 	codec, err := wire.NewCodec(f.Dim)
 	if err != nil {

@@ -34,7 +34,7 @@ import (
 // Errors of [Device.Run], in addition to those of package sdk and its subpackages.
 var (
 	// ErrMismatch says that every neighbor's fleet differs from this node's fleet.
-	ErrMismatch = errors.New("every neighbor has a different fleet")
+	ErrMismatch = errors.New("the fleet of every neighbor differs from this node's fleet")
 	// ErrInterrupted says that the context ended. The run can be continued.
 	ErrInterrupted = errors.New("interrupted; run again to continue")
 	// ErrStopped says that [AskStop] ended the run. The run can be continued.

@@ -41,8 +41,8 @@ func TestParseRefuses(t *testing.T) {
 		{"grid:2x2x1", 4, "wanted RxC"},
 		{"grid:0x4", 4, "wanted RxC with R and C at least 1"},
 		{"grid:-2x-2", 4, "wanted RxC with R and C at least 1"},
-		{"grid:2x3", 4, "found 2 rows of 3 for 4 nodes"},
-		{"grid:65536x65537", 65536, "found 65536 rows of 65537 for 65536 nodes"}, // equal modulo 2^32
+		{"grid:2x3", 4, "found 2 rows and 3 columns for 4 nodes"},
+		{"grid:65536x65537", 65536, "found 65536 rows and 65537 columns for 65536 nodes"}, // equal modulo 2^32
 		{"er:", 4, "found no value after er"},
 		{"er:0", 4, `found probability "0", wanted a number in (0, 1]`},
 		{"er:-0.1", 4, "wanted a number in (0, 1]"},
@@ -51,7 +51,7 @@ func TestParseRefuses(t *testing.T) {
 		{"er:x", 4, "wanted a number in (0, 1]"},
 		{"er:0.001", 20, "none of 100 random graphs on 20 nodes was connected, want a larger P: below ln(n)/n = 0.15"},
 		{"er:1e-300", 20, "none of 100 random graphs"},
-		{"er:0.5", 1 << 16, "probability 0.5 may draw too many edges: found 2147450880 edges"},
+		{"er:0.5", 1 << 16, "probability 0.5 may give too many edges: found 2147450880 edges"},
 		{"file:", 4, "found no value after file"},
 		{"file:does/not/exist", 4, "does/not/exist"},
 		{strings.Repeat("x", 5000), 4, "unknown kind"},
@@ -209,7 +209,7 @@ func TestReadEdgesRefuses(t *testing.T) {
 		{"out of range", "0 1\n0 3", []string{"f:2: found (0, 3), wanted nodes in 0..2"}},
 		{"negative", "0 -1", []string{"f:1: found (0, -1)"}},
 		{"again", "0 1\n1 2\n1 0", []string{"f:3: found (1, 0) again, the same as f:1"}},
-		{"apart", "0 1", []string{"no path leads from node 0 to node 2"}},
+		{"apart", "0 1", []string{"there is no path from node 0 to node 2"}},
 		{"empty", "", []string{"not connected"}},
 		{"long line", "0 1\n" + strings.Repeat("0", 1<<17), []string{"f:2: ", "too long"}},
 		{"two faults", "a\n0 1\nb\n", []string{"f:1: ", "f:3: "}},

@@ -59,7 +59,7 @@ func loadIDXPair(dir, prefix, other string) (*table, error) {
 	}
 	switch first, second := exists(prefix), exists(other); {
 	case first && second:
-		return nil, fmt.Errorf("task: %s: both %simages-idx3-ubyte and %simages-idx3-ubyte (or their labels), want only one",
+		return nil, fmt.Errorf("task: %s: found both %simages-idx3-ubyte and %simages-idx3-ubyte (or their labels), want only one",
 			dir, prefix, other)
 	case !first && !second:
 		return nil, nil

@@ -19,7 +19,7 @@ const (
 )
 
 // errCrowded is why the limiter closes a caller that has not proved anything yet.
-var errCrowded = errors.New("too many callers at a time")
+var errCrowded = errors.New("too many callers at the same time")
 
 // handshakeLimiter tracks the connections whose hello has not been accepted yet. Half of the places are for callers
 // that have not sent anything. When one half is full, the limiter closes a random caller in that half, from the source

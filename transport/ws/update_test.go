@@ -88,7 +88,7 @@ func TestUpdateEndsWhatIsUnpinned(t *testing.T) {
 	a.update(t, at(peerOf("b", "b", "next"), b.Addr()))
 	b.update(t, peerOf("a", "next"))
 	b.log.await(t, "disconnected", "peer=a", errUnpinned.Error())
-	b.log.await(t, "caller refused", "pinned for no peer")
+	b.log.await(t, "caller refused", "not pinned for any peer")
 }
 
 // A peer has moved to another address. An update with that address replaces the connection to the old address, although
