@@ -266,7 +266,7 @@ var troubles = map[string]func(t *testing.T) (code int, text string){
 		tr := guardedTrial(t)
 		return ended(tr.hearing(t, tr.claim(t, 1, tr.releaseOf(t, "a", "a", signed.Statement{Kind: signed.Release, Epoch: 1, Round: 1}))))
 	},
-	"shows a later state of the ledger, which this node's key has signed: the state was set back: ...": func(t *testing.T) (int, string) {
+	"shows a later state of the ledger, which this node's key has signed: the state was rolled back: ...": func(t *testing.T) (int, string) {
 		tr := guardedTrial(t)
 		ledger, err := state.ReadLedger(tr.path("a.ledger"))
 		if err != nil {

@@ -130,9 +130,9 @@ func checkExport(c *cli.Cmdline, to, format string) error {
 	given := func(name string) bool { return c.Given[name] && c.Lookup(name).Value.String() != "false" }
 	switch {
 	case to == "":
-		return cli.Usage("-out is missing: the file to write")
+		return cli.Usage("-out is missing: give the file to write")
 	case format != "json" && format != "npy":
-		return cli.Usage("-out %q: want a name that ends with .json, or .npy for the numbers alone", to)
+		return cli.Usage("-out is %q, want a name that ends in .json, or in .npy for the numbers alone", to)
 	case given("own-fit") && format != "json":
 		return cli.Usage("-own-fit needs a .json file: .npy has only numbers")
 	case given("personal") && format != "json":
@@ -184,7 +184,7 @@ func recipeOf(m *builtin.Model, node *fleetfile.Node, file *fleetfile.File, ownF
 		m.NoTask = builtin.OwnFit
 	}
 	if ownFit && (b == nil || !b.FitOwn) {
-		return cli.Usage(`-own-fit: the node file has no "fit": "own"`)
+		return cli.Usage(`-own-fit needs "fit": "own" in the node file`)
 	}
 	return err
 }
