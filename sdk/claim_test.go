@@ -90,7 +90,7 @@ func TestLiesCostNothing(t *testing.T) {
 	}{
 		{"a Done in the middle",
 			beside(2, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Done, Round: 12} }),
-			"the sender says that it holds release 12 of this node, but shows no signature of it"},
+			"the sender says that it holds release 12 of this node, but shows no signature for it"},
 		{"a Done with its own signature", beside(2, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Done, Round: 12,
 				Signed: admm.Signed{Proof: forge(f, "a", "b", 12), Countersign: make([]byte, 64)}}
@@ -112,17 +112,17 @@ func TestLiesCostNothing(t *testing.T) {
 					Incarnation: frame.Incarnation}}
 			}
 			return nil
-		}), "the sender says that it holds release 3 of this node, but shows no signature of it"},
+		}), "the sender says that it holds release 3 of this node, but shows no signature for it"},
 		{"a probe with the signature of itself", beside(2, func(f *sdk.Fleet) admm.Message {
 			return admm.Message{Kind: admm.Probe, Held: 7, Incarnation: 1, Signed: admm.Signed{Proof: forge(f, "b", "b", 7)}}
 		}), "the sender says that it holds release 7 of this node: signed: release 7: the signature matches none of the " +
 			"member's keys"},
 		{"a claim to have made releases",
 			beside(1, func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Round: 2, Incarnation: 1} }),
-			"says that it is at epoch 0 and has made release 2, but shows no signature of it"},
+			"says that it is at epoch 0 and has made release 2, but shows no signature for it"},
 		{"a later epoch", beside(1,
 			func(*sdk.Fleet) admm.Message { return admm.Message{Kind: admm.Probe, Epoch: 9} }),
-			"says that it is at epoch 9 and has made release 0, but shows no signature of it"},
+			"says that it is at epoch 9 and has made release 0, but shows no signature for it"},
 		{"a release without a signature", once(func(_ *sdk.Fleet, frame *admm.Message) []admm.Message {
 			if frame.Kind == admm.Release && frame.Round == 4 && !frame.Resent {
 				bare := *frame

@@ -169,7 +169,7 @@ func TestTakeoverFromLiars(t *testing.T) {
 			`claims release 3 and epoch 65535 of this member, but shows the signature of release 3 and epoch 0`,
 			`65535 devices of "a" were already replaced`, 0},
 		{"a device that it cannot show", func(f *admm.Message) { f.Held, f.Epoch, f.Signed.Proof = 0, 1, nil },
-			`"b" says that this device was replaced 1 times, but shows no signature of it`, works, 4},
+			`"b" says that this device was replaced 1 times, but shows no signature for it`, works, 4},
 		{"a release that it cannot show", func(f *admm.Message) { f.Held = 6 },
 			`"b" claims release 6 and epoch 0 of this member, but shows the signature of release 3`, works, 7},
 		{"no signature", func(f *admm.Message) { f.Signed.Proof = nil },

@@ -185,7 +185,7 @@ func (m *Machine) hold(e *edge, at, round int, p Payload) {
 func (m *Machine) Receive(msg Message) error {
 	e := m.edge(msg.From)
 	if e == nil {
-		return fmt.Errorf("admm: message from client %d, want one of the neighbors %v", msg.From, m.cfg.Neighbors)
+		return fmt.Errorf("admm: the sender is client %d, want one of the neighbors %v", msg.From, m.cfg.Neighbors)
 	}
 	if m.dropped(e.index) {
 		return ErrQuarantine

@@ -29,7 +29,7 @@ func (m *Metrics) validate(dir string) (errs faults) {
 		errs.when(true, "metrics has neither token_file nor client_ca_file, want one or both: clients must "+
 			"authenticate")
 	case (m.Certificate == "") != (m.CertificateKey == ""):
-		errs.when(true, "metrics has one of certificate_file and certificate_key_file, want both or neither")
+		errs.when(true, "metrics has only one of certificate_file and certificate_key_file, want both or neither")
 	case m.Certificate == "" && (!loopback(m.Listen) || m.ClientCA != ""):
 		errs.when(true, "metrics has no certificate_file, want one with certificate_key_file: without TLS, others can read the "+
 			"token, and a collector cannot present a certificate")

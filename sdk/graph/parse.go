@@ -143,8 +143,8 @@ func erdosRenyi(arg string, n int, seed uint64) (*Graph, error) {
 			return g, err
 		}
 	}
-	return nil, fmt.Errorf("none of %d random graphs on %d nodes was connected, want a larger P: "+
-		"below ln(n)/n = %.3g most graphs are not connected", erDraws, n, vec.Log(float64(n))/float64(n))
+	return nil, fmt.Errorf("none of %d random graphs on %d nodes was connected; use a larger P: below ln(n)/n = %.3g "+
+		"most graphs are not connected", erDraws, n, vec.Log(float64(n))/float64(n))
 }
 
 // erEdges draws each pair with probability p, in time proportional to the number drawn: the number of skipped pairs is

@@ -61,7 +61,7 @@ func ParseEarlier(b []byte) (e Earlier, err error) {
 		return e, err
 	}
 	if e.Ledger == (Head{}) {
-		return e, errors.New("signed: checkpoint: it names no ledger")
+		return e, errors.New("signed: checkpoint: the ledger is missing")
 	}
 	if e.Text = append([]byte(nil), b[text:]...); sha256.Sum256(e.Text) != e.Value {
 		return e, errors.New("signed: checkpoint: its text differs from the text that was signed")

@@ -35,7 +35,7 @@ func loadIDX(dir string) (train, test *table, err error) {
 		test, err = loadIDXPair(dir, "t10k-", "test-")
 	}
 	if err == nil && test != nil && test.dim != train.dim {
-		err = fmt.Errorf("task: %s holds images of %d pixels, but %s of %d", test.name, test.dim, train.name, train.dim)
+		err = fmt.Errorf("task: %s holds images of %d pixels, but %s holds images of %d pixels", test.name, test.dim, train.name, train.dim)
 	}
 	return train, test, err
 }

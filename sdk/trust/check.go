@@ -94,7 +94,8 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 		if held == 0 {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node, but shows no signature of it",
+		return nil, fmt.Errorf("trust: the sender says that it holds release %d of this node, but shows no signature "+
+			"for it",
 			held)
 	}
 	r, err := signed.Parse(m.Signed.Proof, signed.Release)
@@ -114,7 +115,7 @@ func (l *Log) Proof(m *admm.Message, held int) (*signed.Statement, error) {
 func (l *Log) Stands(peer *Peer, m *admm.Message, epoch bool) (*signed.Statement, error) {
 	if len(m.Signed.Own) == 0 {
 		return nil, fmt.Errorf("trust: %q says that it is at epoch %d and has made release %d, but shows no "+
-			"signature of it", peer.Name,
+			"signature for it", peer.Name,
 			m.Epoch, m.Round)
 	}
 	own, err := l.theirs(peer, m.Signed.Own)
@@ -145,7 +146,8 @@ func (l *Log) Standing(peer *Peer, m *admm.Message) error {
 	case err != nil:
 		return err
 	case shown == nil && m.Epoch > 0:
-		return fmt.Errorf("trust: %q says that this device was replaced %d times, but shows no signature of it", peer.Name, m.Epoch)
+		return fmt.Errorf("trust: %q says that this device was replaced %d times, but shows no signature for it",
+			peer.Name, m.Epoch)
 	case shown != nil && (shown.Round < m.Held || shown.Epoch < m.Epoch):
 		return fmt.Errorf("trust: %q claims release %d and epoch %d of this member, but shows the signature of release %d and "+
 			"epoch %d", peer.Name, m.Held, m.Epoch, shown.Round, shown.Epoch)

@@ -88,7 +88,7 @@ const (
 	perGreeting  = 4 << 10   // allowance for each connection: its request, and TLS messages
 )
 
-var errUseless = refusal{fmt.Errorf("more than %d bytes outside of frames", uselessLimit)}
+var errUseless = refusal{fmt.Errorf("more than %d bytes outside frames", uselessLimit)}
 
 // meter counts what a peer sends in addition to frames, on all of its connections. Without a limit a peer could keep
 // this end busy: the websocket library answers pings and skips empty fragments as fast as they arrive, and TLS skips
