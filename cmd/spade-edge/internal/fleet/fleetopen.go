@@ -95,7 +95,8 @@ func (e *fleetEdit) openNode(name string) error {
 	case err != nil:
 		return err
 	case n.node.Name != name:
-		return fmt.Errorf("%s is the node file of %q, want %q, the name of its folder", n.path, n.node.Name, name)
+		return fmt.Errorf("%s is the node file of %q, want the node file of %q, as the name of its folder says",
+			n.path, n.node.Name, name)
 	}
 	e.nodes = append(e.nodes, n)
 	return nil

@@ -51,8 +51,8 @@ func Export(ctx context.Context, c *cli.Cmdline) error {
 		"deviations, categories); the privacy guarantee does not cover it")
 	personal := c.Bool("personal", false, "with .json: the model fitted further on the node's own records, for this device alone, "+
 		"and which model is best here")
-	judges := c.String("data", "", "with -personal: a `source` of samples to compare the models on, which none was trained on (default "+
-		"those that the node holds back)")
+	judges := c.String("data", "", "with -personal: a `source` of samples for a comparison of the models, none of "+
+		"which was trained on them (default those that the node holds back)")
 	averaged := c.Bool("averaged", false, "the mean of the node's releases in place of the last one")
 	force := c.Bool("force", false, "overwrite an existing file")
 	c.JSONFlag("")

@@ -29,7 +29,7 @@ func Run(ctx context.Context, c *cli.Cmdline) error {
 	without := c.String("without", "", "continue without neighbors that stay silent, or other members whose keys never arrive: their `names`, separated by commas")
 	patience := c.Duration("patience", 0, "likewise continue without a neighbor that has been silent for this long, such as 15m; at "+
 		"least 2m (default as in the node file, or wait indefinitely)")
-	form := c.String("log", "text", "`format` of the log: text, or json with one object a line")
+	form := c.String("log", "text", "`format` of the log: text, or json with one object per line")
 	c.JSONFlag("")
 	path, err := c.ParseFile()
 	if err == nil {

@@ -42,7 +42,7 @@ var privacyModes = []struct {
 // Run is the command that plans noise, verifies certificates and manages ledgers.
 func Run(ctx context.Context, c *cli.Cmdline) error {
 	o := &privacyOptions{Options: setup.Options{Cmdline: c}}
-	c.IntVar(&o.Asked.Method.Rounds, "rounds", 0, "releases of each client, one a round of learning")
+	c.IntVar(&o.Asked.Method.Rounds, "rounds", 0, "releases of each client, one per round of learning")
 	c.Float64Var(&o.Asked.Privacy.Clip, "clip", 1, "radius to which each round's update is clipped")
 	c.Float64Var(&o.Asked.Privacy.Sigma, "sigma", 0, "standard deviation of the release noise")
 	c.Float64Var(&o.Asked.Privacy.EpsilonLimit, "epsilon", 0, "privacy budget of each client")

@@ -267,7 +267,7 @@ func (o *Options) RegisterRun(c *cli.Cmdline) {
 	c.StringVar(&o.Graph, "graph", o.Graph, "who talks to whom: ring, complete, star, path, grid:RxC, er:P, regular:K or file:F")
 
 	o.SettingFlags(c)
-	c.StringVar(&o.Table, "table", o.Table, "memory table: dense, or seeded (8 bytes a sample, same results)")
+	c.StringVar(&o.Table, "table", o.Table, "memory table: dense, or seeded (8 bytes per sample, same results)")
 	c.BoolVar(&o.Average, "average", o.Average, "also score each client's running mean of its released models")
 	c.JSONFlag("")
 }
